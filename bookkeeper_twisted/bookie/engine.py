@@ -92,7 +92,7 @@ class Engine:
         requests = RequestMetrics(self.instruments, labels)
         requests.watch_lane("read", lambda: self.bookie.waiting_reads)
         self.context = RequestContext(
-            self.bookie, clock, requests, partial(self._flushed, disk_usage), options.requests
+            self.bookie, clock, requests, partial(self._flushed, disk_usage), options.requests, flush=self.outbox.flush
         )
         processor = RequestProcessor(self.context, options.authentication)
         self.factory = BookieServerFactory(

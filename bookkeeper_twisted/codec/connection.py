@@ -38,11 +38,17 @@ class ServerDecoder:
         """Bytes of a frame that has begun and is not complete; 0 between frames."""
         return len(self._buffer)
 
+    @property
+    def ready(self) -> bool:
+        """Whether frames that are complete were left for later, as there were many: :meth:`receive` goes on."""
+        return self._buffer.ready
+
     def receive(self, chunk: bytes) -> list[object]:
         """Takes bytes in.
 
         :param chunk: any part of the stream.
-        :returns: runs, messages and refusals that are complete, in order; none after an error.
+        :returns: runs, messages and refusals that are complete, in order; none after an error.  Of very many there are
+            only the first ones.
         """
         items: list[object] = []
         if self.error is not None:

@@ -48,6 +48,11 @@ class FrameBuffer:
     def __len__(self) -> int:
         return self._have
 
+    @property
+    def ready(self) -> bool:
+        """Whether what is kept begins with a complete frame."""
+        return 0 < self._need <= self._have
+
     def add(self, chunk: bytes) -> bytes:
         """Add a ``chunk`` of the stream.
 
@@ -71,7 +76,7 @@ class FrameBuffer:
         return data
 
     def keep(self, data: bytes, at: int) -> None:
-        """Keeps the incomplete frame at the end of what :meth:`add` returned.
+        """Keeps what was not scanned at the end of what :meth:`add` returned: an incomplete frame, or frames for later.
 
         :raises CodecError: its length is out of bounds.
         """

@@ -15,6 +15,7 @@ from .protobuf import parse, text, wire_pb
 from .runs import AddRun, BatchRead, IReplyEncoding, ReadRun
 from .strides import as_range, counts_up, from_big_endian, row_ahead, same_prefix, stretches
 from .v2 import ADD_OVERHEAD, BATCH_READ, BATCH_READ_LENGTH, READ_LENGTH, VERSION
+from .wire_protocol import MOST_ITEMS
 
 MIN_ENTRY_SIZE = 24
 """An entry of 24 to 31 bytes is stored although no client can read it; below, it is refused."""
@@ -39,15 +40,15 @@ _READ_SIZE = LENGTH_SIZE + READ_LENGTH
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> int:
-    """Reads all complete frames from ``at`` on.
+    """Reads complete frames from ``at`` on, but no more once there are many items.
 
     :param wire: the protocol that answers what is found.
     :param items: gets runs, messages and refusals, in order.
-    :returns: where the first incomplete frame begins.
+    :returns: where it stopped: there begins the first frame that is incomplete, or left for later.
     :raises CodecError: a frame is over the limit or no request; ``items`` has what came before.
     """
     end = len(data)
-    while end - at >= LENGTH_SIZE:
+    while end - at >= LENGTH_SIZE and len(items) < MOST_ITEMS:
         length = frame_length(data, at, limit)
         if end - at - LENGTH_SIZE < length:
             break

@@ -18,6 +18,7 @@ from .strides import big_endian, consecutive, counts_up, from_big_endian, joined
 from .v2_requests import MIN_ENTRY_SIZE, take_turns
 from .v3 import FLAG_FENCE, FLAG_PIGGYBACK, VERSION, encode_response
 from .v3_rows import MIN_ROW, OPERATION_AT, SINGLES, Row, add_row, read_row
+from .wire_protocol import MOST_ITEMS
 
 _ADD = int(Operation.ADD)
 _READ = int(Operation.READ)
@@ -29,18 +30,18 @@ _MAX_PRIORITY = 1 << 31
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
-    """Reads complete frames from ``at`` on, as long as they are V3.
+    """Reads complete frames from ``at`` on, as long as they are V3, and not many that are read one by one.
 
     :param wire: the protocol that answers what is found.
     :param items: gets runs, messages and refusals, in order.
-    :returns: where it stopped, and whether that is an incomplete frame; else it is one that is not V3.
+    :returns: where it stopped, and whether that frame is incomplete or left for later; else it is not V3.
     :raises CodecError: a frame is over the limit, or is no request; ``items`` has what came before.
     """
     runs = _RunBuilder(wire, items)
     view = memoryview(data)
-    singles = 0
+    singles = n_parsed = 0
     try:
-        while len(data) - at >= LENGTH_SIZE:
+        while len(data) - at >= LENGTH_SIZE and n_parsed < MOST_ITEMS:
             stride = LENGTH_SIZE + frame_length(data, at, limit)
             end = at + stride
             if len(data) < end:
@@ -53,6 +54,7 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
                 if count:
                     at += count * stride
                     continue
+            n_parsed += 1
             request = parse(wire_pb.Request, view[at + LENGTH_SIZE : end])
             if request is None:
                 return at, False

@@ -5,6 +5,8 @@ from .plant import Plant
 _CONNECTION, _SESSION = "protocol/server/connection.py", "bookie/requests/session.py"
 _UNREAD, _POLLS = ["tests.protocol.server.test_unread_replies"], ["tests.bookie.requests.test_lac_processor"]
 _FRAMES, _HALVES = "protocol/server/incomplete_frames.py", ["tests.protocol.server.test_incomplete_frames"]
+_FRAMES_LEFT = ["tests.protocol.server.test_connection"]
+_TURNS = ["tests.bookie.requests.test_turns"]
 _GONE = ["tests.bookie.requests.test_gone_peers"]
 
 PLANTS = (
@@ -149,5 +151,61 @@ PLANTS = (
         "            self._dropping = True\n",
         "",
         _HALVES,
+    ),
+    Plant(
+        "a chunk of small V2 requests is read in one turn",
+        "codec/v2_requests.py",
+        " and len(items) < MOST_ITEMS:\n",
+        ":\n",
+        _TURNS,
+    ),
+    Plant(
+        "a chunk of small V3 requests is read in one turn",
+        "codec/v3_requests.py",
+        " and n_parsed < MOST_ITEMS:\n",
+        ":\n",
+        _TURNS,
+    ),
+    Plant(
+        "all requests of a chunk are begun in one turn",
+        _SESSION,
+        "self._may_start() and not self.turn_is_over():\n",
+        "self._may_start():\n",
+        _TURNS,
+    ),
+    Plant(
+        "all reads of a run are answered in one turn",
+        "bookie/requests/read_processor.py",
+        "            if pieces[0] is not first and session.turn_is_over():\n",
+        "            if False:\n",
+        _TURNS,
+    ),
+    Plant(
+        "replies that were made in a turn of their own are not sent",
+        _SESSION,
+        "        self.context.flush()\n",
+        "",
+        _TURNS,
+    ),
+    Plant(
+        "a batch read gathers its entries from any number of places",
+        "bookie/requests/batch_processor.py",
+        "                return True  # a shorter reply",
+        "                pass  # a shorter reply",
+        _TURNS,
+    ),
+    Plant(
+        "the turn of a connection outlives it",
+        _CONNECTION,
+        "        for call in (self._closing, self._next_turn):\n",
+        "        for call in (self._closing,):\n",
+        _FRAMES_LEFT,
+    ),
+    Plant(
+        "a peer is read while frames of it are left for later",
+        _CONNECTION,
+        "        if held or self._decoder.ready or self._factory.stopping:\n",
+        "        if held or self._factory.stopping:\n",
+        _FRAMES_LEFT,
     ),
 )

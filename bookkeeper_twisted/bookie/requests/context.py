@@ -17,6 +17,10 @@ from .read_ahead import SequentialReads
 _log = Logger()
 
 
+TURN = 0.005
+"""Seconds that the requests of one connection may take of a turn of the reactor, but for the one that has begun."""
+
+
 @attrs.frozen
 class RequestLimits:
     """Limits of the requests of connections, in bytes or requests.
@@ -94,7 +98,10 @@ class Permits:
         self._waiting[resume] = count
 
     def withdraw(self, resume: Callable[[], None]) -> None:
-        """Forget a caller that waits no more, and call those behind it that need not wait now."""
+        """Forget a caller that waits no more, and call those behind it that need not wait now.
+
+        :param resume: what :meth:`wait` was given.
+        """
         if self._waiting.pop(resume, None) is not None:
             self.give(0)
 
@@ -118,6 +125,7 @@ class RequestContext:
     """The collaborators and limits that the request processors of one bookie share.
 
     :ivar disk_usage: total and free bytes of the ledger directories.
+    :ivar flush: writes the replies that were made, of all connections.
     :ivar polls: long polls that wait, by the address that they came from.
     """
 
@@ -127,6 +135,7 @@ class RequestContext:
     disk_usage: Callable[[], "Deferred[tuple[int, int]]"]
     limits: RequestLimits = attrs.field(factory=RequestLimits)
     read_ahead: SequentialReads = attrs.field(factory=SequentialReads)
+    flush: Callable[[], None] = lambda: None
     polls: Counter[str] = attrs.field(factory=Counter)
     adds: Permits = attrs.field(init=False)
     reads: Permits = attrs.field(init=False)

@@ -90,7 +90,10 @@ class ReadProcessor:
         """
         pieces = cursor.pieces
         missing: list[Piece] = []
+        first = pieces[0] if pieces else None
         while pieces and session.may_begin and len(missing) < _MOST_LOADS:
+            if pieces[0] is not first and session.turn_is_over():
+                break
             singles = cursor.singles()
             if len(singles) > 1:
                 self._answer_singles(session, cursor, singles, missing)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -17,7 +18,7 @@ from ...codec.runs import HIGH_PRIORITY, RECOVERY_ADD, AddRun
 from ...errors import Status, TooManyRequestsError
 from ...mixed_runs import Entries
 from ...protocol.interfaces import IRequestSession, IServerConnection
-from .context import Permits, RequestContext, status_of
+from .context import TURN, Permits, RequestContext, status_of
 
 Start = Callable[["RequestSession", Any], bool]
 """Begins a request; False if it may not begin now."""
@@ -49,6 +50,8 @@ class RequestSession:
         self._awaited: Permits | None = None
         self._pumping = False
         self._holding = False
+        self._began = 0.0
+        self._next_turn: IDelayedCall | None = None
 
     # -- the connection's side --
 
@@ -68,6 +71,9 @@ class RequestSession:
         done."""
         self._backlog.clear()
         self._for_room.clear()
+        if self._next_turn is not None:
+            self._next_turn.cancel()
+            self._next_turn = None
         if self._awaited is not None:
             self._awaited.withdraw(self._permitted)
             self._awaited = None
@@ -89,14 +95,15 @@ class RequestSession:
         return self.has_room and self._n_served < self.context.limits.max_served
 
     def pump(self) -> None:
-        """Starts requests until one has to wait; while any waits, the peer is not read."""
+        """Starts requests until one has to wait, or its turn is over; while any waits, the peer is not read."""
         if self._pumping:
             return
         self._pumping = True
+        self._began = self.context.clock.seconds()
         try:
-            while self._for_room and self.has_room:
+            while self._for_room and self.has_room and not self.turn_is_over():
                 self._for_room.popleft().callback(None)
-            while self._backlog and self._may_start():
+            while self._backlog and self._may_start() and not self.turn_is_over():
                 item = self._backlog.popleft()
                 if not self._starts[type(item)](self, item):
                     self._backlog.appendleft(item)
@@ -104,6 +111,21 @@ class RequestSession:
         finally:
             self._pumping = False
         self._hold_while_waiting()
+
+    def turn_is_over(self) -> bool:
+        """Test whether other connections have to have their turn; what is left goes on in the next one."""
+        if self._next_turn is not None:
+            return True
+        clock = self.context.clock
+        if clock.seconds() - self._began < TURN:
+            return False
+        self._next_turn = clock.callLater(0, self._take_turn)
+        return True
+
+    def _take_turn(self) -> None:
+        self._next_turn = None
+        self.pump()
+        self.context.flush()
 
     def _hold_while_waiting(self) -> None:
         if bool(self._backlog or self._for_room) is not self._holding and not self.connection.closed:

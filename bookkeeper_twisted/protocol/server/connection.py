@@ -96,6 +96,7 @@ class ServerConnection(Protocol):
         self._paused = False
         self._held = False
         self._closing: IDelayedCall | None = None
+        self._next_turn: IDelayedCall | None = None
         self._last_read = 0, 0.0  # bytes that the peer had taken, and when that was seen first
         self.heard_at = factory.clock.seconds()
         self.has_asked = False
@@ -129,6 +130,8 @@ class ServerConnection(Protocol):
             self._factory.outbox.flush()
         if self._decoder.error is not None:
             self._break(self._decoder.error)
+        elif self._decoder.ready:
+            self.hold(self._held)
         self._factory.incomplete.hold(self, self._decoder.incomplete, bool(items))
 
     def _expect_rest(self) -> None:
@@ -141,8 +144,9 @@ class ServerConnection(Protocol):
         self._replies = []
         self._taken()
         self._factory.incomplete.hold(self, 0)
-        if self._closing is not None and self._closing.active():
-            self._closing.cancel()
+        for call in (self._closing, self._next_turn):
+            if call is not None and call.active():
+                call.cancel()
         if admitted:
             self._session.lost()  # type: ignore[union-attr]
             self._session = None
@@ -219,8 +223,8 @@ class ServerConnection(Protocol):
 
     @property
     def _bytes_taken(self) -> int:
-        """Bytes that the peer has read, where the transport counts them; elsewhere only a full transport that empties
-        shows that it reads."""
+        """Return how much the peer has read, where the transport counts it; elsewhere only a full transport that
+        empties shows that it reads."""
         return self.transport.taken if self._gathers else 0  # type: ignore[union-attr]
 
     @property
@@ -266,10 +270,19 @@ class ServerConnection(Protocol):
         self._held = held
         if self.state in _ENDING:
             return
-        if held or self._factory.stopping:
+        if held or self._decoder.ready or self._factory.stopping:
             self.transport.pauseProducing()  # type: ignore[union-attr]
         else:
             self.transport.resumeProducing()  # type: ignore[union-attr]
+        if self._decoder.ready and not held and self._next_turn is None:
+            self._next_turn = self._factory.clock.callLater(0, self._take_turn)
+
+    def _take_turn(self) -> None:
+        """Go on with frames that were received, and left for later to let other connections have their turn."""
+        self._next_turn = None
+        if not self._held:
+            self.dataReceived(b"")
+            self.hold(self._held)
 
     def reply(self, data: bytes, count: int = 1) -> None:
         if self.closed:

@@ -15,6 +15,7 @@ from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.runs import ReadRun
+from bookkeeper_twisted.codec.wire_protocol import MOST_ITEMS
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import ConnectionMetrics
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
@@ -123,6 +124,29 @@ class RequestTests(ServerTestCase):
             connection.dataReceived(data[i : i + 1])
         entry_ids = [i for run in self.sessions[0].items for i in run.entry_ids]
         self.assertEqual(entry_ids, [0, 1, 2, 3, 4])
+
+    def test_many_frames(self) -> None:
+        """Of a chunk of very many frames a turn takes some, and the peer is not read until all were taken, in their
+        order; a connection that goes has no turn any more."""
+        frame = v2.encode_reads(1, [0])
+        data = b"".join(frame[:4] + bytes([3 + number % 2]) + frame[5:] for number in range(3 * MOST_ITEMS))
+        connection, transport = self.connect()
+        session = self.sessions[0]
+        connection.dataReceived(data + frame[:7])
+        taken = [len(session.items)]
+        while transport.producerState == "paused":
+            [turn] = [call for call in self.clock.calls if call.getTime() == 0]
+            self.clock.calls.remove(turn)
+            turn.called = 1
+            turn.func()
+            taken.append(len(session.items))
+        self.assertEqual(taken, [MOST_ITEMS, 2 * MOST_ITEMS, 3 * MOST_ITEMS])
+        self.assertEqual([item.header.version for item in session.items], [3, 4] * (3 * MOST_ITEMS // 2))
+        connection.dataReceived(frame[7:] + data)
+        connection.hold(True)
+        connection.hold(False)
+        connection.connectionLost(Failure(ConnectionDone()))
+        self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_broken_peer(self) -> None:
         """A peer that breaks the protocol gets what it asked for before, and is closed; the rest is not read."""
