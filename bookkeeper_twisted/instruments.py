@@ -226,7 +226,7 @@ class Instruments(Collector):
         return histogram
 
     def collect(self) -> Iterator[Metric]:
-        for name, family in self._families.items():
+        for name, family in list(self._families.items()):  # more may be added between two of them
             metric = Metric(name, "", family.kind)
             for labels, instrument in family.members:
                 for suffix, more, value in instrument.samples():
@@ -236,11 +236,13 @@ class Instruments(Collector):
 
 def render(registry: CollectorRegistry) -> bytes:
     """Encode everything in a ``registry`` in the text exposition format, names unchanged."""
-    lines: list[str] = []
+    return b"".join(pieces(registry))
+
+
+def pieces(registry: CollectorRegistry) -> Iterator[bytes]:
+    """Yield the text of :func:`render` metric by metric, each with its numbers of when it is asked for."""
     for metric in registry.collect():
-        lines.extend(_text(metric))
-    lines.append("")
-    return "\n".join(lines).encode()
+        yield "".join([f"{line}\n" for line in _text(metric)]).encode()
 
 
 def _text(metric: Metric) -> Iterable[str]:

@@ -11,12 +11,12 @@ from typing import Protocol
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from .instruments import Counter, Histogram, Instruments, Summary, render
+from .instruments import Counter, Histogram, Instruments, Summary, pieces, render
 
 __all__ = [
     "AdaptiveMetrics", "BookieMetrics", "ConnectionMetrics", "DiskMetrics", "Instruments", "JournalMetrics",
     "MaintenanceMetrics", "RequestMetrics", "ScrubMetrics", "StorageMetrics", "ThrottleMetrics",
-    "directory_labels", "new_registry", "process_registry", "render",
+    "directory_labels", "new_registry", "pieces", "process_registry", "render",
 ]  # fmt: skip
 
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)

@@ -42,7 +42,7 @@ def exported() -> list[Exported]:
         (config,) = standalone_configs(plain, 1, directory)
         bookie = make_bookie(thread.reactor, config)
         thread.wait(bookie.start, 30)
-        text = bookie.admin.metrics() + render(process_registry())
+        text = b"".join(bookie.admin.metrics()) + render(process_registry())
         thread.wait(bookie.stop, 30)
     return list(parse(text.decode()))
 

@@ -6,7 +6,7 @@ speed limits.  Both have two providers, one for a bookie in this process (:mod:`
 bookie cannot do yet is not in them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 
 import attrs
@@ -133,8 +133,8 @@ class IBookieAdmin(Interface):
         :raises NotServingError: the bookie does not serve.
         """
 
-    def metrics() -> bytes:
-        """Return all metrics in the text format of Prometheus (0.0.4)."""
+    def metrics() -> Iterator[bytes]:
+        """Yield all metrics in the text format of Prometheus (0.0.4), one by one: there may be too many for a turn."""
 
     def background() -> "IBackgroundWork":
         """Return the control over garbage collection, scrub and speed limits.

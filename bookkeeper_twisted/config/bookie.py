@@ -12,7 +12,7 @@ from ..errors import IncorrectParameterError
 from ..model import check_bookie_id
 from .autorecovery import AutorecoveryConfig
 from .client import ClientConfig
-from .fields import BOOLEAN, DIRECTORIES, FRACTION, TEXT, decimal, integer, setting
+from .fields import BOOLEAN, DIRECTORIES, FRACTION, TEXT, TEXTS, decimal, integer, setting
 from .settings import FRAME, MIB, derived
 
 __all__ = ["BookieConfig", "ClientConfig"]
@@ -326,7 +326,16 @@ class BookieConfig(AutorecoveryConfig):
 
     # -- HTTP --
     http_server_enabled: bool = setting("httpServerEnabled", False, BOOLEAN, "serve /metrics and /heartbeat")
-    http_server_host: str = setting("httpServerHost", "0.0.0.0", TEXT, "address the HTTP server listens on")
+    http_server_host: str = setting(
+        "httpServerHost", "127.0.0.1", TEXT,
+        "address the HTTP server listens on; nothing there asks for a password, 0.0.0.0 opens it to other machines",
+        java="0.0.0.0",
+    )  # fmt: skip
+    http_server_allowed_hosts: tuple[str, ...] = setting(
+        "httpServerAllowedHosts", (), TEXTS,
+        "names by which the HTTP server may be asked, besides its addresses and the names of this machine; * is any",
+        java="none",
+    )  # fmt: skip
     http_server_port: int = setting("httpServerPort", 8080, _PORT, "HTTP port; 0 lets the system choose one")
     http_server_endpoint: str = setting(
         "httpServerEndpoint", "", TEXT,

@@ -203,6 +203,7 @@ BOOLEAN: Kind[bool] = Kind("true | false", _parse_boolean)
 TEXT: Kind[str] = Kind("text", str.strip)
 WORD: Kind[str] = Kind("word", lambda text: text.strip().lower())
 """A name, in either case."""
+TEXTS: Kind[tuple[str, ...]] = Kind("texts, separated by commas", _parse_list)
 DIRECTORIES: Kind[tuple[str, ...]] = Kind("paths, separated by commas", _parse_list, _check_directories)
 
 

@@ -11,7 +11,7 @@ from twisted.logger import Logger
 
 from ..adaptive import ISpeedLimits
 from ..autorecovery.service import AutoRecovery, Identity
-from ..bookie.lifecycle.endpoints import http_endpoint, listen
+from ..bookie.lifecycle.endpoints import describe_http, http_endpoint, listen
 from ..bookie.lifecycle.identity import bookie_id
 from ..client import BookKeeper
 from ..client.connections.metrics import ClientMetrics
@@ -19,8 +19,8 @@ from ..config.bookie import BookieConfig
 from ..config.client import ClientConfig
 from ..errors import MetadataError
 from ..instruments import Instruments
-from ..metrics import new_registry, render
-from .local_host import host_name, local_host, resolve_addresses
+from ..metrics import new_registry, pieces
+from .local_host import host_name, http_names, local_host, resolve_addresses
 
 AttachLimits = Callable[[ISpeedLimits | None], None]
 
@@ -140,6 +140,7 @@ class AutorecoveryService:
             return
         from ..client.admin import BookKeeperAdmin
         from ..http.cluster_api import SharedClient
+        from ..http.hosts import HostNames
         from ..http.site import make_autorecovery_site
 
         def connect() -> Deferred[BookKeeperAdmin]:
@@ -148,10 +149,12 @@ class AutorecoveryService:
         registry = new_registry(self._instruments)
         shared = SharedClient(connect)
         self._undo.push_async_callback(shared.close)  # type: ignore[arg-type]
-        site = make_autorecovery_site(lambda: render(registry), limits, shared, self._reactor)
+        hosts = HostNames(http_names(self._config))
+        site = make_autorecovery_site(lambda: pieces(registry), limits, shared, self._reactor, hosts)
         listening = await listen(self._http_endpoint, site, "httpServerEndpoint")
         self._undo.push_async_callback(_stop_listening, listening)
         self.http_port = getattr(listening.getHost(), "port", 0)
+        self._log.info("{text}", text=describe_http(listening))
 
     def _now_ms(self) -> int:
         return int(self._reactor.seconds() * 1000)

@@ -3,7 +3,7 @@
 import fcntl
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import attrs
 from twisted.internet.abstract import isIPAddress, isIPv6Address
@@ -28,6 +28,14 @@ def canonical_name(address: str) -> str:
 def host_name() -> str:
     """The name of this machine, as it knows itself."""
     return socket.gethostname()
+
+
+def http_names(config: BookieConfig) -> Sequence[str]:
+    """Return the names under which the HTTP server of a bookie, or of autorecovery, is asked besides its addresses.
+
+    :param config: ``httpServerAllowedHosts`` adds to the names of this machine.
+    """
+    return (*config.http_server_allowed_hosts, config.http_server_host, config.advertised_address, host_name())
 
 
 def local_host(config: BookieConfig) -> str:

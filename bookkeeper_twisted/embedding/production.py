@@ -17,7 +17,7 @@ from ..config.fields import fields_of
 from ..config.metadata import MetadataConfig
 from ..metadata.drivers import create_driver, options_of
 from ..storage.filesystem import RealFileSystem
-from .local_host import local_host, resolve_addresses
+from .local_host import http_names, local_host, resolve_addresses
 
 _OTHER_FILES = 512
 """Open files that are no connections of clients: logs, journals, indexes, metadata, the HTTP server."""
@@ -67,6 +67,7 @@ def _make_site(reactor: Any, config: BookieConfig, admin: IBookieAdmin) -> IProt
     from ..client.sanity import OneBookie, check_bookie
     from ..config.client import ClientConfig
     from ..http.cluster_api import SharedClient
+    from ..http.hosts import HostNames
     from ..http.site import make_site
 
     shared = {name: getattr(config, name) for name in fields_of(MetadataConfig)}
@@ -79,4 +80,4 @@ def _make_site(reactor: Any, config: BookieConfig, admin: IBookieAdmin) -> IProt
         async with await BookKeeper.connect(reactor, uri, ClientConfig(**shared), placement) as client:
             return (await check_bookie(client)).passed
 
-    return make_site(admin, SharedClient(connect), check_sanity, reactor)
+    return make_site(admin, reactor, SharedClient(connect), check_sanity, HostNames(http_names(config)))

@@ -21,8 +21,6 @@ from ..errors import (
     NotServingError,
 )
 
-_MAX_BODY = 64 * 1024
-
 _REFUSALS: Mapping[type[BookKeeperError], int] = {
     IncorrectParameterError: 400,
     IllegalOperationError: 400,
@@ -47,7 +45,6 @@ class Question:
     """A request, as far as an answer depends on it.
 
     :ivar parameters: of the query, the last value of each.
-    :ivar body: cut off where it is longer than any should be.
     """
 
     parameters: Mapping[str, str]
@@ -73,8 +70,6 @@ class Question:
 
         :raises IncorrectParameterError: it is something else, or has text that UTF-8 cannot say.
         """
-        if len(self.body) > _MAX_BODY:
-            raise IncorrectParameterError(f"The body is longer than {_MAX_BODY:,} bytes")
         if not self.body.strip():
             return {}
         try:
@@ -223,7 +218,7 @@ def _question(request: Request) -> Question:
         name.decode("utf-8", "replace"): values[-1].decode("utf-8", "replace")
         for name, values in (request.args or {}).items()
     }
-    body = request.content.read(_MAX_BODY + 1) if request.content is not None else b""
+    body = request.content.read() if request.content is not None else b""
     return Question(parameters, body)
 
 

@@ -3,7 +3,7 @@
 Every answer is an attribute, to be set by a test.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 from twisted.internet.defer import Deferred, fail, succeed
@@ -221,6 +221,6 @@ class FakeBookieAdmin:
         """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.configuration`."""
         return self.values
 
-    def metrics(self) -> bytes:
+    def metrics(self) -> Iterator[bytes]:
         """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.metrics`."""
-        return self.exposition
+        yield self.exposition

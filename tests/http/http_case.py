@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -28,23 +29,27 @@ class Answered:
 class HttpCase(SynchronousTestCase):
     """Sends requests as a client does.
 
-    :ivar site: that answers.
+    :ivar site: that answers, on a clock of its own or of its cluster.
     """
 
     site: Any
 
     def ask(self, path: str, method: str = "GET", body: str = "") -> Answered:
         """An answer that comes without waiting, or after :meth:`settle`."""
-        channel = self.site.buildProtocol(None)
-        transport = StringTransport()
+        channel, transport = self.site.buildProtocol(None), StringTransport()
         channel.makeConnection(transport)
         data = body.encode()
         channel.dataReceived(f"{method} {path} HTTP/1.0\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data)
+        self._turns()
         self.settle()
+        self._turns()
         head, _, content = transport.value().partition(b"\r\n\r\n")
-        channel.timeOut = None
         channel.connectionLost(None)
         return Answered(int(head.split()[1]), head.decode(), content.decode())
+
+    def _turns(self) -> None:
+        if isinstance(self.site.reactor, Clock):
+            self.site.reactor.advance(0)
 
     def settle(self) -> None:
         """Lets what takes turns come to its end."""

@@ -3,6 +3,7 @@
 import json
 
 from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
 from bookkeeper_twisted.bookie.admin import DirectoryUsage, JournalMark, Phase, StoredFiles
@@ -18,7 +19,7 @@ class BookieApiTests(HttpCase):
 
     def setUp(self) -> None:
         self.admin = FakeBookieAdmin()
-        self.site = make_site(self.admin)  # type: ignore[arg-type]
+        self.site = make_site(self.admin, Clock())  # type: ignore[arg-type]
 
     def test_heartbeat(self) -> None:
         """It is OK while the bookie serves; else 503 and what it does instead."""
@@ -113,7 +114,7 @@ class SanityTests(HttpCase):
     def setUp(self) -> None:
         self.admin = FakeBookieAdmin()
         self.checks: list[Deferred[bool]] = []
-        self.site = make_site(self.admin, check_sanity=self._check)  # type: ignore[arg-type]
+        self.site = make_site(self.admin, Clock(), check_sanity=self._check)  # type: ignore[arg-type]
 
     def _check(self) -> "Deferred[bool]":
         self.checks.append(Deferred())
@@ -133,7 +134,7 @@ class SanityTests(HttpCase):
     def test_failed(self) -> None:
         """A check that fails, or reads other entries, has not passed; the next one may."""
         for outcome in (fail(NotEnoughBookiesError("no bookie")), succeed(False)):
-            site, self.site = self.site, make_site(self.admin, check_sanity=lambda o=outcome: o)  # type: ignore
+            site, self.site = self.site, make_site(self.admin, Clock(), check_sanity=lambda o=outcome: o)  # type: ignore
             self.assertEqual(json.loads(self.ask(self.path).body), {"passed": False, "readOnly": False})
             self.site = site
         self.assertTrue(json.loads(self.ask(self.path).body)["passed"])
@@ -155,6 +156,7 @@ class SanityTests(HttpCase):
             channel.makeConnection(transport)
             channel.dataReceived(f"GET {self.path} HTTP/1.0\r\n\r\n".encode())
             channels.append((channel, transport))
+        self.site.reactor.advance(0)
         self.assertEqual(len(self.checks), 1)
         self.checks[0].callback(True)
         self.assertEqual(len(self.checks), 2)

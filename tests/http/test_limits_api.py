@@ -24,7 +24,7 @@ class LimitsTests(HttpCase):
 
     def setUp(self) -> None:
         self.admin = FakeBookieAdmin()
-        self.site = make_site(self.admin)  # type: ignore[arg-type]
+        self.site = make_site(self.admin, Clock())  # type: ignore[arg-type]
 
     def put(self, body: Any) -> tuple[int, str]:
         """Status and body of a PUT."""
@@ -102,7 +102,7 @@ class ReplicationLimitsTests(HttpCase):
         self.throttles = Throttles(clock, {"replication-read": Rate(bytes=1000), "checker-read": Rate()})
         self.limits = SpeedLimits(self.throttles, AdaptiveThrottles(clock, self.throttles, lambda: None))
         self.admin = FakeBookieAdmin(replication_limits=self.limits)
-        self.site = make_site(self.admin)  # type: ignore[arg-type]
+        self.site = make_site(self.admin, Clock())  # type: ignore[arg-type]
 
     def alone(self) -> None:
         """Serves autorecovery in a process of its own."""
@@ -110,7 +110,7 @@ class ReplicationLimitsTests(HttpCase):
         def connect() -> Any:
             raise AssertionError("speed limits need no client")
 
-        self.site = make_autorecovery_site(lambda: b"", self.limits, SharedClient(connect), Clock())
+        self.site = make_autorecovery_site(lambda: iter(()), self.limits, SharedClient(connect), Clock())
 
     def put(self, body: Any) -> Any:
         """What a PUT is answered with."""
@@ -166,7 +166,7 @@ class ConfigurationTests(HttpCase):
 
     def setUp(self) -> None:
         self.admin = FakeBookieAdmin()
-        self.site = make_site(self.admin)  # type: ignore[arg-type]
+        self.site = make_site(self.admin, Clock())  # type: ignore[arg-type]
 
     def put(self, body: str) -> tuple[int, str]:
         """Status and body of a PUT."""

@@ -1,6 +1,5 @@
 """The HTTP server of a bookie."""
 
-from typing import Any
 
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
@@ -23,12 +22,12 @@ class SiteTests(SynchronousTestCase):
 
     def get(self, path: str, method: str = "GET", site: Site | None = None) -> tuple[int, bytes, bytes]:
         """Status, headers and body of an answer."""
-        channel: Any = (site or make_site(FakeBookieAdmin())).buildProtocol(None)  # type: ignore[arg-type]
-        transport = StringTransport()
+        site = site or make_site(FakeBookieAdmin(), Clock())  # type: ignore[arg-type]
+        channel, transport = site.buildProtocol(None), StringTransport()
         channel.makeConnection(transport)
         channel.dataReceived(f"{method} {path} HTTP/1.0\r\n\r\n".encode())
+        site.reactor.advance(0)  # type: ignore[attr-defined]
         head, _, body = transport.value().partition(b"\r\n\r\n")
-        channel.timeOut = None
         channel.connectionLost(None)
         return int(head.split()[1]), head, body
 
@@ -39,7 +38,7 @@ class SiteTests(SynchronousTestCase):
         limits = SpeedLimits(throttles, AdaptiveThrottles(clock, throttles, lambda: None))
         cluster = MemoryCluster(clock, 3)
         shared = SharedClient(lambda: cluster.connect().addCallback(BookKeeperAdmin))
-        site = make_autorecovery_site(lambda: b"auditor_in_office 1\n", limits, shared, clock)
+        site = make_autorecovery_site(lambda: iter([b"auditor_in_office 1\n"]), limits, shared, clock)
         self.assertIn(b'"replication-read"', self.get("/api/v1/bookie/throttles", site=site)[2])
         self.assertEqual(self.get("/api/v1/autorecovery/status?enabled=perhaps", "PUT", site)[0], 400)
         self.assertEqual(self.get("/heartbeat", site=site)[2], b"OK\n")

@@ -84,7 +84,8 @@ class RealTests(TestCase):
             http_server_host="127.0.0.1", journal_pre_alloc_size_mb=1, journal_max_size_mb=2,
         )  # fmt: skip
         service = BookieService(
-            reactor, config, self.store.driver(reactor), RealFileSystem(), make_site=make_site  # type: ignore[arg-type]
+            reactor, config, self.store.driver(reactor), RealFileSystem(),
+            make_site=lambda admin: make_site(admin, reactor),
         )  # fmt: skip
         self.addCleanup(service.stop)
         await service.start()

@@ -8,6 +8,9 @@ _CONFIG, _SHOWN = "config/fields.py", ["tests.test_secrets"]
 _FILES, _MADE = "storage/filesystem.py", ["tests.storage.test_filesystem.PrivacyTests"]
 _SESSIONS, _STORED = "metadata/embedded/sqlite_sessions.py", ["tests.metadata.embedded.test_sqlite_store"]
 
+_CHANNEL, _BOUNDED = "http/channel.py", ["tests.http.test_channel"]
+_PAGE, _SCRAPED = "http/metrics_page.py", ["tests.http.test_metrics_page"]
+
 PLANTS = (
     Plant(
         "half a surrogate pair reaches a handler",
@@ -44,4 +47,52 @@ PLANTS = (
         "                make_private_file(self._path)  #", "                pass  #", _STORED,
     ),
     Plant("everyone can list the sessions", _SESSIONS, "os.mkdir(path, _PRIVATE_DIRECTORY)", "os.mkdir(path)", _STORED),
+    Plant(
+        "a key is compared up to its first wrong byte", _HANDLE,
+        "not compare_digest(master_key, self.row.master_key)", "master_key != self.row.master_key", _COMPARED,
+    ),
+    Plant(
+        "a key of many ledgers is compared up to its first wrong byte", _HANDLE,
+        "not compare_digest(handle.accepts, master_key)", "handle.accepts != master_key", _COMPARED,
+    ),
+    Plant(
+        "a body is read however long it says it is", _CHANNEL,
+        "        if self.length is not None and self.length > MAX_BODY:\n", "        if False:\n", _BOUNDED,
+    ),
+    Plant(
+        "a body in chunks has no end", _CHANNEL,
+        "        if self.content.tell() + len(data) > MAX_BODY:\n", "        if False:\n", _BOUNDED,
+    ),
+    Plant(
+        "requests of a pipeline are answered in one turn", _CHANNEL,
+        "            self.site.enter(self)\n", "            self.serve()\n", _BOUNDED,
+    ),
+    Plant("answers take all the time", _CHANNEL, "_REST * (now - began), None", "0, None", _BOUNDED),
+    Plant("a peer that does not read is answered", _CHANNEL, "        elif not self._stuck:\n", "        else:\n", _BOUNDED),
+    Plant(
+        "a peer that does not read its last answer stays", _CHANNEL,
+        "            self.setTimeout(_GRACE)  #", "            pass  #", _BOUNDED,
+    ),
+    Plant(
+        "bytes behind a request come before those that were there", _CHANNEL,
+        "        self._held += held\n", "        self._held = held + self._held\n", _BOUNDED,
+    ),
+    Plant(
+        "a byte now and then keeps a connection", _CHANNEL,
+        "        if not self._begun and data:\n", "        if data:\n", _BOUNDED,
+    ),
+    Plant(
+        "connections have no limit", _CHANNEL, "        if len(self.channels) >= MAX_CONNECTIONS:\n", "        if False:\n", _BOUNDED
+    ),
+    Plant(
+        "a connection that is being answered is evicted", _CHANNEL,
+        "self.phase in (Phase.READING, Phase.SENDING)", "True", _BOUNDED,
+    ),
+    Plant("the connection that was used last is evicted", _CHANNEL, "        self.site.served(self)\n", "", _BOUNDED),
+    Plant("any site may be this one", _CHANNEL, "        elif hosts and not", "        elif False and not", _BOUNDED),
+    Plant(
+        "connections outlive the server", _CHANNEL, "            channel.end()\n", "            pass\n", _BOUNDED,
+    ),
+    Plant("a scrape is one turn", _PAGE, "            while now - began < _SLICE:\n", "            while True:\n", _SCRAPED),
+    Plant("scrapes take all the time", _PAGE, "_REST * spent", "0", _SCRAPED),
 )

@@ -1,7 +1,7 @@
 """The administration of a bookie in this process."""
 
 import posixpath
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -14,7 +14,7 @@ from ...adaptive import ISpeedLimits
 from ...config.bookie import BookieConfig
 from ...errors import NotServingError
 from ...instruments import Instruments
-from ...metrics import new_registry, render
+from ...metrics import new_registry, pieces
 from ...storage.file_listing import FileKind, files_of
 from ...storage.index.run_index import FILE_NAME
 from ...storage.interfaces import IFileSystem
@@ -223,6 +223,6 @@ class BookieAdmin:
         """See :meth:`IBookieAdmin.background`."""
         return self._serving().control
 
-    def metrics(self) -> bytes:
+    def metrics(self) -> Iterator[bytes]:
         """See :meth:`IBookieAdmin.metrics`."""
-        return render(self._registry)
+        return pieces(self._registry)

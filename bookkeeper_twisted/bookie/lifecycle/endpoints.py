@@ -9,7 +9,7 @@ from ...config.bookie import BookieConfig
 from ...config.fields import fields_of
 from ...errors import ConfigError
 from ...protocol.direct_transport import direct_reactor
-from .identity import listening_address
+from .identity import is_loopback, listening_address
 
 _BACKLOG = 1024
 """Connections that wait to be accepted: all clients of a bookie come back at once after its restart."""
@@ -52,6 +52,21 @@ async def listen(endpoint: IStreamServerEndpoint, factory: IProtocolFactory, key
         return await endpoint.listen(factory)
     except OverflowError as error:
         raise ConfigError(f"{key}: {error}") from None
+
+
+def loopback_of(listening: IListeningPort) -> str:
+    """Return the loopback address that a port listens at, empty if other machines may reach it."""
+    host = str(getattr(listening.getHost(), "host", ""))
+    return host if is_loopback(host) else ""
+
+
+def describe_http(listening: IListeningPort) -> str:
+    """Describe who can use an HTTP server, for the log."""
+    place: Any = listening.getHost()
+    where = f"{place.host}:{place.port}" if hasattr(place, "port") else str(place)
+    if loopback_of(listening):
+        return f"the HTTP server listens on {where}, for this machine alone: httpServerHost=0.0.0.0 opens it"
+    return f"the HTTP server listens on {where}, and asks no one for a password: httpServerHost=127.0.0.1 closes it"
 
 
 def _parsed(reactor: Any, config: BookieConfig, name: str) -> IStreamServerEndpoint:

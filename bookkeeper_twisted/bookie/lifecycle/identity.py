@@ -37,13 +37,18 @@ def advertised_host(config: BookieConfig, local_host: str) -> str:
     return host
 
 
+def is_loopback(address: str) -> bool:
+    """Test whether an ``address`` reaches only the machine that uses it."""
+    return address.startswith("127.") or address in ("localhost", "::1")
+
+
 def check_loopback(config: BookieConfig, address: str) -> None:
     """Check that other machines can reach a bookie at an ``address``.
 
     :param config: ``allowLoopback`` counts.
     :raises ConfigError: they would look for the address on themselves, and that is not allowed.
     """
-    if (address.startswith("127.") or address in ("localhost", "::1")) and not config.allow_loopback:
+    if is_loopback(address) and not config.allow_loopback:
         raise ConfigError(
             f"{config.advertised_address or address} is a loopback address: set advertisedAddress to one that other"
             " machines reach, or allowLoopback=true for a bookie that only this machine uses"
@@ -61,16 +66,19 @@ def bookie_id(config: BookieConfig, local_host: str, port: int) -> str:
     return config.bookie_id or check_bookie_id(f"{host}:{port}")
 
 
-def service_info(config: BookieConfig, local_host: str, port: int, http_port: int | None) -> BookieServiceInfo:
+def service_info(
+    config: BookieConfig, local_host: str, port: int, http_port: int | None, http_host: str = ""
+) -> BookieServiceInfo:
     """Return what a bookie publishes with its registration.
 
     :param local_host: the address to publish where ``config`` names none.
     :param http_port: None if there is no HTTP server.
+    :param http_host: its loopback address, if it serves this machine alone; published instead of the bookie's.
     """
     host = config.advertised_address or listening_address(config) or local_host
     endpoints = [Endpoint("bookie", host, port, "bookie-rpc")]
     if http_port is not None:
-        endpoints.append(Endpoint("httpserver", host, http_port, "http"))
+        endpoints.append(Endpoint("httpserver", http_host or host, http_port, "http"))
     return BookieServiceInfo(tuple(endpoints))
 
 

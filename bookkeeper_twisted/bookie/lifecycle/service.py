@@ -43,7 +43,7 @@ from ..maintenance.ledger_collector import Cluster
 from ..maintenance.maintenance import Maintenance
 from .admin import BookieAdmin, ServedDirectories, ServingParts
 from .disk_monitor import DiskMonitor, DiskState, DiskThresholds
-from .endpoints import bookie_endpoint, http_endpoint, listen
+from .endpoints import bookie_endpoint, describe_http, http_endpoint, listen, loopback_of
 from .identity import CookieCheck, bookie_id, expected_cookie, service_info
 from .registration import BookieRegistration
 from .settings import engine_options, journal_settings, maintenance_options, storage_settings, store_paths
@@ -97,6 +97,7 @@ class BookieService(Service):
         self.bookie_id = ""
         self.port = 0
         self.http_port = 0
+        self._http_host = ""
         self.instruments = Instruments()
         self.admin = BookieAdmin(config, self.instruments)
         self.engine: Engine | None = None
@@ -382,11 +383,13 @@ class BookieService(Service):
         site = self._make_site(self.admin)
         listening = await listen(self._http_endpoint, site, "httpServerEndpoint")
         self.http_port = getattr(listening.getHost(), "port", 0)  # a socket of the file system has none
+        self._http_host = loopback_of(listening)
+        self._log.info("{text}", text=describe_http(listening))
         self._then_undo(lambda: _stop_listening(listening))
 
     async def _register(self) -> None:
         assert self._registration is not None
-        info = service_info(self._config, self._local_host, self.port, self.http_port or None)
+        info = service_info(self._config, self._local_host, self.port, self.http_port or None, self._http_host)
         self.admin.address = f"{info.endpoints[0].host}:{info.endpoints[0].port}"
         await self._disks.check()
         self._registrations.on_registration_lost(self._fail)

@@ -5,6 +5,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
+from ...bookie.lifecycle.identity import is_loopback
 from ...errors import BookKeeperError
 from ..shell_command import OK, Argument, Command, OperandError, ShellContext
 from ..shell_text import line
@@ -68,6 +69,8 @@ async def _http_address(shell: ShellContext, bookie_id: str) -> str:
             raise OperandError(f"bookie {bookie_id} is not there: {error}") from None
     for endpoint in endpoints:
         if endpoint.protocol == "http":
+            if is_loopback(endpoint.host) and not is_loopback(endpoints[0].host) and bookie_id != shell.local_bookie():
+                raise OperandError(f"bookie {bookie_id} serves HTTP on its own machine alone: httpServerHost opens it")
             return f"{endpoint.host}:{endpoint.port}"
     raise OperandError(f"bookie {bookie_id} has no HTTP server: start it with httpServerEnabled=true")
 

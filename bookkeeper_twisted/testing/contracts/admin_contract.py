@@ -120,7 +120,7 @@ class BookieAdminContract(SynchronousTestCase):
 
     def test_metrics(self) -> None:
         """Metrics are lines of the text format."""
-        text = self.admin.metrics()
+        text = b"".join(self.admin.metrics())
         self.assertTrue(text.startswith(b"# TYPE "), text[:80])
         self.assertTrue(text.endswith(b"\n"))
 

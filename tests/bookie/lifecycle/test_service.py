@@ -57,7 +57,8 @@ class World:
         executor = StepExecutor()
         service = BookieService(
             self.reactor, config, self.store.driver(self.reactor), self.disk,
-            make_index=SimIndex.open, open_key_values=SimKeyValues.open, executor=executor, make_site=make_site,
+            make_index=SimIndex.open, open_key_values=SimKeyValues.open, executor=executor,
+            make_site=lambda admin: make_site(admin, self.reactor),
             on_failure=self.failures.append,
         )  # fmt: skip
         return service, executor

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.task import Clock
 
 from bookkeeper_twisted.adaptive import AdaptiveThrottles, SpeedLimits
 from bookkeeper_twisted.http.cluster_api import SharedClient
@@ -31,7 +32,7 @@ class ThrottlesTests(ShellCase, HttpCase):
         self.do(self.cluster.registration.register_bookie(BOOKIE, False, BookieServiceInfo(endpoints)))
         self.environ["BK_bookiePort"] = "3285"
         self.admin = FakeBookieAdmin()
-        self.site = make_site(self.admin)  # type: ignore[arg-type]
+        self.site = make_site(self.admin, Clock())  # type: ignore[arg-type]
 
     def _http(self, method: str, url: str, body: bytes) -> "Deferred[tuple[int, bytes]]":
         self.requests.append((method, url, body))
@@ -76,7 +77,7 @@ class ThrottlesTests(ShellCase, HttpCase):
         self.assertEqual(throttles.find("replication-read").rate, Rate(bytes=5e6))
         self.assertEqual([text.split()[0] for text in self.printed],
                          ["adaptive", "replicationAdaptive", "gc-metadata", "replication-read", "scrub"])  # fmt: skip
-        self.site = make_autorecovery_site(lambda: b"", limits, SharedClient(Deferred), self.clock)
+        self.site = make_autorecovery_site(lambda: iter(()), limits, SharedClient(Deferred), self.clock)
         self.assertEqual(self.shell("throttles", "-http", "10.0.0.1:8080", "-replicationlatency", "20"), 0)
         self.assertEqual(self.requests[-1][1], "http://10.0.0.1:8080/api/v1/bookie/throttles")
         self.assertEqual(limits.limits().adaptive.bound, 20.0)

@@ -1,0 +1,328 @@
+"""HTTP connections that cannot hold up a bookie: bounded in number, in bytes, and in what they take of a turn.
+
+The parser is that of :mod:`twisted.web`.  It is given nothing while a request waits for its turn, is answered, or has
+an answer that its peer does not read: a connection holds one request, one answer and two reads of its socket at most.
+Requests of all connections take turns: one for each turn of the reactor, and at most a quarter of its time.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+from io import BytesIO
+from typing import Any
+
+from twisted.internet.interfaces import IAddress, IDelayedCall, ILoggingContext
+from twisted.internet.protocol import connectionDone
+from twisted.logger import Logger
+from twisted.protocols.basic import LineReceiver
+from twisted.python.failure import Failure
+from twisted.web.http import HTTPChannel, parse_qs
+from twisted.web.http import Request as HTTPRequest
+from twisted.web.resource import IResource
+from twisted.web.server import Request, Site
+from zope.interface import implementer
+
+from .hosts import HostNames
+
+MAX_CONNECTIONS = 64
+MAX_BODY = 64 * 1024
+"""Bytes of the body of a request."""
+
+REQUEST_TIME = 60.0
+"""Seconds for the arrival of a request, for the pause before it, and for the peer to read its answer."""
+
+_HELD = 16 * 1024
+_LINGER = 2.0
+_GRACE = 15.0
+_REST = 3
+_LONGEST_REST = 1.0
+
+_REASONS = {
+    400: b"Bad Request", 413: b"Content Too Large", 421: b"Misdirected Request",
+    431: b"Request Header Fields Too Large",
+}  # fmt: skip
+
+
+class PlainRequest(Request):
+    """A request whose body stays in memory as bytes: no form in it is parsed, which costs twelve times its size."""
+
+    channel: Any
+    content: Any
+
+    def gotLength(self, length: int | None) -> None:
+        self.content = BytesIO()
+
+    def handleContentChunk(self, data: bytes) -> None:
+        if self.content.tell() + len(data) > MAX_BODY:
+            self.channel.refuse(413)
+        else:
+            super().handleContentChunk(data)
+
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
+        """Answer the request; see :meth:`twisted.web.http.Request.requestReceived`."""
+        self.content.seek(0)
+        self.method, self.uri, self.clientproto = command, path, version
+        self.path, _, query = path.partition(b"?")
+        self.args = parse_qs(query, 1)
+        hosts = self.requestHeaders.getRawHeaders(b"Host", [])
+        if len(hosts) > 1 or (not hosts and version == b"HTTP/1.1"):
+            self._refuse(400, b"There should be one Host\n")
+        elif hosts and not self.channel.site.hosts.allow(hosts[0]):
+            self._refuse(421, b"This server has another name: httpServerAllowedHosts is the key for more names\n")
+        else:
+            self.process()
+
+    def _refuse(self, status: int, text: bytes) -> None:
+        self.setResponseCode(status, _REASONS[status])
+        self.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
+        self.setHeader(b"Content-Length", b"%d" % len(text))
+        HTTPRequest.write(self, text)
+        self.finish()
+
+
+class Phase(Enum):
+    """What a connection is at."""
+
+    READING = auto()
+    """The next request is not there yet, or not whole."""
+    WAITING = auto()
+    """A whole request waits for its turn."""
+    ANSWERING = auto()
+    SENDING = auto()
+    """The peer has to read its answer before its next request is parsed, or before the connection ends."""
+
+
+class BoundedChannel(HTTPChannel):
+    """A connection that has one request at a time parsed, and its next one once the answer is sent.
+
+    :ivar phase: its place in the answer of one request.
+    """
+
+    site: "BoundedSite"
+    transport: Any
+    _log = Logger()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.phase = Phase.READING
+        self._stuck = self._lost = self._refused = self._ending = self._begun = False
+        self._held: list[bytes] = []
+
+    @property
+    def evictable(self) -> bool:
+        """Whether no answer is to be made for the peer."""
+        return self.phase in (Phase.READING, Phase.SENDING)
+
+    def connectionMade(self) -> None:
+        self.site.channels[self] = None
+        super().connectionMade()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._lost = True
+        self._held.clear()
+        self.site.channels.pop(self, None)
+        super().connectionLost(reason)
+
+    # -- what arrives --
+
+    def dataReceived(self, data: bytes) -> None:
+        if self._refused or self._lost:
+            return
+        if self.phase is not Phase.READING:
+            self._held.append(data)
+            self._rein_in()
+            return
+        if not self._begun and data:
+            self._begun = True
+            self.resetTimeout()  # once for a request: a byte now and then does not keep a connection
+        try:
+            LineReceiver.dataReceived(self, data)
+        except Exception:
+            self._log.failure("a request could not be parsed")
+            self.refuse(400)
+
+    def _rein_in(self) -> None:
+        if sum(map(len, self._held)) > _HELD:
+            self.transport.pauseProducing()
+
+    def headerReceived(self, line: bytes) -> bool:
+        try:
+            return bool(super().headerReceived(line))
+        except ValueError:  # a length of some thousand digits
+            self.refuse(400)
+            return False
+
+    def allHeadersReceived(self) -> None:
+        if self.length is not None and self.length > MAX_BODY:
+            self.refuse(413)
+        else:
+            super().allHeadersReceived()
+
+    def lineLengthExceeded(self, line: bytes) -> None:
+        self.refuse(431)
+
+    def _respondToBadRequestAndDisconnect(self) -> None:
+        self.refuse(400)
+
+    def allContentReceived(self) -> None:
+        """Queue the request, which is whole; the parser gets nothing until its answer is sent."""
+        if not self._refused:
+            self.phase = Phase.WAITING
+            self.paused, self._begun = True, False
+            self.site.enter(self)
+
+    def refuse(self, status: int) -> None:
+        """Answer what cannot be read as a request, and read what is on its way for a moment.
+
+        A socket that is closed with bytes unread resets the connection, and the peer would not see the answer.
+
+        :param status: of HTTP.
+        """
+        if self._refused:
+            return
+        self._refused = self.paused = True
+        head = b"HTTP/1.1 %d %b\r\nConnection: close\r\nContent-Length: 0\r\n\r\n" % (status, _REASONS[status])
+        self.transport.write(head)
+        self._ending = True
+        self.setTimeout(_LINGER)
+        half_close = getattr(self.transport, "loseWriteConnection", self.loseConnection)
+        half_close()
+
+    # -- what is answered --
+
+    def serve(self) -> None:
+        """Begin to answer the request that waits for its turn."""
+        if not self._lost:
+            self.phase = Phase.ANSWERING
+            super().allContentReceived()
+
+    def requestDone(self, request: HTTPRequest) -> None:
+        held, self._held = self._held, []
+        super().requestDone(request)  # what the parser has left over comes back through dataReceived
+        self._held += held
+        self.phase = Phase.SENDING
+        self.site.served(self)
+        if not self.persistent:
+            self._ending = True
+            self.setTimeout(_GRACE)  # for a peer that does not read its last answer
+        elif not self._stuck:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Parse the next request, if it is there."""
+        self.phase, self.paused = Phase.READING, False
+        self.dataReceived(b"")  # the parser may have it
+        while self._held and self.phase is Phase.READING:
+            self.dataReceived(self._held.pop(0))
+        self._rein_in()
+
+    def pauseProducing(self) -> None:
+        self._stuck = True
+        super().pauseProducing()
+
+    def resumeProducing(self) -> None:
+        self._stuck = False
+        super().resumeProducing()
+        if self.phase is Phase.SENDING and not self._ending:
+            self._go_on()
+        self._rein_in()
+
+    # -- the end --
+
+    def timeoutConnection(self) -> None:
+        """Close a connection that took too long, and cut it off if what is unsent stays so."""
+        if self._ending or self._stuck:
+            self.transport.abortConnection()
+        else:
+            self._ending = True
+            self.setTimeout(_GRACE)
+            self.loseConnection()
+
+    def end(self) -> None:
+        """Close the connection as the server stops: at once, or behind the answer that is being made."""
+        if self.phase is Phase.ANSWERING:
+            self.persistent = 0
+        else:
+            self.transport.abortConnection()
+
+
+@implementer(ILoggingContext)
+class BoundedSite(Site):
+    """The connections of an HTTP server, and the turns of their requests.
+
+    It has no line in the log for a connection or a request: scrapes come every few seconds.
+
+    :param hosts: the names that a request may be for.
+    :param closing: called as the server stops.
+    :ivar channels: open connections, the one that was answered last at the end.
+    """
+
+    noisy = False
+    protocol = BoundedChannel  # type: ignore[assignment]
+    _log = Logger()
+
+    def __init__(
+        self, resource: IResource, reactor: Any, hosts: HostNames, closing: Sequence[Callable[[], object]] = ()
+    ) -> None:
+        super().__init__(resource, PlainRequest, timeout=REQUEST_TIME, reactor=reactor)
+        self.hosts = hosts
+        self.channels: dict[BoundedChannel, None] = {}
+        self._closing = closing
+        self._waiting: deque[BoundedChannel] = deque()
+        self._turn: IDelayedCall | None = None
+        self._rested = 0.0
+
+    def logPrefix(self) -> str:
+        return "the HTTP server"
+
+    def log(self, request: HTTPRequest) -> None:
+        """Writes nothing."""
+
+    def buildProtocol(self, addr: IAddress | None) -> Any:
+        """Make room for a connection, at the cost of the one that is idle for longest; refuse it if all are busy."""
+        if len(self.channels) >= MAX_CONNECTIONS:
+            idle = next((channel for channel in self.channels if channel.evictable), None)
+            if idle is None:
+                return None
+            del self.channels[idle]
+            idle.transport.abortConnection()
+        return super().buildProtocol(addr)
+
+    def stopFactory(self) -> None:
+        super().stopFactory()
+        self._waiting.clear()
+        if self._turn is not None and self._turn.active():
+            self._turn.cancel()
+        for channel in list(self.channels):
+            channel.end()
+        for close in self._closing:
+            close()
+
+    # -- turns --
+
+    def enter(self, channel: BoundedChannel) -> None:
+        """Queue a ``channel`` whose request is whole."""
+        self._waiting.append(channel)
+        self._schedule()
+
+    def served(self, channel: BoundedChannel) -> None:
+        """Note that a ``channel`` has its answer."""
+        if channel in self.channels:
+            self.channels[channel] = self.channels.pop(channel)
+
+    def _schedule(self) -> None:
+        if self._turn is None and self._waiting:
+            rest = self._rested - self.reactor.seconds()
+            self._turn = self.reactor.callLater(max(0.0, min(rest, _LONGEST_REST)), self._serve_one)
+
+    def _serve_one(self) -> None:
+        """Begin one answer; the next waits three times as long as this one took: the clients of the bookie go on."""
+        channel, began = self._waiting.popleft(), self.reactor.seconds()
+        try:
+            channel.serve()
+        except Exception:
+            self._log.failure("a request of the HTTP server failed")
+            channel.transport.abortConnection()
+        now = self.reactor.seconds()
+        self._rested, self._turn = now + _REST * (now - began), None
+        self._schedule()

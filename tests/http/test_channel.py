@@ -1,0 +1,244 @@
+"""Connections of the HTTP server: bounds of bodies, turns, back-pressure, evictions, names, the end."""
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.resource import Resource
+
+from bookkeeper_twisted.http.api import Answer, ApiPage, Question
+from bookkeeper_twisted.http.channel import MAX_BODY, MAX_CONNECTIONS, REQUEST_TIME, BoundedSite
+from bookkeeper_twisted.http.hosts import HostNames
+
+_GET = b"GET /%d HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+class _Root(Resource):
+    isLeaf = True
+
+    def __init__(self, page: ApiPage) -> None:
+        super().__init__()
+        self.render = page.render  # type: ignore[method-assign]
+
+
+class ChannelCase(SynchronousTestCase):
+    """A site on a clock whose turns a test makes one by one."""
+
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.asked: list[Question] = []
+        self.slow: list[Deferred[None]] = []
+        self.answer = "yes"
+        self.took = 0.0
+        self.closed: list[bool] = []
+        page = ApiPage(self._get, self._get)
+        closing = [lambda: self.closed.append(True)]
+        self.site = BoundedSite(_Root(page), self.clock, HostNames(["Good.Example"]), closing)
+
+    async def _get(self, question: Question) -> Answer:
+        self.asked.append(question)
+        self.clock.rightNow += self.took
+        if question.flag("slow"):
+            self.slow.append(Deferred())
+            await self.slow[-1]
+        return Answer(self.answer)
+
+    def peer(self, sent: bytes = b"") -> tuple[Any, StringTransport]:
+        """A connection, with bytes that it has sent."""
+        channel, transport = self.site.buildProtocol(None), StringTransport()
+        channel.makeConnection(transport)
+        if sent:
+            channel.dataReceived(sent)
+        return channel, transport
+
+    def turn(self) -> None:
+        """One call of the clock."""
+        (call,) = [call for call in self.clock.calls if "_serve_one" in repr(call.func)]
+        self.clock.calls.remove(call)
+        self.clock.rightNow = max(self.clock.rightNow, call.getTime())
+        call.func()
+
+    def status(self, sent: bytes) -> int:
+        """The status of the answer to the bytes of a new connection."""
+        _, transport = self.peer(sent)
+        self.clock.advance(0)
+        return int(transport.value().split()[1]) if transport.value() else 0
+
+
+class BodyTests(ChannelCase):
+    """What a peer sends."""
+
+    def test_declared(self) -> None:
+        """A body is refused by its length before a byte of it is there; what follows is read and thrown away."""
+        head = b"PUT / HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
+        channel, transport = self.peer(head % (MAX_BODY + 1))
+        self.assertTrue(transport.value().startswith(b"HTTP/1.1 413 Content Too Large\r\n"))
+        self.assertNotIn(b"100 Continue", transport.value())
+        for _ in range(100):
+            channel.dataReceived(bytes(1 << 16))
+        self.assertEqual(self.asked, [])
+        self.clock.advance(3)
+        self.assertTrue(transport.disconnected)
+        self.assertEqual(self.status(head % MAX_BODY + bytes(MAX_BODY)), 100)
+        self.assertEqual(len(self.asked[0].body), MAX_BODY)
+
+    def test_chunked(self) -> None:
+        """A body without a length is refused as soon as it is too long."""
+        head = b"PUT / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        chunk = b"4000\r\n" + bytes(0x4000) + b"\r\n"
+        self.assertEqual(self.status(head + 4 * chunk + b"0\r\n\r\n"), 200)
+        self.assertEqual(len(self.asked[0].body), MAX_BODY)
+        self.assertEqual(self.status(head + 5 * chunk + b"0\r\n\r\n"), 413)
+        self.assertEqual(self.status(head + 4 * chunk), 0)
+        self.assertEqual(len(self.asked), 1)
+
+    def test_forms(self) -> None:
+        """No form is parsed: its parts are no parameters, and it is not kept twice."""
+        form = b"--b\r\nContent-Disposition: form-data; name=f\r\n\r\ntrue\r\n--b--\r\n"
+        for kind in (b"multipart/form-data; boundary=b", b"application/x-www-form-urlencoded"):
+            head = b"POST /?a=%%ff&b= HTTP/1.0\r\nContent-Type: %b\r\nContent-Length: %d\r\n\r\n" % (kind, len(form))
+            self.assertEqual(self.status(head + form), 404)
+            self.assertEqual(self.status(head.replace(b"POST", b"PUT") + form), 200)
+            self.assertEqual((set(self.asked[-1].parameters), self.asked[-1].body), ({"a", "b"}, form))
+
+    def test_bad(self) -> None:
+        """What is no request is answered, too: lengths of 5,000 digits, lines and heads that are too long."""
+        for status, sent in (
+            (400, b"PUT / HTTP/1.1\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n"), (400, b"\r\n\r\nx\r\n\r\n"),
+            (431, b"GET /" + b"x" * 20_000), (400, b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 600),
+            (431, b"GET / HTTP/1.1\r\na: " + b"x" * 70_000 + b"\r\n\r\n"),
+            (400, b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
+            (400, b"GET / HTTP/1.1\r\n\r\n"), (400, b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n"),
+        ):  # fmt: skip
+            with self.subTest(sent[:40]):
+                self.assertEqual(self.status(sent), status)
+        self.assertEqual(self.asked, [])
+
+
+class TurnTests(ChannelCase):
+    """When a request is answered."""
+
+    def test_one_a_turn(self) -> None:
+        """One request is answered in a turn, pipelined or not, in the order of arrival; none is lost."""
+        peers = [self.peer(b"".join(_GET % i for i in range(k, k + 3))) for k in (0, 10)]
+        body = b"PUT /5 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc" + _GET % 6
+        for piece in (body[:40], body[40:-5], body[-5:]):
+            peers[0][0].dataReceived(piece)
+        self.assertEqual(self.asked, [])
+        for n in range(1, 9):
+            self.turn()
+            self.assertEqual(len(self.asked), n)
+        self.assertEqual([transport.value().count(b"200 OK") for _, transport in peers], [5, 3])
+        self.assertEqual(self.asked[-2].body, b"abc")
+
+    def test_share(self) -> None:
+        """Answers take a quarter of the time at most."""
+        self.took = 0.1
+        self.peer(_GET % 1 * 3)
+        for n in range(3):
+            self.turn()
+            self.assertAlmostEqual(self.clock.seconds(), 0.1 + 0.4 * n)
+
+    def test_held(self) -> None:
+        """A peer that goes on sending is not read; what is held of it does not grow with each answer."""
+        channel, transport = self.peer(_GET % 1 * 400)
+        read = 0
+        for _ in range(300):
+            if transport.producerState == "producing":
+                channel.dataReceived(_GET % 1 * 1600)
+                read += 1
+            self.turn()
+        self.assertLess(read, 5)
+        self.assertEqual(len(self.asked), 300)
+
+    def test_unread(self) -> None:
+        """The next request waits until the answer before it is sent; a peer that does not read is cut off."""
+        channel, transport = self.peer(_GET % 1 * 3)
+        write = transport.write
+
+        def fill(data: bytes) -> None:
+            write(data)
+            channel.pauseProducing()
+
+        transport.write = fill  # type: ignore[method-assign]
+        for n in (1, 2):
+            self.clock.advance(1)
+            self.clock.advance(1)
+            self.assertEqual(len(self.asked), n)
+            channel.resumeProducing()
+        self.clock.advance(1)
+        self.clock.advance(REQUEST_TIME)
+        self.assertEqual((len(self.asked), transport.disconnected), (3, True))
+
+    def test_last_unread(self) -> None:
+        """A peer that asked for the end of its connection and does not read the last answer is cut off, too."""
+        _, transport = self.peer(b"GET / HTTP/1.0\r\n\r\n")
+        transport.loseConnection = lambda: None  # type: ignore[method-assign]
+        self.clock.advance(0)
+        self.clock.advance(REQUEST_TIME)
+        self.assertTrue(transport.disconnected)
+
+    def test_slow_request(self) -> None:
+        """A request that comes byte by byte has a time; an idle connection has it, too, and closes by itself."""
+        for sent in (b"GET / HTTP/1.1\r\n", b""):
+            channel, transport = self.peer(sent)
+            for _ in range(61):
+                if sent:
+                    channel.dataReceived(b"a")
+                self.clock.advance(1)
+            self.assertTrue(transport.disconnecting)
+
+
+class ConnectionTests(ChannelCase):
+    """How many there are, and under which names."""
+
+    def test_eviction(self) -> None:
+        """Beyond the limit the connection that is idle for longest goes; those that are being answered stay."""
+        busy = [self.peer(_GET.replace(b"%d", b"?slow=true")) for _ in range(MAX_CONNECTIONS - 2)]
+        self.clock.advance(0)
+        first, second = self.peer(_GET % 1), self.peer()
+        self.clock.advance(0)
+        third = self.peer()
+        self.assertEqual([second[1].disconnected, first[1].disconnected], [True, False])
+        fourth = self.peer()
+        self.assertEqual([third[1].disconnected, first[1].disconnected], [False, True])
+        for channel, _ in (third, fourth):
+            channel.dataReceived(_GET.replace(b"%d", b"?slow=true"))
+        self.assertIsNone(self.site.buildProtocol(None))
+        self.assertEqual(len(self.site.channels), MAX_CONNECTIONS)
+        self.assertFalse(any(transport.disconnected for _, transport in busy))
+        busy[0][0].connectionLost()
+        self.assertIsNotNone(self.site.buildProtocol(None))
+
+    def test_hosts(self) -> None:
+        """Names that others can point at this machine are refused, with the key that allows them."""
+        for host in (
+            "localhost", "a.localhost:80", "127.0.0.1", "[::1]:8080", "10.1.2.3:8080", "good.example.", "GOOD.example"
+        ):  # fmt: skip
+            self.assertEqual(self.status(f"GET / HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()), 200, host)
+        for host in (
+            "evil.example", "good.example.evil.example", "localhost.evil", "1.2.3.4.evil", "a@localhost", "", "\xff"
+        ):  # fmt: skip
+            self.assertEqual(self.status(f"GET / HTTP/1.1\r\nHost: {host}\r\n\r\n".encode("latin-1")), 421, host)
+        _, transport = self.peer(b"GET / HTTP/1.1\r\nHost: evil\r\n\r\n")
+        self.clock.advance(0)
+        self.assertIn(b"httpServerAllowedHosts", transport.value())
+        self.assertEqual(self.status(b"GET / HTTP/1.0\r\n\r\n"), 200)
+        self.assertTrue(HostNames(["*"]).allow(b"evil"))
+
+    def test_stop(self) -> None:
+        """The end of the server closes what is idle or waits, and what is being answered behind its answer."""
+        self.site.doStart()
+        slow, idle = self.peer(_GET.replace(b"%d", b"?slow=true") + _GET % 2), self.peer()
+        self.clock.advance(0)
+        waiting = self.peer(_GET % 1)
+        self.site.doStop()
+        self.clock.advance(0)
+        self.assertEqual([t.disconnected for _, t in (slow, idle, waiting)], [False, True, True])
+        self.slow[0].callback(None)
+        self.clock.advance(0)
+        self.assertIn(b"200 OK", slow[1].value())
+        self.assertTrue(slow[1].disconnecting)
+        self.assertEqual((len(self.asked), self.closed), (1, [True]))
