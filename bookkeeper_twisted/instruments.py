@@ -240,7 +240,7 @@ def render(registry: CollectorRegistry) -> bytes:
 
 
 def pieces(registry: CollectorRegistry) -> Iterator[bytes]:
-    """Yield the text of :func:`render` metric by metric, each with its numbers of when it is asked for."""
+    """Yield the text of a ``registry`` as :func:`render` does, each metric with its numbers of when it is asked for."""
     for metric in registry.collect():
         yield "".join([f"{line}\n" for line in _text(metric)]).encode()
 

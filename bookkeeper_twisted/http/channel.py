@@ -32,6 +32,9 @@ REQUEST_TIME = 60.0
 """Seconds for the arrival of a request, for the pause before it, and for the peer to read its answer."""
 
 _HELD = 16 * 1024
+_PIECE = 4 * 1024
+"""Bytes that are parsed in one go: chunks of one byte take a millisecond for each KiB."""
+
 _LINGER = 2.0
 _GRACE = 15.0
 _REST = 3
@@ -81,7 +84,7 @@ class PlainRequest(Request):
 
 
 class Phase(Enum):
-    """What a connection is at."""
+    """The place of a connection in the answer of one request."""
 
     READING = auto()
     """The next request is not there yet, or not whole."""
@@ -95,7 +98,7 @@ class Phase(Enum):
 class BoundedChannel(HTTPChannel):
     """A connection that has one request at a time parsed, and its next one once the answer is sent.
 
-    :ivar phase: its place in the answer of one request.
+    :ivar phase: see :class:`Phase`.
     """
 
     site: "BoundedSite"
@@ -128,10 +131,21 @@ class BoundedChannel(HTTPChannel):
     def dataReceived(self, data: bytes) -> None:
         if self._refused or self._lost:
             return
-        if self.phase is not Phase.READING:
+        if self._held or self.phase is not Phase.READING:
             self._held.append(data)
-            self._rein_in()
-            return
+        else:
+            self._parse(data)
+        self._rein_in()
+
+    def _parse_held(self) -> None:
+        held, self._held = b"".join(self._held), []
+        self._parse(held)
+
+    def _parse(self, data: bytes) -> None:
+        """Parse bytes, of many the first; the others wait for a turn as a request does."""
+        if len(data) > _PIECE:
+            self._held.insert(0, data[_PIECE:])
+            data = data[:_PIECE]
         if not self._begun and data:
             self._begun = True
             self.resetTimeout()  # once for a request: a byte now and then does not keep a connection
@@ -140,6 +154,8 @@ class BoundedChannel(HTTPChannel):
         except Exception:
             self._log.failure("a request could not be parsed")
             self.refuse(400)
+        if self._held and self.phase is Phase.READING:
+            self.site.enter(self)
 
     def _rein_in(self) -> None:
         if sum(map(len, self._held)) > _HELD:
@@ -181,6 +197,8 @@ class BoundedChannel(HTTPChannel):
         if self._refused:
             return
         self._refused = self.paused = True
+        self._held.clear()
+        self.transport.resumeProducing()
         head = b"HTTP/1.1 %d %b\r\nConnection: close\r\nContent-Length: 0\r\n\r\n" % (status, _REASONS[status])
         self.transport.write(head)
         self._ending = True
@@ -191,8 +209,15 @@ class BoundedChannel(HTTPChannel):
     # -- what is answered --
 
     def serve(self) -> None:
-        """Begin to answer the request that waits for its turn."""
-        if not self._lost:
+        """Begin to answer the request that waits for its turn, or parse more of one that is not whole."""
+        if self._lost or self._refused:
+            return
+        if self.phase is Phase.READING:
+            self._parse_held()
+            if not (self._stuck or self._refused):
+                self.transport.resumeProducing()
+            self._rein_in()
+        else:
             self.phase = Phase.ANSWERING
             super().allContentReceived()
 
@@ -211,9 +236,12 @@ class BoundedChannel(HTTPChannel):
     def _go_on(self) -> None:
         """Parse the next request, if it is there."""
         self.phase, self.paused = Phase.READING, False
-        self.dataReceived(b"")  # the parser may have it
-        while self._held and self.phase is Phase.READING:
-            self.dataReceived(self._held.pop(0))
+        held, self._held = self._held, []
+        self._parse(b"")  # the parser may have it, and is given no more than it needs
+        if not self._refused:
+            self._held = held
+        if self._held and self.phase is Phase.READING:
+            self._parse_held()
         self._rein_in()
 
     def pauseProducing(self) -> None:
@@ -276,7 +304,7 @@ class BoundedSite(Site):
         return "the HTTP server"
 
     def log(self, request: HTTPRequest) -> None:
-        """Writes nothing."""
+        """Write nothing of a ``request``."""
 
     def buildProtocol(self, addr: IAddress | None) -> Any:
         """Make room for a connection, at the cost of the one that is idle for longest; refuse it if all are busy."""

@@ -117,6 +117,20 @@ class BodyTests(ChannelCase):
         self.assertEqual(self.asked, [])
 
 
+    def test_pieces(self) -> None:
+        """Of many bytes some are parsed in a turn: chunks of one byte are work for a parser."""
+        head = b"PUT / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        channel, transport = self.peer(head + b"1\r\nx\r\n" * 8000)
+        channel.dataReceived(b"0\r\n\r\n" + _GET % 1)
+        self.assertEqual(transport.producerState, "paused")
+        for n in range(1, 13):
+            self.turn()
+            self.assertEqual(len(self.asked), n // 12)
+        self.assertEqual(transport.producerState, "producing")
+        self.turn()
+        self.assertEqual([len(asked.body) for asked in self.asked], [8000, 0])
+
+
 class TurnTests(ChannelCase):
     """When a request is answered."""
 

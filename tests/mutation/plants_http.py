@@ -89,6 +89,7 @@ PLANTS = (
         "self.phase in (Phase.READING, Phase.SENDING)", "True", _BOUNDED,
     ),
     Plant("the connection that was used last is evicted", _CHANNEL, "        self.site.served(self)\n", "", _BOUNDED),
+    Plant("all that arrives is parsed in one turn", _CHANNEL, "        if len(data) > _PIECE:\n", "        if False:\n", _BOUNDED),
     Plant("any site may be this one", _CHANNEL, "        elif hosts and not", "        elif False and not", _BOUNDED),
     Plant(
         "connections outlive the server", _CHANNEL, "            channel.end()\n", "            pass\n", _BOUNDED,

@@ -55,13 +55,13 @@ async def listen(endpoint: IStreamServerEndpoint, factory: IProtocolFactory, key
 
 
 def loopback_of(listening: IListeningPort) -> str:
-    """Return the loopback address that a port listens at, empty if other machines may reach it."""
+    """Return the loopback address that a ``listening`` port has, empty if other machines may reach it."""
     host = str(getattr(listening.getHost(), "host", ""))
     return host if is_loopback(host) else ""
 
 
 def describe_http(listening: IListeningPort) -> str:
-    """Describe who can use an HTTP server, for the log."""
+    """Describe who can use the ``listening`` port of an HTTP server, for the log."""
     place: Any = listening.getHost()
     where = f"{place.host}:{place.port}" if hasattr(place, "port") else str(place)
     if loopback_of(listening):
