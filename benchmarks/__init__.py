@@ -19,7 +19,8 @@ benchmarks ledger_check`` the same of a check of all ledgers; ``python -m benchm
 limit of a cluster; ``repair`` a lost bookie repaired by Spark and by a replication worker.
 
 ``python -m benchmarks scale`` measures what 10 million entries in 100,000 ledgers take of memory, and of time to start;
-``python -m benchmarks many_ledgers`` what adds to many ledgers cost, ours and Apache's in turn.
+``python -m benchmarks many_ledgers`` what adds to many ledgers cost, ours and Apache's in turn; ``python -m benchmarks
+scrapes`` what scrapes of ``/metrics`` cost adds.
 
 With ``--raw FILE`` an external generator takes the place of ours where it offers the operation.
 Timings on a shared machine are noisy: compare figures of one run, as ratios.
