@@ -96,4 +96,12 @@ PLANTS = (
     ),
     Plant("a scrape is one turn", _PAGE, "            while now - began < _SLICE:\n", "            while True:\n", _SCRAPED),
     Plant("scrapes take all the time", _PAGE, "_REST * spent", "0", _SCRAPED),
+    Plant(
+        "a loopback of another machine is asked", "cli/commands/limits.py",
+        "            if is_loopback(endpoint.host) and not", "            if False and not", ["tests.cli.commands.test_limits"],
+    ),
+    Plant(
+        "the HTTP server is open by default", "config/bookie.py",
+        '"httpServerHost", "127.0.0.1", TEXT', '"httpServerHost", "0.0.0.0", TEXT', ["tests.bookie.lifecycle.test_endpoints"],
+    ),
 )

@@ -119,6 +119,11 @@ class ServiceTests(StepTestCase):
         self.successResultOf(Deferred.fromCoroutine(driver.close()))
         return list(info.endpoints)
 
+    def test_http_default(self) -> None:
+        """The HTTP server, which asks for no password, is for its own machine unless it is opened."""
+        self.start(http_server_enabled=True)
+        self.assertEqual(self.world.reactor.tcpServers[1][3], "127.0.0.1")
+
     def test_http_endpoint(self) -> None:
         """An endpoint string takes the place of host and port."""
         self.start(http_server_enabled=True, http_server_endpoint="tcp:8001:interface=127.0.0.1")

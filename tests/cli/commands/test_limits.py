@@ -92,6 +92,21 @@ class ThrottlesTests(ShellCase, HttpCase):
         self.assertEqual(self.shell("throttles", "-b", "127.0.0.1:1"), 255)
         self.assertIn("bookie 127.0.0.1:1 is not there", self.complaints[0])
 
+    def test_loopback(self) -> None:
+        """A server that its own machine alone can reach is asked by the local bookie's shell, by no other.
+
+        The address would be another bookie's elsewhere, whose limits would be changed.
+        """
+        http = Endpoint("httpserver", "127.0.0.1", 8285, "http")
+        endpoints = (Endpoint("bookie", "10.0.0.9", 3181, "bookie-rpc"), http)
+        self.do(self.cluster.registration.register_bookie("10.0.0.9:3181", False, BookieServiceInfo(endpoints)))
+        self.assertEqual(self.shell("throttles", "-b", "10.0.0.9:3181"), 255)
+        self.assertIn("serves HTTP on its own machine alone: httpServerHost opens it", self.complaints[0])
+        self.assertEqual(self.requests, [])
+        self.environ["BK_bookieId"] = "10.0.0.9:3181"
+        self.assertEqual(self.shell("throttles"), 0, self.complaints)
+        self.assertEqual(self.requests[0][1], "http://127.0.0.1:8285/api/v1/bookie/throttles")
+
     def test_other_server(self) -> None:
         """An answer of something else, and none at all, are failures."""
         found: list[Deferred[Any]] = []
