@@ -65,7 +65,8 @@ PLANTS = (
     ),
     Plant(
         "requests of a pipeline are answered in one turn", _CHANNEL,
-        "            self.site.enter(self)\n", "            self.serve()\n", _BOUNDED,
+        "            self.paused, self._begun = True, False\n            self.site.enter(self)\n",
+        "            self.paused, self._begun = True, False\n            self.serve()\n", _BOUNDED,
     ),
     Plant("answers take all the time", _CHANNEL, "_REST * (now - began), None", "0, None", _BOUNDED),
     Plant("a peer that does not read is answered", _CHANNEL, "        elif not self._stuck:\n", "        else:\n", _BOUNDED),
