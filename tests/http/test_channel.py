@@ -146,6 +146,11 @@ class TurnTests(ChannelCase):
             self.assertEqual(len(self.asked), n)
         self.assertEqual([transport.value().count(b"200 OK") for _, transport in peers], [5, 3])
         self.assertEqual(self.asked[-2].body, b"abc")
+        channel, transport = self.peer(body[:-5])
+        channel.dataReceived(body[-5:])
+        self.turn()
+        self.turn()
+        self.assertEqual(transport.value().count(b"200 OK"), 2)
 
     def test_share(self) -> None:
         """Answers take a quarter of the time at most."""
