@@ -8,7 +8,7 @@ DOCUMENTED := $(VENV)/.documented
 SPARKED := $(VENV)/.spark
 JAVA := $(shell command -v java 2>/dev/null)
 
-.PHONY: help run test check chaos simulate mutate bench floors docs news dist clean pipeline
+.PHONY: help run test check chaos fuzz simulate mutate bench floors docs news dist clean pipeline
 
 help:
 	@echo "make run [FILE=path]  write a file to a bookie, kill it, restart it, read the file back"
@@ -19,6 +19,7 @@ help:
 	@echo "                      kill and pause bookies under load, then compare every entry"
 	@echo "make chaos AUTORECOVERY=1 [ROUNDS=200]"
 	@echo "                      lose bookies for good, kill autorecovery meanwhile, then look at every replica"
+	@echo "make fuzz [OPERATIONS=n] [SEED=k]  send a bookie odd and broken requests, compare what it acknowledged"
 	@echo "make simulate [SEEDS=n] [FROM=k]  run simulated clusters, one for each seed"
 	@echo "make mutate [ROOM=...] plant defects in a copy of the source, see that the tests notice them"
 	@echo "make bench [NAME=...] measure"
@@ -67,6 +68,9 @@ check: $(READY)
 chaos: $(READY)
 	@$(BIN)/python -W error -m tests.chaos --bookies $(or $(BOOKIES),3) --seconds $(or $(SECONDS),120) --seed $(or $(SEED),1) \
 		$(if $(AUTORECOVERY),--autorecovery $(or $(ROUNDS),200))
+
+fuzz: $(READY)
+	@$(BIN)/python -W error -m tests.fuzz --operations $(or $(OPERATIONS),3000) --seed $(or $(SEED),1)
 
 simulate: $(READY)
 	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),100) --from $(or $(FROM),1)

@@ -117,12 +117,18 @@ class Bystander:
             assert reply.entry == entries.entry(first + number)
 
 
-def descriptors(process: BookieProcess) -> tuple[int, int]:
-    """How many sockets a process has open, and how many other files."""
+def open_files(process: BookieProcess) -> list[str]:
+    """What a process has open, sockets included."""
     targets = []
     for path in Path(f"/proc/{process.transport.pid}/fd").iterdir():
         with suppress(FileNotFoundError):  # closed since it was listed: a flush works on files of its own
             targets.append(str(path.readlink()))
+    return sorted(targets)
+
+
+def descriptors(process: BookieProcess) -> tuple[int, int]:
+    """How many sockets a process has open, and how many other files."""
+    targets = open_files(process)
     sockets = sum(target.startswith("socket:") for target in targets)
     return sockets, len(targets) - sockets
 
