@@ -4,6 +4,7 @@ import hashlib
 import struct
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from bookkeeper_twisted.codec.runs import AddReplies, BatchReply, ReadReply
 from bookkeeper_twisted.errors import Status
@@ -17,6 +18,7 @@ MANY = range(1 << 40, (1 << 40) + 1500)
 _HEAD = struct.Struct(">qqq")
 
 
+@lru_cache(100_000)
 def content(ledger_id: int, entry_id: int) -> bytes:
     """The bytes of an entry, which follow from its ids."""
     head = _HEAD.pack(ledger_id, entry_id, max(entry_id - 1, -1))

@@ -96,6 +96,12 @@ class FuzzPeer(Protocol):
             self._answered.callback(None)
 
 
+async def _turns(reactor: Any) -> None:
+    """Leaves the bookie some time to fill what lies between it and a peer that does not read."""
+    for _ in range(20):
+        await deferLater(reactor, 0)
+
+
 async def operate(reactor: Any, port: int, model: Model, seed: str, lingering: list[FuzzPeer]) -> None:
     """One connection from its first byte to its end.
 
@@ -105,9 +111,16 @@ async def operate(reactor: Any, port: int, model: Model, seed: str, lingering: l
     random = Random(seed)
     data, is_broken = Frames(random).stream()
     peer = await FuzzPeer.connect(reactor, port, model)
-    end = random.choice(("answers", "answers", "answers", "half", "half", "reset", "unread", "linger"))
-    if end == "answers":
+    end = random.choice(("answers", "answers", "answers", "late", "half", "half", "reset", "unread", "linger"))
+    if end in ("late", "unread"):
+        peer.transport.pauseProducing()
+        batch = v2.encode_batch_read(BatchRead(V2, 2, 0, random.choice(LEDGERS), 0, 9, 1000, 1 << 30))
+        data += batch * random.choice((50, 50, 50, 2000))  # many are more than the sockets hold
+    if end in ("answers", "late"):
         await peer.send(reactor, data, random)
+        if end == "late":
+            await _turns(reactor)
+            peer.transport.resumeProducing()
         if not is_broken:  # else what follows may count as the rest of a frame
             try:
                 await peer.answered(reactor)
@@ -116,11 +129,8 @@ async def operate(reactor: Any, port: int, model: Model, seed: str, lingering: l
     elif end == "reset":
         peer.transport.write(data)
     elif end == "unread":
-        peer.transport.pauseProducing()
-        batch = v2.encode_batch_read(BatchRead(V2, 2, 0, random.choice(LEDGERS), 0, 9, 1000, 1 << 30))
-        await peer.send(reactor, data + batch * 200, random)
-        for _ in range(20):
-            await deferLater(reactor, 0)
+        await peer.send(reactor, data, random)
+        await _turns(reactor)
     else:
         await peer.send(reactor, data[: random.randrange(len(data))], random)
         if end == "linger":

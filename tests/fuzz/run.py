@@ -36,6 +36,7 @@ FILES = 10
 _LOOKS = 20
 _SERVED_IN = 30.0
 _ENDED_IN = 30.0
+_READ_IN = 120.0
 _OPTIONS = (
     *("--bookieId=b", "--advertisedAddress=127.0.0.1", "--allowLoopback=true", "--bookiePort=0"),
     *("--httpServerEnabled=true", "--httpServerHost=127.0.0.1", "--httpServerPort=0"),
@@ -96,12 +97,12 @@ class Run:
         growth = 0
         if process.status is None and not self._model.problems.get("the healthy client"):
             growth = await self._judge(process, bystander, before, memory)
-            await self._read_back(process.port, "")
+            await self._read_in_time(process.port, "")
         await bystander.peer.leave()
         await self._end(process)
         if process.status == 0:
             process = await self._start()
-            await self._read_back(process.port, " after a restart")
+            await self._read_in_time(process.port, " after a restart")
             await self._end(process)
         return self._outcome(growth)
 
@@ -131,6 +132,8 @@ class Run:
 
     async def _work(self, port: int) -> None:
         for name in self._names:
+            if self._model.problems:
+                return
             try:
                 await operate(self._reactor, port, self._model, name, self._lingering)
             except OSError as error:
@@ -159,6 +162,12 @@ class Run:
             if metrics[name] != expected:
                 self._model.wrong(name, f"{metrics[name]:g}, not {expected:g}")
         return growth
+
+    async def _read_in_time(self, port: int, when: str) -> None:
+        try:
+            await Deferred.fromCoroutine(self._read_back(port, when)).addTimeout(_READ_IN, self._reactor)
+        except TimeoutError:
+            self._model.wrong(f"reading back{when}", f"it took more than {_READ_IN:g} s")
 
     async def _read_back(self, port: int, when: str) -> None:
         peer = await Peer.connect(self._reactor, port)
