@@ -48,6 +48,36 @@ class Work:
             self.result.callback(outcome)
 
 
+class Unfinished:
+    """Work that has not ended, and who waits for its end; on the reactor thread."""
+
+    def __init__(self) -> None:
+        self._works: set[Work] = set()
+        self._waiting: list[tuple[set[Work], Deferred[None]]] = []
+
+    def add(self, work: Work) -> None:
+        """Count ``work`` as submitted."""
+        self._works.add(work)
+
+    def ended(self, work: Work, outcome: Any = None) -> None:
+        """Deliver the ``outcome`` of ``work``, which no thread runs any more."""
+        self._works.discard(work)
+        work.deliver(outcome)
+        for left, result in list(self._waiting):
+            left.discard(work)
+            if not left and not result.called:
+                result.callback(None)
+        self._waiting = [(left, result) for left, result in self._waiting if left]
+
+    def join(self) -> "Deferred[None]":
+        """See :meth:`~.interfaces.IStorageExecutor.join`."""
+        if not self._works:
+            return succeed(None)
+        result: Deferred[None] = Deferred()
+        self._waiting.append((set(self._works), result))
+        return result
+
+
 def refused() -> "Deferred[Any]":
     """The answer of an executor that was stopped."""
     return fail(StorageFailedError("the bookie is stopping"))
@@ -56,9 +86,12 @@ def refused() -> "Deferred[Any]":
 class _Lane:
     """A queue and the threads that serve it."""
 
-    def __init__(self, name: str, n_threads: int, reactor: IReactorFromThreads, ended: Callable[[], None]) -> None:
+    def __init__(
+        self, name: str, n_threads: int, reactor: IReactorFromThreads, unfinished: Unfinished, ended: Callable[[], None]
+    ) -> None:
         self.queue: SimpleQueue[Work | None] = SimpleQueue()
         self._reactor = reactor
+        self._unfinished = unfinished
         self._ended = ended
         self.threads = [threading.Thread(target=self._serve, name=f"{name}-{n}", daemon=True) for n in range(n_threads)]
         for thread in self.threads:
@@ -66,8 +99,7 @@ class _Lane:
 
     def _serve(self) -> None:
         while (work := self.queue.get()) is not None:
-            if not work.cancelled:
-                self._reactor.callFromThread(work.deliver, work.run())
+            self._reactor.callFromThread(self._unfinished.ended, work, None if work.cancelled else work.run())
         self._reactor.callFromThread(self._ended)
 
     def close(self) -> None:
@@ -83,6 +115,7 @@ class ThreadExecutor:
         self._reactor = reactor
         self._read_threads = read_threads
         self._lanes: dict[str, _Lane] = {}
+        self._unfinished = Unfinished()
         self._running = 0
         self._stopped: Deferred[None] | None = None
 
@@ -93,16 +126,20 @@ class ThreadExecutor:
         if found is None:
             found = self._lanes[lane] = self._open(lane)
         item = Work(work, args)
+        self._unfinished.add(item)
         found.queue.put(item)
         return item.result
 
     def _open(self, lane: str) -> _Lane:
         n_threads = self._read_threads if lane == "read" else 1
         self._running += n_threads
-        return _Lane(lane, n_threads, self._reactor, self._lane_ended)
+        return _Lane(lane, n_threads, self._reactor, self._unfinished, self._lane_ended)
 
     def notify(self, function: Callable[..., None], *args: Any) -> None:
         self._reactor.callFromThread(function, *args)
+
+    def join(self) -> "Deferred[None]":
+        return self._unfinished.join()
 
     def stop(self) -> "Deferred[None]":
         if self._stopped is None:

@@ -34,6 +34,12 @@ class IStorageExecutor(Interface):
     def notify(function: Callable[..., None], *args: Any) -> None:
         """From a lane: runs ``function(*args)`` on the reactor thread, in the order of the calls."""
 
+    def join() -> "Deferred[None]":
+        """Wait until all work that was submitted has ended, or was cancelled before it began.
+
+        Work that was cancelled later may still use what it was given: files are closed behind this.
+        """
+
     def stop() -> "Deferred[None]":
         """Refuses new work, lets submitted work end, joins the threads."""
 

@@ -201,7 +201,8 @@ class IndexBatch:
 class IRunIndex(Interface):
     """``(ledger, entry) -> row`` and ``ledger -> LedgerRow`` of one ledger directory.
 
-    One thread may commit while another looks up; a look-up sees whole commits only.
+    One thread may commit while another looks up; a look-up sees whole commits only.  All look-ups raise
+    :class:`~bookkeeper_twisted.errors.DamageError` if the index cannot be read (S5).
     """
 
     complete: bool = Attribute(
@@ -220,6 +221,9 @@ class IRunIndex(Interface):
         :raises bookkeeper_twisted.errors.StorageError: a commit failed, and a restart may find its rows.
         """
 
+    def interrupt() -> None:
+        """Have a :meth:`check` at work, or one that begins later, end soon with a StorageError.  Any thread."""
+
     def commit(batch: IndexBatch) -> None:
         """Apply the ``batch`` atomically; durable when it returns.  Flush lane.
 
@@ -231,16 +235,10 @@ class IRunIndex(Interface):
         """
 
     def find(ledger_id: int, entry_id: int) -> IndexRow | None:
-        """The row that holds the entry.
-
-        :raises bookkeeper_twisted.errors.DamageError: the index cannot be read (S5).
-        """
+        """Return the row that holds ``entry_id`` of ``ledger_id``, None if there is none."""
 
     def rows(ledger_id: int, first: int = 0) -> Iterator[IndexRow]:
-        """Yield the rows of ``ledger_id`` that end at the entry ``first`` or later, ascending.
-
-        :raises bookkeeper_twisted.errors.DamageError: the index cannot be read (S5).
-        """
+        """Yield the rows of ``ledger_id`` that end at the entry ``first`` or later, ascending."""
 
     def last_entry(ledger_id: int) -> int:
         """Return the highest entry id of ``ledger_id`` in the index, -1 if there is none.

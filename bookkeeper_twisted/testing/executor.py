@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from twisted.internet.defer import Deferred, succeed
 from zope.interface import implementer
 
-from ..bookie.executor import Work, refused
+from ..bookie.executor import Unfinished, Work, refused
 from ..bookie.interfaces import IStorageExecutor
 
 T = TypeVar("T")
@@ -27,12 +27,14 @@ class StepExecutor:
     def __init__(self) -> None:
         self.queued: deque[tuple[str, Work]] = deque()
         self.deliveries: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+        self._unfinished = Unfinished()
         self._stopped = False
 
     def submit(self, lane: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
         if self._stopped:
             return refused()
         item = Work(work, args)
+        self._unfinished.add(item)
         self.queued.append((lane, item))
         return item.result
 
@@ -51,8 +53,8 @@ class StepExecutor:
         for position, (name, item) in enumerate(self.queued):
             if lane is None or name == lane:
                 del self.queued[position]
-                if not item.cancelled:
-                    self.deliveries.append((item.deliver, (item.run(),)))
+                outcome = None if item.cancelled else item.run()
+                self.deliveries.append((self._unfinished.ended, (item, outcome)))
                 return True
         return False
 
@@ -78,6 +80,9 @@ class StepExecutor:
             if not self.step():
                 return
         raise AssertionError(f"work without an end: {self.lanes()[:10]}")
+
+    def join(self) -> "Deferred[None]":
+        return self._unfinished.join()
 
     def stop(self) -> "Deferred[None]":
         self._stopped = True

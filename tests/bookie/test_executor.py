@@ -5,7 +5,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
-from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.defer import CancelledError, Deferred, gatherResults
 
 from bookkeeper_twisted.bookie.executor import ThreadExecutor
 from bookkeeper_twisted.testing.contracts import executor_contract
@@ -63,6 +63,25 @@ class ThreadExecutorTests(executor_contract.ExecutorContract):
         both = gatherResults(waiting)
         self.reactor.run_until(both)
         self.assertEqual(self.successResultOf(both), ["waited", "waited"])
+
+    def test_join_waits_for_cancelled_work(self) -> None:
+        """Work that was cancelled after it had begun is waited for: it may still use what it was given."""
+        begun, released = threading.Event(), threading.Event()
+
+        def wait() -> None:
+            begun.set()
+            released.wait(10)
+
+        waiting = self.executor.submit("read", wait)
+        self.assertTrue(begun.wait(10))
+        waiting.cancel()
+        self.failureResultOf(waiting, CancelledError)
+        joined = self.executor.join()
+        self.reactor.run_until(self.executor.submit("flush", int))
+        self.assertNoResult(joined)
+        released.set()
+        self.reactor.run_until(joined)
+        self.successResultOf(joined)
 
     def test_threads_are_made_on_first_use(self) -> None:
         """An executor that was never used has nothing to stop."""

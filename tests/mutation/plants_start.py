@@ -7,6 +7,28 @@ _GROUPS = ["tests.bookie.test_group_commit"]
 
 PLANTS = (
     Plant(
+        "files are closed while a lane works", "bookie/lifecycle/service.py",
+        "        await self._executor.join()\n", "", ["tests.bookie.lifecycle.test_service_stop"],
+    ),
+    Plant(
+        "work that was cancelled after it had begun is not waited for", "bookie/executor.py",
+        "            self._reactor.callFromThread(self._unfinished.ended, work, None if work.cancelled else work.run())\n",
+        "            outcome = None if work.cancelled else work.run()\n"
+        "            if not work.cancelled:\n"
+        "                self._reactor.callFromThread(self._unfinished.ended, work, outcome)\n",
+        ["tests.bookie.test_executor"],
+    ),
+    Plant(
+        "a stop waits for the whole check of an index", "bookie/maintenance/maintenance.py",
+        "            directory.storage.index.interrupt()\n", "            pass\n",
+        ["tests.bookie.maintenance.test_maintenance"],
+    ),
+    Plant(
+        "a check that is interrupted as it begins goes on", "storage/index/index_file.py",
+        "        connection.set_progress_handler(lambda: self._interrupted, _INSTRUCTIONS)\n", "",
+        ["tests.storage.index.test_index_file"],
+    ),
+    Plant(
         "a refused start makes the directories that it refuses", "bookie/lifecycle/service.py",
         "            await check.must_stamp(self._registrations, self._on_flush_lane)\n        await", "        await",
         ["tests.bookie.lifecycle.test_service"],

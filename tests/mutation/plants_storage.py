@@ -264,7 +264,7 @@ PLANTS = (
     ),
     Plant(
         "an index is checked as commits have left it", "storage/index/run_index.py",
-        "            check_structure(unchecked, self.path)\n", "            check_structure(self._writer, self.path)\n", _INDEX,
+        "            n_bytes = self._structure.run(unchecked)\n", "            n_bytes = self._structure.run(self._writer)\n", _INDEX,
     ),
     Plant(
         "the states of ledgers are read before they are checked", "storage/index/index_file.py",

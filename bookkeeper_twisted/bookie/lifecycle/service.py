@@ -297,13 +297,18 @@ class BookieService(Service):
             Store.open, self._fs, self._paths, self._make_index, int(self._reactor.seconds() * 1000) + 1,
             self._random_bytes(16), journal_settings(self._config), settings, self._storages,
         )  # fmt: skip
-        self._then_undo(lambda: self._on_flush_lane(self._store.close))
+        self._then_undo(self._close_store)
         await self._on_flush_lane(discard_left_over, self._fs, self._pairs())  # our indexes are whole
         await self._on_flush_lane(self._store.recover)
         self._labels = directory_labels(*map(_currents, (self._paths.ledgers, self._paths.indexes)))
         StorageMetrics(self.instruments, self._store.storage, self._labels)
         if self._store.disk_full:
             self._log.warn("a ledger disk has no space for them: they stay in memory and in the journals")
+
+    async def _close_store(self) -> None:
+        """Close the files behind everything that was begun on any lane: what was cancelled may still use them."""
+        await self._executor.join()
+        await self._on_flush_lane(self._store.close)
 
     async def _start_engine(self) -> None:
         config = self._config

@@ -132,9 +132,11 @@ class Maintenance:
             self.adaptive.change(options.latency_bound)
 
     async def stop(self) -> None:
-        """Cancel what is at work and wait for its end."""
+        """Cancel what is at work and wait for its end; the check of an index may still be ending on its lane."""
         self.adaptive.stop()
         for checking in self._checking:
             checking.cancel()
+        for directory in self.directories:
+            directory.storage.index.interrupt()
         await self.collector.stop()
         await self.scrubber.stop()

@@ -40,6 +40,8 @@ EVERY_TABLE = ("1",)
 """Argument of the check of the structure: all tables, one problem is enough."""
 READ_AT_START = ("ledgers", "state")
 
+_INSTRUCTIONS = 100_000  # of SQLite, which take some 10 ms
+
 LEDGER_COLUMNS = "ledger, master_key, fenced, explicit_lac, forgotten_at, crc"
 
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
@@ -143,6 +145,43 @@ def check_structure(connection: sqlite3.Connection, path: str, tables: Sequence[
         problems: Sequence[tuple[str]] = connection.execute(f"PRAGMA integrity_check({table})").fetchmany(1)
         if problems != [("ok",)]:
             raise DamageError(f"{path} is damaged: {problems[0][0]}")
+
+
+class StructureCheck:
+    """A check of the structure of the file ``path`` that another thread may interrupt."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._connection: Connection | None = None
+        self._interrupted = False
+
+    def run(self, connection: Connection) -> int:
+        """Check pages and the order of rows, as a ``connection`` sees them.
+
+        SQLite looks for an interrupt while it goes through the pages, if it came after the beginning, and asks the
+        handler while it compares the rows.
+
+        :returns: bytes that were read.
+        :raises StorageError: it was interrupted.
+        :raises DamageError: they are not as they should be.
+        """
+        connection.set_progress_handler(lambda: self._interrupted, _INSTRUCTIONS)
+        self._connection = connection
+        try:
+            if self._interrupted:
+                raise StorageError(f"{self._path}: the check was interrupted")
+            check_structure(connection, self._path)
+        finally:
+            self._connection = None
+            connection.set_progress_handler(None, 0)
+        return file_size(connection)
+
+    def interrupt(self) -> None:
+        """End the check at work soon, and refuse later ones."""
+        self._interrupted = True
+        connection = self._connection
+        if connection is not None:
+            connection.interrupt()
 
 
 def check_to_open(writer: sqlite3.Connection, path: str, tables: Sequence[str]) -> None:

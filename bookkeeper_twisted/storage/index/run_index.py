@@ -46,7 +46,7 @@ from .index_file import (
     EVERY_TABLE,
     LEDGER_COLUMNS,
     READ_AT_START,
-    check_structure,
+    StructureCheck,
     check_to_open,
     check_version,
     connect,
@@ -114,6 +114,7 @@ class SqliteRunIndex:
     ) -> None:  # fmt: skip
         self.path = path
         self._unchecked = unchecked
+        self._structure = StructureCheck(path)
         self._read_only = read_only
         self.complete = complete
         self.lookups = 0
@@ -343,14 +344,15 @@ class SqliteRunIndex:
         unchecked = self._unchecked
         if unchecked is None:
             with self._snapshot() as connection:
-                check_structure(connection, self.path)
-                return file_size(connection)
+                return self._structure.run(connection)
         with storage_errors(self.path):
-            check_structure(unchecked, self.path)
-            n_bytes = file_size(unchecked)
+            n_bytes = self._structure.run(unchecked)
             self._unchecked = None
             unchecked.close()
             return n_bytes
+
+    def interrupt(self) -> None:
+        self._structure.interrupt()
 
     def _deny(self) -> None:
         """:raises StorageError: nothing is known of what was not found, as the index is not checked (S5)."""

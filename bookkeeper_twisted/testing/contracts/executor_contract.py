@@ -98,6 +98,24 @@ class ExecutorContract(SynchronousTestCase):
         self.assertEqual(ran, ["first"])
         self.successResultOf(first)
 
+    def test_join(self) -> None:
+        """A join waits for everything that was submitted; the executor goes on."""
+        self.successResultOf(self.executor.join())
+        ran: list[str] = []
+        gate = _Gate()
+        self.executor.submit("flush", gate.wait, ran)
+        late = self.executor.submit("flush", ran.append, "late")
+        late.cancel()
+        self.failureResultOf(late, CancelledError)
+        joined = [self.executor.join(), self.executor.join()]
+        self.assertNoResult(joined[0])
+        joined[1].addCallback(lambda _: self.assertEqual(ran, ["first"]))
+        gate.open()
+        self.settle(self.executor)
+        for each in joined:
+            self.successResultOf(each)
+        self.successResultOf(self.executor.join())
+
     def test_stop(self) -> None:
         """A stop lets submitted work end; what comes later is refused."""
         ran: list[int] = []

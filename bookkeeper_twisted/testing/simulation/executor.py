@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from twisted.internet.defer import Deferred, succeed
 from zope.interface import implementer
 
-from ...bookie.executor import Work, refused
+from ...bookie.executor import Unfinished, Work, refused
 from ...bookie.interfaces import IStorageExecutor
 from .clock import Life, SimClock
 from .streams import Random
@@ -46,12 +46,14 @@ class SimExecutor:
         self._lanes: dict[str, deque[Work]] = {}
         self._busy: dict[str, int] = {}
         self._deliveries: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+        self._unfinished = Unfinished()
         self._stopped: Deferred[None] | None = None
 
     def submit(self, lane: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
         if self._stopped is not None:
             return refused()
         item = Work(work, args)
+        self._unfinished.add(item)
         self._lanes.setdefault(lane, deque()).append(item)
         self._begin(lane)
         return item.result
@@ -68,9 +70,10 @@ class SimExecutor:
 
     def _run(self, lane: str, item: Work) -> None:
         self._busy[lane] -= 1
-        if not item.cancelled:
-            outcome = item.run()
-            self.notify(item.deliver, outcome)
+        if item.cancelled:
+            self._unfinished.ended(item)
+        else:
+            self.notify(self._unfinished.ended, item, item.run())
         self._begin(lane)
         self._check_end()
 
@@ -87,6 +90,9 @@ class SimExecutor:
             function, args = self._deliveries.popleft()
             function(*args)
         self._check_end()
+
+    def join(self) -> "Deferred[None]":
+        return self._unfinished.join()
 
     def stop(self) -> "Deferred[None]":
         if self._stopped is None:

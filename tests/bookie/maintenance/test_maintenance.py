@@ -1,5 +1,7 @@
 """The background services of a bookie as one."""
 
+from functools import partial
+
 import attrs
 from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs, formatEvent
@@ -77,8 +79,13 @@ class MaintenanceTests(SynchronousTestCase):
         self.assertEqual(self.maintenance.adaptive.status.bound, 0)
 
     def test_stop(self) -> None:
-        """A stop leaves no timer."""
+        """A stop leaves no timer, and ends the check of an index, which may be long."""
+        interrupted: list[object] = []
+        for directory in self.maintenance.directories:
+            index = directory.storage.index
+            self.patch(index, "interrupt", partial(interrupted.append, index))
         stopped = Deferred.fromCoroutine(self.maintenance.stop())
         self.life.drain()
         self.successResultOf(stopped)
         self.assertEqual(self.life.clock.getDelayedCalls(), [])
+        self.assertEqual(interrupted, [directory.storage.index for directory in self.maintenance.directories])
