@@ -6,6 +6,7 @@ The newest of all directories counts.
 """
 
 import posixpath
+import re
 from collections.abc import Sequence
 
 import attrs
@@ -15,6 +16,8 @@ from .replace import replace_file
 
 FILE_NAME = "BOOKIE_STATUS"
 _MOST_BYTES = 16 * 1024
+_DIGITS = re.compile("[0-9]{1,19}")  # more would be refused by int(), which limits them
+_NO_TIME = 1 << 63
 
 
 @attrs.frozen
@@ -39,16 +42,17 @@ class BookieStatus:
     def parse(cls, data: bytes) -> "BookieStatus | None":
         """Decode the ``data`` of a status file; None if it is none.
 
-        Three fields, of an older release, count as set by hand.
+        Three fields, of an older release, count as set by hand.  A time is a number of 64 bits, as Apache reads it.
         """
         first, *reasons = data.decode(errors="replace").splitlines() or [""]
         fields = first.strip().split(",")
-        if len(fields) not in (3, 4) or fields[0] != "1" or not fields[2].isdecimal():
+        if len(fields) not in (3, 4) or fields[0] != "1" or fields[1] not in ("READ_ONLY", "READ_WRITE"):
             return None
-        if fields[1] not in ("READ_ONLY", "READ_WRITE"):
+        millis = int(fields[2]) if _DIGITS.fullmatch(fields[2]) else _NO_TIME
+        if millis >= _NO_TIME:
             return None
         manual = len(fields) == 3 or fields[3] == "true"
-        return cls(fields[1] == "READ_ONLY", int(fields[2]), manual, tuple(reasons))
+        return cls(fields[1] == "READ_ONLY", millis, manual, tuple(reasons))
 
 
 def load_status(fs: IFileSystem, directories: Sequence[str]) -> BookieStatus:

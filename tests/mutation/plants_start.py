@@ -7,6 +7,14 @@ _GROUPS = ["tests.bookie.test_group_commit"]
 
 PLANTS = (
     Plant(
+        "a status of thousands of digits keeps a bookie from starting", "storage/bookie_status.py",
+        're.compile("[0-9]{1,19}")', 're.compile("[0-9]+")', ["tests.storage.test_bookie_status"],
+    ),
+    Plant(
+        "a status has a time beyond 64 bits", "storage/bookie_status.py",
+        "        if millis >= _NO_TIME:\n", "        if millis == _NO_TIME:\n", ["tests.storage.test_bookie_status"],
+    ),
+    Plant(
         "files are closed while a lane works", "bookie/lifecycle/service.py",
         "        await self._executor.join()\n", "", ["tests.bookie.lifecycle.test_service_stop"],
     ),

@@ -2,6 +2,8 @@
 
 import errno
 
+from hypothesis import example, given
+from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.bookie_status import BookieStatus, load_status, save_status
@@ -28,6 +30,27 @@ class BookieStatusTests(SynchronousTestCase):
         self.assertEqual(BookieStatus.parse(b"1,READ_WRITE,5\n"), BookieStatus(False, 5, True))
         for data in (b"", b"2,READ_ONLY,5,true", b"1,READ,5,true", b"1,READ_ONLY,x,true", b"\xff\xfe", b"1"):
             self.assertIsNone(BookieStatus.parse(data))
+
+    @given(st.binary() | st.text("1,READ_ONLYWITE٣-0 \r\n").map(str.encode))
+    @example(b"1,READ_ONLY,%b,true" % (b"9" * 5000))
+    @example(b"1,READ_ONLY,%d,true" % (1 << 63))
+    @example(b"1,READ_ONLY,\xd9\xa3,true")
+    @example(b"1,READ_ONLY,-1,true")
+    def test_any_content(self, data: bytes) -> None:
+        """A file of any content is a status, of a time that Apache can read, or none."""
+        found = BookieStatus.parse(data)
+        if found is not None:
+            self.assertTrue(0 <= found.millis < 1 << 63)
+            self.assertEqual(data.split(b",")[2].split(b"\n")[0].strip(), b"%d" % found.millis)
+
+    def test_damaged_file(self) -> None:
+        """A file that is no status hides none: a number of thousands of digits does not keep a bookie from starting."""
+        status = BookieStatus(True, 7, True, ("one",))
+        save_status(self.disk, DIRECTORIES, status)
+        path = f"{DIRECTORIES[0]}/BOOKIE_STATUS"
+        self.disk.open(path).pwrite(b"1,READ_WRITE,%b,false\n" % (b"9" * 5000), 0)
+        self.assertEqual(load_status(self.disk, DIRECTORIES[:1]), BookieStatus())
+        self.assertEqual(load_status(self.disk, DIRECTORIES), status if len(DIRECTORIES) > 1 else BookieStatus())
 
     def test_durable(self) -> None:
         """What was saved is loaded after a power cut."""

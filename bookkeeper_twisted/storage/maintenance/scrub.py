@@ -172,7 +172,7 @@ def load_record(fs: IFileSystem, directory: str) -> ScrubRecord:
         kept = json.loads(data)
         after = None if kept["after"] is None else (int(kept["after"][0]), int(kept["after"][1]))
         return ScrubRecord(tuple(DamagedEntries(**each) for each in kept["findings"]), after, int(kept["ended_at"]))
-    except (ValueError, TypeError, LookupError):
+    except (ValueError, TypeError, LookupError, RecursionError):
         return ScrubRecord()
 
 

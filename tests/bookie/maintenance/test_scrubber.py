@@ -123,6 +123,12 @@ class ScrubberTests(ScrubberCase):
         self.assertEqual(self.scrub(), [])
         self.assertEqual(load_record(self.disk, CURRENT).findings, ())
 
+    def test_hostile_record(self) -> None:
+        """A file of findings that no JSON reader takes counts as none."""
+        for content in (b"[" * 100_000, b"9" * 5000, b"{}", b"\xff", b'{"after": 1, "findings": 2, "ended_at": 3}'):
+            replace_file(self.disk, f"{CURRENT}/{FINDINGS}", content)
+            self.assertEqual(load_record(self.disk, CURRENT), ScrubRecord())
+
     def _journal(self) -> tuple[str, int]:
         """The journal file that is written to, and the offset of a record behind the mark, which is in memory only."""
         self.life.add(run(1, 50, 3))
