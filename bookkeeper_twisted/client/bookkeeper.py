@@ -5,6 +5,7 @@ from typing import Any, TypeVar, cast
 
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
 
 from ..codec.digest import Digester
 from ..config.bookie import ClientConfig
@@ -44,6 +45,7 @@ from .writing.write_handle import LedgerWriter
 T = TypeVar("T")
 
 _TOKEN_BITS = 63
+_LISTED_A_TURN = 500  # ids, which take a millisecond or a few
 
 
 class BookKeeper:
@@ -228,9 +230,16 @@ class BookKeeper:
         await self._ledgers.remove(ledger_id)
 
     async def list_ledgers(self) -> AsyncIterator[int]:
-        """The ids of all ledgers in ascending order, complete or an error."""
+        """The ids of all ledgers in ascending order, complete or an error.
+
+        The reactor gets a turn after every few hundred, also where the metadata store answers at once.
+        """
         self._check_open()
+        count = 0
         async for ledger_id in self._ledgers.ledger_ids():
+            count += 1
+            if not count % _LISTED_A_TURN:
+                await deferLater(self._clock, 0)
             yield ledger_id
 
     async def ledger_metadata(self, ledger_id: int) -> Versioned[LedgerMetadata]:

@@ -132,7 +132,10 @@ class ClusterApi:
         """All ids, or with ``print_metadata`` a page of them with their metadata."""
         client = await self._connect()
         if not question.flag("print_metadata"):
-            return json_answer({str(ledger_id): None async for ledger_id in client.client.list_ledgers()})
+            # As json_answer() encodes it, but in the turns of the listing: there may be hundreds of thousands.
+            lines = [f'  "{ledger_id}" : null' async for ledger_id in client.client.list_ledgers()]
+            body = "{\n" + ",\n".join(lines) + "\n}" if lines else "{ }"
+            return attrs.evolve(json_answer({}), body=body)
         page, found, number = max(1, question.number("page", 1)), dict[str, object](), 0
         async for ledger_id in client.client.list_ledgers():
             number += 1

@@ -8,6 +8,7 @@ from twisted.internet.task import Clock
 
 from bookkeeper_twisted.client.admin import BookKeeperAdmin
 from bookkeeper_twisted.errors import MetadataError
+from bookkeeper_twisted.http.api import json_answer
 from bookkeeper_twisted.http.cluster_api import ENTRIES_A_PAGE, LEDGERS_A_PAGE, SharedClient
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
@@ -74,10 +75,15 @@ class ClusterApiTests(HttpCase):
         self.assertEqual(list(info)[-1], "ClusterInfo: ")
         self.assertRegex(info["bookie-0"], r"^: \{Free: \d+(\([0-9.]+.B\))?, Total: \d+(\([0-9.]+.B\))?\},$")
 
+    def test_no_ledgers(self) -> None:
+        """A list without ledgers is an empty object."""
+        answer, expected = self.ask("/api/v1/ledger/list"), json_answer({})
+        self.assertEqual((answer.body, self.json("ledger/list")), (expected.body, {}))
+
     def test_ledgers(self) -> None:
         """Ids, and on demand their metadata by pages, as stored or decoded; no password in any."""
         ids = [self.ledger(b"x", password=b"sesame") for _ in range(2)]
-        self.assertEqual(self.json("ledger/list"), {str(i): None for i in ids})
+        self.assertEqual(self.ask("/api/v1/ledger/list").body, json_answer({str(i): None for i in ids}).body)
         text = self.ask("/api/v1/ledger/list?print_metadata=true").body
         self.assertIn("BookieMetadataFormatVersion", text)
         self.assertNotIn("sesame", text)

@@ -10,6 +10,10 @@ _AGAIN = ["tests.client.test_bookkeeper_writers.SentAgainTests"]
 
 PLANTS = (
     Plant(
+        "a list of all ledgers takes one turn", "client/bookkeeper.py",
+        "            if not count % _LISTED_A_TURN:\n", "            if False:\n", ["tests.client.test_listing"],
+    ),
+    Plant(
         "open claims are read before the tail", "client/writing/claim_log.py",
         "        committed = self.tail\n        for producer in self._producers:\n"
         "            start = producer.start\n",

@@ -16,11 +16,6 @@ _EXCHANGE = ["tests.bookie.test_hand_back_crash"]
 
 PLANTS = (
     Plant(
-        "reads of a file that was closed are waited for for ever", "storage/disk_queue.py",
-        "            self._begun.pop(self._waiting.popleft()[0])(-1)\n",
-        "            self._waiting.popleft()\n", ["tests.storage.test_disk_queue"],
-    ),
-    Plant(
         "a queue of the kernel that is dropped stays", "storage/disk_queue.py",
         "            self._end = weakref.finalize(self, self._kernel.close)\n",
         "            self._end = self._kernel.close\n", ["tests.storage.test_disk_queue"],

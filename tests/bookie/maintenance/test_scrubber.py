@@ -17,6 +17,7 @@ from bookkeeper_twisted.storage.maintenance.scrub import (
     load_record,
     save_record,
 )
+from bookkeeper_twisted.storage.replace import replace_file
 from bookkeeper_twisted.testing.disk.crash import Facts
 from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 from bookkeeper_twisted.throttle import Rate
