@@ -34,6 +34,7 @@ class BookieStatusTests(SynchronousTestCase):
     @given(st.binary() | st.text("1,READ_ONLYWITE٣-0 \r\n").map(str.encode))
     @example(b"1,READ_ONLY,%b,true" % (b"9" * 5000))
     @example(b"1,READ_ONLY,%d,true" % (1 << 63))
+    @example(b"1,READ_ONLY,9999999999999999999,true")
     @example(b"1,READ_ONLY,\xd9\xa3,true")
     @example(b"1,READ_ONLY,-1,true")
     def test_any_content(self, data: bytes) -> None:

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from twisted.internet.defer import Deferred, execute
+from twisted.internet.defer import Deferred, execute, fail
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
 from zope.interface import implementer
 
+from ...errors import MetadataError
 from .interfaces import IWorker
 
 T = TypeVar("T")
@@ -33,15 +34,24 @@ class ThreadWorker:
         self._reactor = reactor
         self._pool = ThreadPool(minthreads=0, maxthreads=1, name=name)
         self._at_shutdown: object = None
+        self._stopped = False
 
     def call(self, work: Callable[..., T], *args: object) -> "Deferred[T]":
+        if self._stopped:  # else the pool would raise, or never answer
+            return fail(MetadataError("the store is closed"))
         if not self._pool.started:
             self._pool.start()
             # A program that ends without closing its driver must end all the same.
-            self._at_shutdown = self._reactor.addSystemEventTrigger("during", "shutdown", self._pool.stop)
+            self._at_shutdown = self._reactor.addSystemEventTrigger("during", "shutdown", self._shut_down)
         return deferToThreadPool(self._reactor, self._pool, work, *args)
 
+    def _shut_down(self) -> None:
+        self._at_shutdown = None
+        self._stopped = True
+        self._pool.stop()
+
     def stop(self) -> None:
+        self._stopped = True
         trigger, self._at_shutdown = self._at_shutdown, None
         if trigger is not None:
             self._reactor.removeSystemEventTrigger(trigger)

@@ -4,10 +4,11 @@ from threading import get_ident
 
 from twisted.internet import reactor  # noqa: TID251
 from twisted.internet.defer import gatherResults
-from twisted.internet.interfaces import IReactorFromThreads
+from twisted.internet.interfaces import IReactorCore, IReactorFromThreads
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 from zope.interface.verify import verifyObject
 
+from bookkeeper_twisted.errors import MetadataError
 from bookkeeper_twisted.metadata.embedded.interfaces import IWorker
 from bookkeeper_twisted.metadata.embedded.workers import InlineWorker, ThreadWorker
 
@@ -68,3 +69,15 @@ class ThreadWorkerTests(TestCase):
         self._stop()
         self.assertEqual(seen, list(range(20)))
         await gatherResults(done)
+
+    async def test_call_after_the_stop(self) -> None:
+        """A call after the stop fails, whoever stopped the worker: its owner, or the reactor at its end."""
+        await self.worker.call(divmod, 7, 2)
+        self._stop()
+        await self.assertFailure(self.worker.call(divmod, 7, 2), MetadataError)
+        worker = ThreadWorker(IReactorFromThreads(reactor), "shut down")
+        await worker.call(divmod, 7, 2)
+        IReactorCore(reactor).removeSystemEventTrigger(worker._at_shutdown)
+        worker._shut_down()
+        await self.assertFailure(worker.call(divmod, 7, 2), MetadataError)
+        worker.stop()
