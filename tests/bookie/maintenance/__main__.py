@@ -13,6 +13,7 @@ from bookkeeper_twisted.testing.disk.crash import CrashReport
 from ...silence import log_nothing
 from .. import test_hand_back_crash as exchange
 from . import test_drawn_lives as drawn
+from . import test_full_disk_lives as full
 from . import test_maintenance_crash as maintenance
 from . import test_rebuild_crash as rebuilding
 
@@ -23,6 +24,7 @@ def _enumerations() -> Iterator[tuple[str, Callable[[], CrashReport]]]:
     for name in maintenance.SCRIPTS:
         yield name, partial(maintenance.enumerate_script, name, whole=True)
     yield "drawn lives", lambda: drawn.check_lives(1000, 2000)[0]
+    yield "drawn lives on a full disk", lambda: full.check_lives(1000, 2000)[0]
     yield "there and back, one directory", partial(exchange.cut, exchange.ONE, True, 10)
     yield "there and back, two directories", partial(exchange.cut, exchange.TWO, True, 10)
 

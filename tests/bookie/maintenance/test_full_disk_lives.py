@@ -5,7 +5,7 @@ from random import Random
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
-from bookkeeper_twisted.testing.disk.crash import Facts
+from bookkeeper_twisted.testing.disk.crash import CrashReport, Facts, Violation
 from bookkeeper_twisted.testing.disk.small_disk import SmallDisk
 
 from ...silence import forget_failures
@@ -137,21 +137,32 @@ class FullDiskLife:
             raise AssertionError("the reserve was not taken back, or a deletion is not durable")
 
 
+def check_lives(first: int, count: int) -> tuple[CrashReport, set[tuple[bool, bool]]]:
+    """Check the lives of some seeds.
+
+    :returns: what was tried, and which kinds were among them: the index elsewhere, the ledgers in turns.
+    """
+    report, kinds = CrashReport(), set[tuple[bool, bool]]()
+    for seed in range(first, first + count):
+        life = FullDiskLife(seed)
+        kinds.add((life.index_elsewhere, life.in_turns))
+        report.states += 1
+        try:
+            life.fill()
+            life.delete()
+            life.recover()
+        except Exception as error:
+            error.add_note(f"seed {seed}")
+            report.violations.append(Violation(None, (), 0, error))
+    return report, kinds
+
+
 class FullDiskLivesTests(SynchronousTestCase):
-    """Indexes on the same disk and on another one, deletes in turns and in order, restarts in the middle."""
+    """``python -m tests.bookie.maintenance`` checks many more of them."""
 
     def test_lives(self) -> None:
         """In every life the bookie takes entries again, and nothing acknowledged is lost (S1, S3, S8)."""
-        failed, kinds = list[str](), set[tuple[bool, bool]]()
-        for seed in range(1, 61):
-            life = FullDiskLife(seed)
-            kinds.add((life.index_elsewhere, life.in_turns))
-            try:
-                life.fill()
-                life.delete()
-                life.recover()
-            except Exception as error:
-                failed.append(f"seed {seed}: {error!r}")
+        report, kinds = check_lives(1, 60)
         forget_failures(self)
-        self.assertEqual(failed, [])
+        self.assertEqual([(str(each), each.error.__notes__) for each in report.violations], [])
         self.assertEqual(len(kinds), 4)
