@@ -20,6 +20,7 @@ from . import (
     spark,
     spark_ledgers,
     spark_limits,
+    striped,
     structure,
     writing,
 )
@@ -29,7 +30,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "exchange": exchange.main, "ledger_check": ledger_check.main, "many_ledgers": many_ledgers.main,
     "pool": pool.main, "repair": repair.main, "rereplication": rereplication.main, "spark": spark.main,
     "spark_ledgers": spark_ledgers.main, "spark_limits": spark_limits.main,
-    "scale": scale.main, "scrapes": scrapes.main,
+    "scale": scale.main, "scrapes": scrapes.main, "striped": striped.main,
     "structure": structure.main, "writing": writing.main,
 }  # fmt: skip
 """By first argument; whatever else it is belongs to the self-check."""

@@ -11,9 +11,11 @@ that was looked up while the newer copy was being written is not taken.
 """
 
 import errno
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from operator import attrgetter
 
 from ..errors import NO_SPACE, DamageError, NoWritableDirectoryError, StorageError
 from ..mixed_runs import MixedRun
@@ -33,6 +35,7 @@ from .space_reserve import SpaceReserve
 
 _MOST_FOUND = 1024
 _ROWS_AHEAD = 32  # that are looked up together
+_MOST_AHEAD = 256  # ledgers of which such rows are kept for the read lane
 _MOST_ID = 2**63 - 1
 _FULL = (*NO_SPACE, errno.EROFS)
 _DELETED_TOGETHER = 64
@@ -88,7 +91,7 @@ class DirectoryStorage:
         self.entries = 0
         self._n_written = 0
         self._found: deque[tuple[int, IndexRow]] = deque(maxlen=_MOST_FOUND)
-        self._ends: dict[int, int] = {}  # of short rows that were looked up, by ledger
+        self._rows: dict[int, tuple[int, Sequence[IndexRow]]] = {}  # short ones that were looked up last, by ledger
 
     # -- reactor --
 
@@ -333,7 +336,9 @@ class DirectoryStorage:
 
     def load(self, ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
         """See :meth:`~.interfaces.ILedgerStorage.load`."""
-        row = self._recent(ledger_id, entry_id) or self._look_up(ledger_id, entry_id)
+        row = self._recent(ledger_id, entry_id) or self._ahead(ledger_id, entry_id)
+        if row is None:
+            row = self._look_up(ledger_id, entry_id)
         while row is not None:
             try:
                 return self.reader.read(row, entry_id, max_bytes)
@@ -358,24 +363,34 @@ class DirectoryStorage:
             return None
         self._found.extend([(n_written, row) for row in rows])
         if rows[-1].last - rows[-1].first < MOST_APART:
-            self._ends[ledger_id] = rows[-1].last + 1
+            self._rows[ledger_id] = n_written, rows
         return rows[0]
 
-    def _rows_ahead(self, ledger_id: int, entry_id: int) -> list[IndexRow]:
-        """Return the row of an entry and some behind it if the last one looked up was short and ended in front of it.
+    def _ahead(self, ledger_id: int, entry_id: int) -> IndexRow | None:
+        """Return the row of an entry if it was looked up together with the last one, and no entry has moved since."""
+        n_written, rows = self._rows.get(ledger_id, (-1, ()))
+        if n_written != self._n_written:
+            return None
+        index = bisect_right(rows, entry_id, key=attrgetter("first")) - 1
+        return rows[index] if index >= 0 and rows[index].last >= entry_id else None
 
-        A reader that goes through a ledger which took turns with others meets a row for each entry: they are looked up
-        together.  Nothing is returned where the entry has no row: that is for a look-up of its own.
+    def _rows_ahead(self, ledger_id: int, entry_id: int) -> list[IndexRow]:
+        """Return the row of an entry and some behind it if the last one looked up was short and ended a little before.
+
+        A reader that goes through a ledger which took turns with others meets a row for each entry, and so does one of a
+        striped ledger, of which this bookie has every third entry, say: they are looked up together.  Nothing is
+        returned where the entry has no row: that is for a look-up of its own.
         """
         rows: list[IndexRow] = []
-        if self._ends.get(ledger_id) == entry_id:
+        _, last = self._rows.get(ledger_id, (0, ()))
+        if last and 0 < entry_id - last[-1].last <= MOST_APART:
             try:
                 page = self.index.page((ledger_id, entry_id - 1), _ROWS_AHEAD)
                 rows = [row for row in page if row.ledger_id == ledger_id]
             except StorageError:
                 pass  # what is behind it cannot be read; it may be found alone
-        if len(self._ends) >= _MOST_FOUND:
-            self._ends.clear()
+        if len(self._rows) >= _MOST_AHEAD:
+            self._rows.clear()
         return rows if rows and rows[0].first == entry_id else []
 
     def entry_ranges(self, ledger_id: int, stored: bool = True) -> list[tuple[int, int]]:

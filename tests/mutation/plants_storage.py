@@ -417,4 +417,9 @@ PLANTS = (
         "            if not checksum or crc32c_of_bytes(data).to_bytes(4, \"big\") == checksum:\n", "            if True:\n",
         ["tests.storage.test_ledger_storage_contract.PageCacheTests.test_striped_ledger_is_found"],
     ),
+    Plant(
+        "rows of a striped ledger are looked up one by one", "storage/directory_storage.py",
+        "0 < entry_id - last[-1].last <= MOST_APART:", "entry_id - last[-1].last == 1:",
+        ["tests.storage.test_directory_storage"],
+    ),
 )  # fmt: skip

@@ -215,6 +215,29 @@ class DirectoryTests(SynchronousTestCase):
         self.assertEqual(known, [True] * 6 + [False] + [True] * 3 + [False])  # not the one that was added again
         self.assertEqual([self.loaded(7, entry_id) for entry_id in (10, 11)], [None, None])
 
+    def test_rows_ahead_of_a_striped_ledger(self) -> None:
+        """Where this bookie has every third entry of a ledger, its rows are looked up together, too."""
+        self.directory.recent_blocks.limit = 0
+        entry_ids = range(0, 120, 3)
+        for entry_id in entry_ids:
+            self.take_turns(range(entry_id, entry_id + 1), range(7, 9))
+        pages: list[int] = []
+        page = self.index.page
+
+        def counted(after: tuple[int, int], limit: int) -> object:
+            pages.append(after[1] + 1)
+            return page(after, limit)
+
+        self.patch(self.index, "page", counted)
+        for entry_id in entry_ids[:34]:
+            self.assertEqual(self.loaded(7, entry_id), entry(7, entry_id))
+        self.assertEqual(pages, [3, 99])
+        self.directory.add(run(7, 102, 1, salt=3))
+        self.flush()
+        self.assertEqual(self.loaded(7, 102), entry(7, 102, salt=3))
+        for entry_id in (100, 119, 120, 500):
+            self.assertIsNone(self.loaded(7, entry_id))
+
     def test_no_rows_ahead(self) -> None:
         """An entry is found alone where the rows behind it cannot be listed."""
         self.directory.recent_blocks.limit = 0

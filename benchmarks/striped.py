@@ -1,0 +1,115 @@
+"""``python -m benchmarks striped``: how fast ledgers are read whose entries are on some bookies of their ensemble only.
+
+Five bookies run as processes on loopback.  Ledgers of each kind of ensemble (``E3 W2``: three bookies, each entry on
+two of them) are read whole by the plain client, in turn, round by round: when they are fresh, when each bookie has
+flushed its write cache, and when the bookies were started again.  Prints one line of JSON: for each state and kind the
+entries a second of the median round, and their ratio to those of ``E3 W3``, the median of the ratios of a round.  The
+plain client reads ``E3 W3`` by batches, the others entry by entry: ``E3 W3 by entries`` is read as they are.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bookkeeper_twisted.client import BookKeeper, LedgerReader
+from bookkeeper_twisted.config.client import ClientConfig
+
+from .lost_bookies import Cluster, pause, reactor, run_on_cluster
+
+_N_BOOKIES = 5
+_PASSWORD = b"striped"
+_AT_ONCE = 10_000
+_WHOLE = "E3 W3"
+_SINGLE = f"{_WHOLE} by entries"
+KINDS = {_WHOLE: (3, 3), _SINGLE: (3, 3), "E3 W2": (3, 2), "E3 W1": (3, 1), "E5 W2": (5, 2)}
+"""Ensemble size and write quorum."""
+
+Rates = Mapping[str, Sequence[float]]
+"""Entries a second of each round, by kind."""
+
+
+def ratios(rates: Rates) -> dict[str, dict[str, float]]:
+    """Return the median rate of each kind, and its ratio to ledgers whose entries are on all bookies."""
+    whole = rates[_WHOLE]
+    return {
+        kind: {
+            "rate": round(median(found)),
+            "ratio": round(median(rate / other for rate, other in zip(found, whole, strict=True)), 3),
+        }
+        for kind, found in rates.items()
+    }
+
+
+async def _write(client: BookKeeper, ensemble: int, write: int, entries: int, size: int) -> int:
+    ledger = await client.create_ledger(ensemble, write, min(write, 2), password=_PASSWORD)
+    for at in range(0, entries, _AT_ONCE):
+        await ledger.append_many([bytes(size)] * min(_AT_ONCE, entries - at))
+    await ledger.close()
+    return ledger.ledger_id
+
+
+async def _read(reader: LedgerReader, entries: int) -> float:
+    """Read a ledger whole, and return the entries a second."""
+    began = time.perf_counter()
+    for first in range(0, entries, _AT_ONCE):
+        found = await reader.read(first, min(first + _AT_ONCE, entries) - 1)
+        if len(found) != min(_AT_ONCE, entries - first):
+            raise ValueError(f"{len(found)} entries from {first} on")
+    return entries / (time.perf_counter() - began)
+
+
+async def _rounds(uri: str, ledgers: Mapping[str, int], rounds: int, entries: int) -> Rates:
+    client = await BookKeeper.connect(reactor, uri, ClientConfig())
+    single = await BookKeeper.connect(reactor, uri, ClientConfig(batch_read_enabled=False))
+    readers = {}
+    for kind, ledger_id in ledgers.items():
+        reading = single if kind == _SINGLE else client
+        readers[kind] = await reading.open_ledger(ledger_id, password=_PASSWORD)
+    rates: dict[str, list[float]] = {kind: [] for kind in ledgers}
+    for _ in range(rounds):
+        for kind, reader in readers.items():
+            rates[kind].append(await _read(reader, entries))
+    await client.close()
+    await single.close()
+    return rates
+
+
+async def _flushed(cluster: Cluster) -> None:
+    while cluster.total("bookie_write_cache_count"):
+        await pause(0.5)
+    await pause(1)  # what was taken from the write caches is in entry logs
+
+
+async def measure(options: argparse.Namespace, cluster: Cluster) -> None:
+    """All states."""
+    found: dict[str, Any] = {}
+    client = await BookKeeper.connect(reactor, cluster.uri, ClientConfig())
+    ledgers = {kind: await _write(client, *sizes, options.entries, options.size) for kind, sizes in KINDS.items()}
+    await client.close()
+    found["fresh"] = ratios(await _rounds(cluster.uri, ledgers, options.rounds, options.entries))
+    await _flushed(cluster)
+    found["flushed"] = ratios(await _rounds(cluster.uri, ledgers, options.rounds, options.entries))
+    for port in cluster.ports:
+        cluster.kill(port)
+        cluster.start(port)
+    found["restarted"] = ratios(await _rounds(cluster.uri, ledgers, options.rounds, options.entries))
+    print(json.dumps(found))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks striped", description=__doc__)
+    parser.add_argument("--entries", type=int, default=100_000, help="of each ledger (100,000)")
+    parser.add_argument("--size", type=int, default=100, help="bytes of an entry (100)")
+    parser.add_argument("--rounds", type=int, default=5, help="of each state (5)")
+    parser.add_argument("--directory", default="/var/tmp", help="where the files are made")
+    options = parser.parse_args(arguments)
+
+    async def work(_: Path, cluster: Cluster) -> None:
+        await measure(options, cluster)
+
+    return run_on_cluster(work, directory=options.directory, n_bookies=_N_BOOKIES)
