@@ -109,7 +109,8 @@ class EntryLogReader:
     def read(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
         """Read entries of a row from ``entry_id`` on, as many as fit, at least one, by one ``pread``.  Read lane.
 
-        Where some of them are damaged the first one is read alone: damage of others does not make it unreadable.
+        Where some of them are damaged the first one is read alone: damage of others does not make it unreadable.  Its
+        bytes are not verified then, as wherever less than a checksummed block is read; its digest is for that.
 
         :param row: holds ``entry_id``.
         :param max_bytes: most bytes of records; one entry is given even if it is longer.
