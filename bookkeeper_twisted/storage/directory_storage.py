@@ -377,8 +377,8 @@ class DirectoryStorage:
     def _rows_ahead(self, ledger_id: int, entry_id: int) -> list[IndexRow]:
         """Return the row of an entry and some behind it if the last one looked up was short and ended a little before.
 
-        A reader that goes through a ledger which took turns with others meets a row for each entry, and so does one of a
-        striped ledger, of which this bookie has every third entry, say: they are looked up together.  Nothing is
+        A reader that goes through a ledger which took turns with others meets a row for each entry, and so does one of
+        a striped ledger, of which this bookie has every third entry, say: they are looked up together.  Nothing is
         returned where the entry has no row: that is for a look-up of its own.
         """
         rows: list[IndexRow] = []
