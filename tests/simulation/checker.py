@@ -1,4 +1,4 @@
-"""Judges a history by the invariants S3 and S12 to S18, as it happens and at its end.
+"""Judges a history by the invariants S3, S9 and S12 to S18, as it happens and at its end.
 
 It knows what was appended, acknowledged, stored, read, and every version of the metadata; it knows
 nothing of how any of it came about.

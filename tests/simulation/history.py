@@ -116,6 +116,10 @@ class History:
                 self.count("deletion of an over-replicated ledger")
             self.checker.forgot(bookie_id, ledger_id)
 
+    def old_copy(self, bookie_id: str, ledger_id: int, entry_id: int) -> None:
+        """See :class:`IWitness`."""
+        self.checker.fail("S9", f"{bookie_id} gave an old copy of entry {entry_id} of ledger {ledger_id}")
+
     def read_only(self, bookie_id: str, reason: str) -> None:
         """See :class:`IWitness`."""
         self.note(bookie_id, "read-only: {}", reason)

@@ -24,6 +24,7 @@ from ...storage.ledger_storage import StorageSettings
 from ..disk.sim_disk import Operation, SimDisk
 from ..disk.sim_index import SimIndex
 from .clock import Life, NodeClock
+from .copies import StoredCopies
 from .executor import DiskSpeed, SimExecutor
 from .metadata import SimDriver
 from .streams import Random
@@ -131,12 +132,14 @@ class BookieProcess:
         if store.disk_full:
             engine.disk_is_full()
         engine.context.bookie = WitnessedBookie(
-            engine.context.bookie, node.bookie_id, node.witness, node.fenced, node.damages
+            engine.context.bookie, node.bookie_id, node.witness, node.fenced, node.damages, node.copies
         )
         forget = engine.bookie.forget
 
         def forgetting(ledger_ids: Sequence[int], now: int, is_elsewhere: bool = False) -> Sequence[int]:
             forgotten = forget(ledger_ids, now, is_elsewhere)
+            for ledger_id in forgotten:
+                node.copies.forget(ledger_id)
             node.witness.forgot(node.bookie_id, forgotten)
             return forgotten
 
@@ -185,6 +188,7 @@ class BookieNode:
     :ivar name: of the machine, which is also its host.
     :ivar disk: what survives.
     :ivar fenced: ledgers whose fence was acknowledged, in any life.
+    :ivar copies: of entries that it was given, in any life.
     :ivar wanted: whether the bookie is started again when it ends by itself.
     :ivar gone: it is lost for good, with its disk.
     :ivar starts: how often it was started.
@@ -205,6 +209,7 @@ class BookieNode:
         self.disk.resident = lambda: page_cache.random() < _RESIDENT
         self.speed = DiskSpeed()
         self.fenced: dict[int, None] = {}
+        self.copies = StoredCopies()
         self.wanted = True
         self.gone = False
         self.starts = 0

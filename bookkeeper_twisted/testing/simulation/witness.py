@@ -11,6 +11,7 @@ from zope.interface import Interface, implementer
 from ...bookie.interfaces import AddDone, IBookie
 from ...mixed_runs import Entries
 from ...model import EntryRun
+from .copies import StoredCopies
 
 
 class IWitness(Interface):
@@ -31,6 +32,9 @@ class IWitness(Interface):
     def forgot(bookie_id: str, ledger_ids: Sequence[int]) -> None:
         """A bookie has deleted ledgers."""
 
+    def old_copy(bookie_id: str, ledger_id: int, entry_id: int) -> None:
+        """A bookie has read a copy of an entry although it had acknowledged a newer one."""
+
     def read_only(bookie_id: str, reason: str) -> None:
         """A bookie takes no ordinary adds any more, as it cannot write its entry logs."""
 
@@ -44,9 +48,10 @@ class WitnessedBookie:
 
     def __init__(
         self, inner: IBookie, bookie_id: str, witness: IWitness, fenced: dict[int, None],
-        damages: Callable[[], bool] = lambda: False,
+        damages: Callable[[], bool] = lambda: False, copies: StoredCopies | None = None,
     ) -> None:  # fmt: skip
         """
+        :param copies: that this bookie was ever given, in any of its lives.
         :param fenced: the ledgers whose fence this bookie ever acknowledged, in any of its lives.
         :param damages: whether the entry that is read now is to be damaged.
         """
@@ -55,6 +60,7 @@ class WitnessedBookie:
         self._bookie_id = bookie_id
         self._witness = witness
         self._fenced = fenced
+        self._copies = StoredCopies() if copies is None else copies
 
     def add(
         self, entries: Entries, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool,
@@ -65,9 +71,13 @@ class WitnessedBookie:
         def stored(part: Entries, error: Exception | None) -> None:
             if error is None:
                 for run in part.runs():
+                    if not deferred_sync:
+                        self._copies.acknowledged(run)
                     self._witness.stored(self._bookie_id, run, recovery, run.ledger_id in fenced)
             done(part, error)
 
+        for run in entries.runs():
+            self._copies.adding(run)
         self._inner.add(entries, master_key, recovery, deferred_sync, high_priority, stored)
 
     def fence(self, ledger_id: int, master_key: bytes) -> "Deferred[None]":
@@ -77,21 +87,43 @@ class WitnessedBookie:
 
         return self._inner.fence(ledger_id, master_key).addCallback(fenced)
 
+    def _read(self, run: EntryRun | None, first: int, began: int) -> None:
+        """Looks at entries of a run from one on, whose read began at some time."""
+        if run is not None:
+            for entry_id in range(first, run.last + 1):
+                self._read_entry(run.ledger_id, entry_id, run.entry(entry_id), began)
+
+    def _read_entry(self, ledger_id: int, entry_id: int, data: bytes, began: int) -> None:
+        if self._copies.is_old(ledger_id, entry_id, data, began):
+            self._witness.old_copy(self._bookie_id, ledger_id, entry_id)
+
     def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         run = self._inner.cached(ledger_id, entry_id, max_count)
+        self._read(run, entry_id, self._copies.begin())
         return _damaged(run, entry_id) if run is not None and self._damages() else run
 
     def resident(self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
         run = self._inner.resident(ledger_id, entry_id, max_count, max_bytes)
+        self._read(run, entry_id, self._copies.begin())
         return _damaged(run, entry_id) if run is not None and self._damages() else run
 
     def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Sequence[bytes | None]:
         entries = self._inner.scattered(ledger_id, entry_ids, max_bytes)
+        began = self._copies.begin()
+        for entry_id, entry in zip(entry_ids, entries, strict=False):
+            if entry is not None:
+                self._read_entry(ledger_id, entry_id, entry, began)
         return [bytes([*e[:-1], e[-1] ^ 1]) if e is not None and self._damages() else e for e in entries]
 
     def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
-        loaded = self._inner.load(wanted)
-        return loaded.addCallback(lambda runs: list(map(self._perhaps_damaged, wanted, runs)))
+        began = self._copies.begin()
+
+        def look(runs: list[EntryRun | Exception]) -> list[EntryRun | Exception]:
+            for (_, entry_id, _), run in zip(wanted, runs, strict=True):
+                self._read(run if isinstance(run, EntryRun) else None, entry_id, began)
+            return list(map(self._perhaps_damaged, wanted, runs))
+
+        return self._inner.load(wanted).addCallback(look)
 
     def _perhaps_damaged(self, wanted: tuple[int, int, int], run: EntryRun | Exception) -> EntryRun | Exception:
         return _damaged(run, wanted[1]) if isinstance(run, EntryRun) and self._damages() else run

@@ -31,6 +31,9 @@ class Witness:
     def forgot(self, bookie_id: str, ledger_ids: Sequence[int]) -> None:
         self.heard += [("forgot", bookie_id, ledger_id) for ledger_id in ledger_ids]
 
+    def old_copy(self, bookie_id: str, ledger_id: int, entry_id: int) -> None:
+        self.heard.append(("old_copy", bookie_id, ledger_id, entry_id))
+
     def read_only(self, bookie_id: str, reason: str) -> None:
         self.heard.append(("read_only", bookie_id, reason))
 
