@@ -48,14 +48,6 @@ PLANTS = (
     ),
     Plant("everyone can list the sessions", _SESSIONS, "os.mkdir(path, _PRIVATE_DIRECTORY)", "os.mkdir(path)", _STORED),
     Plant(
-        "a key is compared up to its first wrong byte", _HANDLE,
-        "not compare_digest(master_key, self.row.master_key)", "master_key != self.row.master_key", _COMPARED,
-    ),
-    Plant(
-        "a key of many ledgers is compared up to its first wrong byte", _HANDLE,
-        "not compare_digest(handle.accepts, master_key)", "handle.accepts != master_key", _COMPARED,
-    ),
-    Plant(
         "a body is read however long it says it is", _CHANNEL,
         "        if self.length is not None and self.length > MAX_BODY:\n", "        if False:\n", _BOUNDED,
     ),

@@ -20,7 +20,6 @@ from twisted.internet.interfaces import IReactorTime
 
 from ...codec.adds import FRAME_OVERHEAD, Adds, mix_headers, seal_adds
 from ...codec.digest import Digester, pack_headers
-from ...ledger.schedule import Schedule
 from ...ledger.tally import AckTally, items_at, leading, places_of, set_of
 from ..interfaces import IBookieClient
 from .budget import ByteBudget
@@ -76,16 +75,11 @@ class BatchWriter(NoticedWriter, Protocol):
     :ivar failure: why the writer ended, None while it lives.
     """
 
-    ledger_id: int
-    schedule: Schedule
     striped: bool
     completed: int
     length: int
-    confirmed: int
     confirms: bool
-    in_flight: int
     batches: "list[Batch]"
-    ensemble: tuple[str, ...]
     held: bool
     ahead: bool
     alert: bool
@@ -228,7 +222,7 @@ class Batch:
         if settings.watches_time:
             for writer in dict.fromkeys(writers):
                 writer.watch_time(self)
-        settings.notices.sent((first,) if self._only is not None else writers)
+        settings.notices.sent(writers if self._only is None else (first,))
         self._send_to_bookies(self._adds)
 
     def _seal(self, payloads: Sequence[bytes]) -> Adds:
