@@ -34,7 +34,7 @@ LONGEST_REST = 60.0
 
 @attrs.define(eq=False)
 class LacNotice:
-    """What the bookies of one ledger were told.
+    """The last add confirmed that the bookies of one ledger were told.
 
     :ivar bookies: the flow that the ledger is written over.
     :ivar told: the last add confirmed that they have taken.
