@@ -72,18 +72,18 @@ class LacNotices:
     def __init__(self, clock: IReactorTime, interval: float) -> None:
         self._clock = clock
         self._interval = interval
-        self._sent: set[NoticedWriter] = set()  # since the last look
+        self._sent: dict[NoticedWriter, None] = {}  # since the last look; a set has no order that repeats
         self._quiet: dict[NoticedWriter, None] = {}  # have something to tell, in the order in which they are looked at
         self._timer: IDelayedCall | None = None
         self._is_near = False  # whether the next look is an interval away at most
 
     def sent(self, writers: Iterable[NoticedWriter]) -> None:
-        """Take note that entries were sent, or confirmed otherwise.
+        """Look at writers again once the interval has passed, because entries of theirs were sent or confirmed.
 
         :param writers: of the entries.
         """
         if self._interval:
-            self._sent.update(writers)
+            self._sent.update(dict.fromkeys(writers))
             if not self._is_near:
                 self._look_after(self._interval)
 
@@ -106,7 +106,7 @@ class LacNotices:
 
     def _look(self) -> None:
         self._timer, self._is_near = None, False
-        sent, self._sent = self._sent, set()
+        sent, self._sent = self._sent, {}
         now, quiet, room = self._clock.seconds(), self._quiet, MOST_SENT
         wait = self._interval if sent or len(quiet) > MOST_LOOKS else LONGEST_REST
         for writer in list(islice(quiet, MOST_LOOKS)):
@@ -120,7 +120,7 @@ class LacNotices:
             elif writer.confirmed > notice.told:
                 room -= 1
                 self._send(writer, notice)
-        quiet.update(dict.fromkeys(sent))
+        quiet.update(sent)
         if quiet or self._sent:
             self._look_after(self._interval if self._sent else wait)
 
