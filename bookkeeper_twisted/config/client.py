@@ -126,8 +126,8 @@ class ClientConfig(MetadataConfig):
     )  # fmt: skip
     explicit_lac_interval: int = setting(
         "explicitLacInterval", 15, integer(0),
-        "how long a writer sends nothing, at least, before bookies are told what no entry has told them, that its last "
-        "entries are confirmed; 0: they are not", unit="ms", java="0",
+        "least time without an entry after which a writer tells bookies its last add confirmed; 0: never",
+        unit="ms", java="0",
     )  # fmt: skip
 
     # -- which bookies a ledger gets --

@@ -216,6 +216,7 @@ class CheckTests(RecoveryCase):
     def test_cancelled(self) -> None:
         """A cancelled check ends its reads."""
         ledger_id = self.write(self.payloads(10))
+        self.clock.pump([1.0] * 3)  # until the writer has told its bookies its last add confirmed
         self.bookie(ledger_id, 0).silent = True
         metadata = self.metadata(ledger_id)
         work = self.start(self.checker().check(ledger_id, metadata))
