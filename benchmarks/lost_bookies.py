@@ -29,7 +29,7 @@ from bookkeeper_twisted.metadata.interfaces import IRegistration, IUnderreplicat
 from bookkeeper_twisted.metrics import new_registry, render
 from bookkeeper_twisted.throttle import UNLIMITED, Rate
 
-from .apache import FULL_COMPILER, ZooKeeper
+from .apache import FULL_COMPILER, ZooKeeper, start_apache
 from .processes import Bookie, end, free_port, start_ours, write_properties
 
 MIB = 1 << 20
@@ -104,10 +104,14 @@ class Round:
 
 
 class Cluster:
-    """Bookies as processes."""
+    """Bookies as processes.
 
-    def __init__(self, folder: Path, zookeeper: ZooKeeper | None, n_bookies: int = 5) -> None:
+    :param apache: whether they are Apache's, which need a ``zookeeper``.
+    """
+
+    def __init__(self, folder: Path, zookeeper: ZooKeeper | None, n_bookies: int = 5, apache: bool = False) -> None:
         self._folder = folder
+        self._apache = apache
         self._zookeeper = zookeeper
         self._root = "" if zookeeper is None else zookeeper.new_cluster(folder)
         self.uri = f"sqlite:///{folder}/metadata.db" if zookeeper is None else zookeeper.server.uri(self._root)
@@ -119,7 +123,13 @@ class Cluster:
     def start(self, port: int) -> None:
         """Start a bookie, anew or on what it has left."""
         folder = self._folder / str(port)
-        self._running[port] = start_ours(folder, {"metadataServiceUri": self.uri, "bookieId": self.name(port)}, port)
+        settings = {"metadataServiceUri": self.uri, "bookieId": self.name(port)}
+        if self._apache and self._zookeeper is not None:
+            serves = self._zookeeper.registered(self._root, port)
+            settings["httpServerEnabled"] = "true"
+            self._running[port] = start_apache("java", folder, settings, port, serves)
+        else:
+            self._running[port] = start_ours(folder, settings, port)
 
     def kill(self, port: int) -> None:
         """A bookie is gone at once, from the list of registered ones as well."""
@@ -127,6 +137,11 @@ class Cluster:
         if self._zookeeper is not None:
             with contextlib.suppress(Exception):
                 self._zookeeper.forget(self._root, port)
+
+    @property
+    def kind(self) -> str:
+        """Return whose bookies they are."""
+        return "Apache's" if self._apache else "ours"
 
     def name(self, port: int) -> str:
         """The id of a bookie."""
@@ -148,19 +163,20 @@ class Cluster:
 
 def run_on_cluster(
     work: "Callable[[Path, Cluster], Coroutine[Deferred[Any], Any, None]]", zookeeper: ZooKeeper | None = None,
-    directory: str | None = None, n_bookies: int = 5,
+    directory: str | None = None, n_bookies: int = 5, apache: bool = False,
 ) -> int:  # fmt: skip
     """Run a benchmark on bookies of its own, which are ended with it.
 
     :param work: gets a folder for files, and the cluster.
     :param zookeeper: the metadata are in it, and it is closed; without one they are in SQLite.
     :param directory: where the folder is made.
+    :param apache: whether the bookies are Apache's.
     :returns: the exit status.
     """
     try:
         with tempfile.TemporaryDirectory(dir=directory) as name:
             folder = Path(name)
-            cluster = Cluster(folder, zookeeper, n_bookies)
+            cluster = Cluster(folder, zookeeper, n_bookies, apache)
             try:
                 react(lambda _: Deferred.fromCoroutine(work(folder, cluster)))
             except SystemExit as done:

@@ -2,13 +2,16 @@
 
 Five bookies run as processes on loopback.  Ledgers of each kind of ensemble (``E3 W2``: three bookies, each entry on
 two of them) are read whole by the plain client, in turn, round by round: when they are fresh, when each bookie has
-flushed its write cache, and when the bookies were started again.  Prints one line of JSON: for each state and kind the
-entries a second of the median round, and their ratio to those of ``E3 W3``, the median of the ratios of a round.  The
-plain client reads ``E3 W3`` by batches, the others entry by entry: ``E3 W3 by entries`` is read as they are.
+flushed its write cache, and when the bookies were started again.  The plain client reads ``E3 W3`` by batches, the
+others entry by entry: ``E3 W3 by entries`` is read as they are.  Prints one line of JSON for each kind of bookie: for
+each state and kind of ledger the entries a second of the median round, and the medians of the ratios of a round to
+``E3 W3 by entries`` (``ratio``) and to ``E3 W3`` (``of_batches``).  ``--apache`` has Apache's bookies do the same
+afterwards, with this client.
 """
 
 import argparse
-import json
+import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,7 +21,8 @@ from typing import Any
 from bookkeeper_twisted.client import BookKeeper, LedgerReader
 from bookkeeper_twisted.config.client import ClientConfig
 
-from .lost_bookies import Cluster, pause, reactor, run_on_cluster
+from .apache import ZooKeeper
+from .lost_bookies import Cluster, pause, reactor, run_on_cluster, show
 
 _N_BOOKIES = 5
 _PASSWORD = b"striped"
@@ -33,13 +37,13 @@ Rates = Mapping[str, Sequence[float]]
 
 
 def ratios(rates: Rates) -> dict[str, dict[str, float]]:
-    """Return the median rate of each kind, and its ratio to ledgers whose entries are on all bookies."""
-    whole = rates[_WHOLE]
+    """Return the median rate of each kind, and its ratios to ledgers whose entries are on all bookies."""
+
+    def to(other: str, kind: str) -> float:
+        return round(median(rate / each for rate, each in zip(rates[kind], rates[other], strict=True)), 3)
+
     return {
-        kind: {
-            "rate": round(median(found)),
-            "ratio": round(median(rate / other for rate, other in zip(found, whole, strict=True)), 3),
-        }
+        kind: {"rate": round(median(found)), "ratio": to(_SINGLE, kind), "of_batches": to(_WHOLE, kind)}
         for kind, found in rates.items()
     }
 
@@ -85,7 +89,7 @@ async def _flushed(cluster: Cluster) -> None:
 
 
 async def measure(options: argparse.Namespace, cluster: Cluster) -> None:
-    """All states."""
+    """Print the rates in all states."""
     found: dict[str, Any] = {}
     client = await BookKeeper.connect(reactor, cluster.uri, ClientConfig())
     ledgers = {kind: await _write(client, *sizes, options.entries, options.size) for kind, sizes in KINDS.items()}
@@ -97,7 +101,7 @@ async def measure(options: argparse.Namespace, cluster: Cluster) -> None:
         cluster.kill(port)
         cluster.start(port)
     found["restarted"] = ratios(await _rounds(cluster.uri, ledgers, options.rounds, options.entries))
-    print(json.dumps(found))
+    show("striped", bookies=cluster.kind, **found)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -107,9 +111,18 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--size", type=int, default=100, help="bytes of an entry (100)")
     parser.add_argument("--rounds", type=int, default=5, help="of each state (5)")
     parser.add_argument("--directory", default="/var/tmp", help="where the files are made")
+    parser.add_argument("--apache", nargs="?", const=Path(), type=Path, metavar="JARS",
+                        help="beside Apache's bookies; a folder of its jars, else through Maven")  # fmt: skip
     options = parser.parse_args(arguments)
 
     async def work(_: Path, cluster: Cluster) -> None:
         await measure(options, cluster)
 
+    if options.apache is not None:
+        # A process has one reactor, which runs once.
+        command = [sys.executable, "-m", "benchmarks", "striped", *arguments]
+        ours = [word for word in command if word != "--apache" and word != str(options.apache)]
+        subprocess.run(ours, check=True)
+        jars = options.apache if options.apache != Path() else None
+        return run_on_cluster(work, ZooKeeper.start(jars), options.directory, _N_BOOKIES, apache=True)
     return run_on_cluster(work, directory=options.directory, n_bookies=_N_BOOKIES)

@@ -33,8 +33,16 @@ from .rebuild import Rebuilt
 from .scattered import Lookup
 from .space_reserve import SpaceReserve
 
-_MOST_FOUND = 1024
-_ROWS_AHEAD = 32  # that are looked up together
+_MOST_FOUND = 64
+"""Look-ups of the read lane whose rows wait for the reactor."""
+
+_ROWS_AHEAD = 128
+"""Rows that are looked up together: those of a block."""
+
+_NEAR = 512
+"""Entries behind the last look-up of a ledger up to which the next one takes rows along: threads of the read lane take
+turns with the reads of one connection, some tens each."""
+
 _MOST_AHEAD = 256  # ledgers of which such rows are kept for the read lane
 _MOST_ID = 2**63 - 1
 _FULL = (*NO_SPACE, errno.EROFS)
@@ -90,7 +98,7 @@ class DirectoryStorage:
         self.flushed_bytes = 0
         self.entries = 0
         self._n_written = 0
-        self._found: deque[tuple[int, IndexRow]] = deque(maxlen=_MOST_FOUND)
+        self._found: deque[tuple[int, Sequence[IndexRow]]] = deque(maxlen=_MOST_FOUND)
         self._rows: dict[int, tuple[int, Sequence[IndexRow]]] = {}  # short ones that were looked up last, by ledger
 
     # -- reactor --
@@ -158,11 +166,11 @@ class DirectoryStorage:
         return lookup.found
 
     def learn(self) -> None:
-        """Takes note of the rows that the read lane has found in the index."""
+        """Keep the rows that the read lane has found in the index, but those of which a newer copy is in a cache."""
         while self._found:
-            n_written, row = self._found.popleft()
-            if n_written == self._n_written and not self._holds_newer(row):
-                self.looked_up.add((row,))
+            n_written, rows = self._found.popleft()
+            if n_written == self._n_written:
+                self.looked_up.add([row for row in rows if not self._holds_newer(row)])
 
     def moved(self) -> None:
         """Forget the places of entries that were looked up: some of them lie elsewhere now."""
@@ -361,37 +369,38 @@ class DirectoryStorage:
             rows = [row] if row is not None else []
         if not rows:
             return None
-        self._found.extend([(n_written, row) for row in rows])
-        if rows[-1].last - rows[-1].first < MOST_APART:
+        self._found.append((n_written, rows))
+        _, before = self._rows.get(ledger_id, (0, ()))
+        is_onward = not before or not 0 < before[0].first - entry_id <= _NEAR  # else another thread is ahead
+        if rows[-1].last - rows[-1].first < MOST_APART and is_onward:
             self._rows[ledger_id] = n_written, rows
-        return rows[0]
+        return _row_of(rows, entry_id)
 
     def _ahead(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Return the row of an entry if it was looked up together with the last one, and no entry has moved since."""
         n_written, rows = self._rows.get(ledger_id, (-1, ()))
         if n_written != self._n_written:
             return None
-        index = bisect_right(rows, entry_id, key=attrgetter("first")) - 1
-        return rows[index] if index >= 0 and rows[index].last >= entry_id else None
+        return _row_of(rows, entry_id)
 
     def _rows_ahead(self, ledger_id: int, entry_id: int) -> list[IndexRow]:
-        """Return the row of an entry and some behind it if the last one looked up was short and ended a little before.
+        """Return rows of a ledger, that of an entry among them, if the row looked up last was short and near before it.
 
         A reader that goes through a ledger which took turns with others meets a row for each entry, and so does one of
         a striped ledger, of which this bookie has every third entry, say: they are looked up together.  Nothing is
         returned where the entry has no row: that is for a look-up of its own.
         """
         rows: list[IndexRow] = []
-        _, last = self._rows.get(ledger_id, (0, ()))
-        if last and 0 < entry_id - last[-1].last <= MOST_APART:
+        _, before = self._rows.get(ledger_id, (0, ()))
+        if before and 0 < entry_id - before[-1].last <= _NEAR:
             try:
-                page = self.index.page((ledger_id, entry_id - 1), _ROWS_AHEAD)
+                page = self.index.page((ledger_id, before[-1].first), _ROWS_AHEAD)
                 rows = [row for row in page if row.ledger_id == ledger_id]
             except StorageError:
                 pass  # what is behind it cannot be read; it may be found alone
         if len(self._rows) >= _MOST_AHEAD:
             self._rows.clear()
-        return rows if rows and rows[0].first == entry_id else []
+        return rows if _row_of(rows, entry_id) is not None else []
 
     def entry_ranges(self, ledger_id: int, stored: bool = True) -> list[tuple[int, int]]:
         """Return first and last ids, both included, of the contiguous ranges of a ledger, ascending.
@@ -417,6 +426,12 @@ class DirectoryStorage:
         finally:
             self.reader.close()
             self.index.close()
+
+
+def _row_of(rows: Sequence[IndexRow], entry_id: int) -> IndexRow | None:
+    """Return the row that holds an entry, None if none of ``rows`` does, which are of one ledger and ascending."""
+    index = bisect_right(rows, entry_id, key=attrgetter("first")) - 1
+    return rows[index] if index >= 0 and rows[index].last >= entry_id else None
 
 
 def merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

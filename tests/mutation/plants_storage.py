@@ -419,7 +419,19 @@ PLANTS = (
     ),
     Plant(
         "rows of a striped ledger are looked up one by one", "storage/directory_storage.py",
-        "0 < entry_id - last[-1].last <= MOST_APART:", "entry_id - last[-1].last == 1:",
+        "0 < entry_id - before[-1].last <= _NEAR:", "entry_id - before[-1].last == 1:",
+        ["tests.storage.test_directory_storage"],
+    ),
+    Plant(
+        "rows are looked up together only where the reader wants the first entry of one", "storage/directory_storage.py",
+        "return rows if _row_of(rows, entry_id) is not None else []",
+        "return rows if rows and rows[0].first == entry_id else []",
+        ["tests.storage.test_directory_storage"],
+    ),
+    Plant(
+        "a look-up of an entry before the last ones ends what was looked up together", "storage/directory_storage.py",
+        "        if rows[-1].last - rows[-1].first < MOST_APART and is_onward:\n",
+        "        if rows[-1].last - rows[-1].first < MOST_APART:\n",
         ["tests.storage.test_directory_storage"],
     ),
 )  # fmt: skip

@@ -9,6 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import NoWritableDirectoryError, StorageError
 from bookkeeper_twisted.mixed_runs import MixedRun
+from bookkeeper_twisted.storage import directory_storage
 from bookkeeper_twisted.storage.directory_storage import DirectoryStorage, merged, storage_error
 from bookkeeper_twisted.storage.entry_log.reader import EntryLogReader
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
@@ -218,6 +219,7 @@ class DirectoryTests(SynchronousTestCase):
     def test_rows_ahead_of_a_striped_ledger(self) -> None:
         """Where this bookie has every third entry of a ledger, its rows are looked up together, too."""
         self.directory.recent_blocks.limit = 0
+        self.patch(directory_storage, "_ROWS_AHEAD", 32)
         entry_ids = range(0, 120, 3)
         for entry_id in entry_ids:
             self.take_turns(range(entry_id, entry_id + 1), range(7, 9))
@@ -231,12 +233,52 @@ class DirectoryTests(SynchronousTestCase):
         self.patch(self.index, "page", counted)
         for entry_id in entry_ids[:34]:
             self.assertEqual(self.loaded(7, entry_id), entry(7, entry_id))
-        self.assertEqual(pages, [3, 99])
+        self.assertEqual(pages, [1, 97])
         self.directory.add(run(7, 102, 1, salt=3))
         self.flush()
         self.assertEqual(self.loaded(7, 102), entry(7, 102, salt=3))
         for entry_id in (100, 119, 120, 500):
             self.assertIsNone(self.loaded(7, entry_id))
+
+    def single_lookups(self) -> list[int]:
+        """The entries that are looked up alone from now on."""
+        alone: list[int] = []
+        find = SimIndex.find
+
+        def counted(index: SimIndex, ledger_id: int, entry_id: int) -> object:
+            alone.append(entry_id)
+            return find(index, ledger_id, entry_id)
+
+        self.patch(SimIndex, "find", counted)
+        return alone
+
+    def test_rows_of_several_entries_ahead(self) -> None:
+        """Of a ledger with two entries in three here, a reader of any of the two looks one entry up alone."""
+        for first in range(1, 300, 3):
+            self.directory.add(run(7, first, 2))
+        self.flush()
+        alone = self.single_lookups()
+        for chosen in (1, 2):
+            directory = self.reopened()
+            for entry_id in range(chosen, 300, 3):
+                found = directory.load(7, entry_id, 1)
+                assert found is not None
+                self.assertEqual(found.entry(entry_id), entry(7, entry_id))
+            directory.learn()
+            for entry_id in (4, 5, 298, 299):
+                self.assertIsNotNone(directory.looked_up.find(7, entry_id))
+        self.assertEqual(alone, [1, 2])
+
+    def test_threads_that_take_turns(self) -> None:
+        """Threads of the lane that read parts of what one reader wants look few entries up alone."""
+        for entry_id in range(0, 600, 3):
+            self.directory.add(run(7, entry_id))
+        self.flush()
+        directory = self.reopened()
+        alone = self.single_lookups()
+        for entry_id in (96, 99, 0, 102, 3, 105, 192, 288, 108):
+            self.assertIsNotNone(directory.load(7, entry_id, 1))
+        self.assertEqual(alone, [96, 0, 3])
 
     def test_no_rows_ahead(self) -> None:
         """An entry is found alone where the rows behind it cannot be listed."""
@@ -257,7 +299,7 @@ class DirectoryTests(SynchronousTestCase):
         directory = self.reopened()
         for _ in range(2000):
             directory.load(1, 3, 0)
-        self.assertLessEqual(len(directory._found), 1024)
+        self.assertLessEqual(len(directory._found), 64)
         directory.learn()
         self.assertEqual(len(directory._found), 0)
         self.assertLessEqual(directory.looked_up.cost, 1 << 16)
