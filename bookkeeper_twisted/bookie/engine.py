@@ -123,12 +123,17 @@ class Engine:
         return used
 
     async def stop(self) -> None:
-        """Answers what was begun, closes the connections, checkpoints.  After a failure only the closing is done."""
+        """Answer what was begun, close the connections and the queues of the journals, checkpoint.
+
+        After a failure only the closing is done.
+        """
         self.factory.hold_all()
         for commit in self.commits:
             await commit.finish()
         self.outbox.flush()
         await self.factory.end_all()
+        for commit in self.commits:
+            await commit.close()
         await self.checkpointer.stop()
         if not self._failed:
             await self.checkpointer.checkpoint()

@@ -94,6 +94,7 @@ class GroupCommit:
         self.mark = journal.durable
         self.queued_bytes = 0
         self.failed = False
+        self._closed = False
         self._stopped = False
         self._executor = executor
         self._clock = clock
@@ -138,6 +139,9 @@ class GroupCommit:
     def _append(self, records: bytes, n_entries: int, done: Done, sync: bool) -> None:
         if self.failed:
             done(StorageFailedError(f"{self.lane} has failed"))
+            return
+        if self._closed:
+            done(StorageFailedError(f"{self.lane} is closed: the bookie is stopping"))
             return
         self.queued_bytes += len(records)
         self._appended_at = self._clock.seconds()
@@ -230,6 +234,16 @@ class GroupCommit:
         result: Deferred[None] = Deferred()
         self._append(b"", 0, lambda error: result.callback(None), sync=True)
         return result
+
+    def close(self) -> "Deferred[None]":
+        """Finish as :meth:`finish` does, and fail every later append.
+
+        The journal is closed by another lane than the one that writes it: a group that was written beside its end would
+        be acknowledged and lost (S1).
+        """
+        finished = self.finish()
+        self._closed = True
+        return finished
 
     def tend(self, mark: JournalPosition) -> None:
         """Release journal files and have the next one made ready, beside the groups.

@@ -60,7 +60,8 @@ def in_runs(*entries: bytes) -> RunSequence:
 class Peer:
     """A client at the end of a connection without a network."""
 
-    def __init__(self, connection: ServerConnection) -> None:
+    def __init__(self, connection: ServerConnection | None) -> None:
+        assert connection is not None, "it takes no connections"
         self.connection = connection
         self.transport = CountingTransport()
         connection.makeConnection(self.transport)

@@ -45,6 +45,19 @@ class EngineTests(SynchronousTestCase):
         self.assertEqual(self.rig.clock.getDelayedCalls(), [])
         self.assertEqual(self.rig.restart().store.n_replayed, 0)
 
+    def test_journals_are_closed(self) -> None:
+        """Behind a stop nothing is written to a journal any more (S1)."""
+        self.engine.start(10)
+        stopping = Deferred.fromCoroutine(self.engine.stop())
+        self.rig.drain()
+        self.successResultOf(stopping)
+        before = self.rig.store.journals[0].position
+        failed: list[Exception | None] = []
+        self.engine.commits[0].append(b"late", 1, failed.append)
+        self.rig.drain()
+        self.assertIsNotNone(failed[0])
+        self.assertEqual(self.rig.store.journals[0].position, before)
+
     def test_failed_journal(self) -> None:
         """S10: a journal that fails answers with errors, once, says so once, and a stop is still possible."""
         self.engine.start(10)

@@ -137,6 +137,19 @@ class GroupTests(GroupCommitTestCase):
         self.executor.drain()
         self.assertEqual((self.journal.released, self.journal.unprepared), ([], 0))
 
+    def test_close(self) -> None:
+        """What is queued is durable before a close ends, and what comes later fails and is not written (S1)."""
+        self.append(b"a", sync=False)
+        closed = self.commit.close()
+        failed: list[Exception | None] = []
+        self.commit.append(b"b", 1, failed.append)
+        self.assertEqual([type(error) for error in failed], [StorageFailedError])
+        self.assertIn("stopping", str(failed[0]))
+        self.executor.drain()
+        self.successResultOf(closed)
+        self.assertEqual(self.journal.calls, [(b"a", False), "sync"])
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
     def test_finish(self) -> None:
         """A finish waits until all that is queued is durable."""
         self.append(b"a", sync=False)

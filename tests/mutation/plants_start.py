@@ -121,4 +121,21 @@ PLANTS = (
         "early = _Group([item for item in group.items if not item.sync], group.began)", "early = _Group(group.items, group.began)",
         _GROUPS,
     ),
+    Plant(
+        "connections are taken while the bookie stops", "protocol/server/connection.py",
+        "        if self.stopping:\n            return None", "        if False:\n            return None",
+        ["tests.protocol.server.test_connection"],
+    ),
+    Plant(
+        "a journal that is closed takes groups", "bookie/group_commit.py",
+        "        self._closed = True\n", "", _GROUPS,
+    ),
+    Plant(
+        "the queues of journals stay open at a stop", "bookie/engine.py",
+        "            await commit.close()\n", "            pass\n", ["tests.bookie.test_engine"],
+    ),
+    Plant(
+        "a port that was bound early is closed last", "bookie/lifecycle/service.py",
+        "        self._then_undo(self._stop_listening)  # before", "        # before", ["tests.bookie.lifecycle.test_service_stop"],
+    ),
 )  # fmt: skip

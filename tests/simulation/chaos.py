@@ -7,7 +7,7 @@ from bookkeeper_twisted.model import LedgerMetadata
 from bookkeeper_twisted.testing.simulation import BookieNode, ClientNode
 
 from .cluster import Cluster
-from .scenario import FAULTS
+from .scenario import FAULTS, STOP
 
 
 class Chaos:
@@ -34,7 +34,7 @@ class Chaos:
 
         self._strikes |= {
             "autorecovery kill": self._kill_repairer, "autorecovery expiry": self._expire_repairer,
-            "bookie lost": self._lose,
+            "bookie lost": self._lose, STOP: self._stop,
         }  # fmt: skip
 
     def start(self) -> None:
@@ -72,6 +72,11 @@ class Chaos:
         self._note("kill {}", bookie.name)
         bookie.kill(power=False)
         self._later(2, bookie.start)
+
+    def _stop(self) -> None:
+        bookie = self._bookie()
+        self._note("stop {}", bookie.name)
+        bookie.stop()
 
     def _power(self) -> None:
         bookie = self._bookie()

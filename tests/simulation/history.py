@@ -130,6 +130,8 @@ class History:
         self.note(bookie_id, "exited: {} {}", type(error).__name__, error)
         if isinstance(error, DamageError | InvalidCookieError):
             self.checker.fail("S5", f"{bookie_id} does not start: {error}")
+        if str(error).endswith("is closed"):
+            self.checker.fail("S1", f"{bookie_id} wrote to a journal that a stop had closed: {error}")
 
     # -- metadata --
 

@@ -25,6 +25,9 @@ FAULTS = (
 REPAIR_FAULTS = ("autorecovery kill", "autorecovery expiry", "bookie lost")
 """Those of runs with autorecovery; a bookie is lost for good once."""
 
+STOP = "stop"
+"""Bookies are stopped in order, and started again, while clients go on."""
+
 _WIRES = ("v2", "v3", "auto")
 
 
@@ -87,7 +90,10 @@ class Scenario:
         bookie = attrs.evolve(drawn.bookie, maintenance=_maintenance(chance))
         n_deleters = max(drawn.n_deleters, bookie.maintenance is not None and chance.random() < 0.7)
         many_ledgers = _many_ledgers(stream(seed, "mixing"), drawn.client)
-        drawn = attrs.evolve(drawn, many_ledgers=many_ledgers, bookie=bookie, n_deleters=n_deleters)
+        stops = [STOP] if stream(seed, "stops").random() < 0.3 else []
+        drawn = attrs.evolve(
+            drawn, many_ledgers=many_ledgers, bookie=bookie, n_deleters=n_deleters, faults=[*drawn.faults, *stops]
+        )  # fmt: skip
         return _with_autorecovery(stream(seed, "autorecovery"), drawn)
 
 

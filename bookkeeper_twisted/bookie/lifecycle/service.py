@@ -123,7 +123,7 @@ class BookieService(Service):
         self._abandoned = False
         self._stopping: Deferred[None] | None = None
         self._gate = _Gate()
-        self._bound = False
+        self._listening: IListeningPort | None = None
         self._flush_fails = False
         self._registration: BookieRegistration | None = None
 
@@ -361,14 +361,14 @@ class BookieService(Service):
         await self._bind()
         assert self.engine is not None
         self._gate.inner = self.engine.factory
+        self._then_undo(self._stop_listening)  # before the engine stops, however early the port was bound
 
     async def _bind(self) -> None:
         """Listen, unless that was done by an earlier step."""
-        if self._bound:
+        if self._listening is not None:
             return
-        listening = await listen(self._endpoint, self._gate, "listenEndpoint")
-        self._then_undo(lambda: _stop_listening(listening))
-        self._bound = True
+        listening = self._listening = await listen(self._endpoint, self._gate, "listenEndpoint")
+        self._then_undo(self._stop_listening)
         given, bound = self._config.bookie_port, getattr(listening.getHost(), "port", 0)
         self.port = given or bound
         if self._config.listen_endpoint and not self.port:
@@ -381,6 +381,12 @@ class BookieService(Service):
                 "listens on port {bound} (listenEndpoint), clients are given port {given} (bookiePort)",
                 bound=bound, given=given,
             )  # fmt: skip
+
+    async def _stop_listening(self) -> None:
+        """Close the port, unless that was done."""
+        listening, self._listening = self._listening, None
+        if listening is not None:
+            await _stop_listening(listening)
 
     async def _serve_http(self) -> None:
         if not self._config.http_server_enabled or self._make_site is None:

@@ -363,7 +363,9 @@ class BookieServerFactory(ServerFactory):
         self._time = AttendedTime(clock.seconds)
         self._sweep_call: IDelayedCall | None = None
 
-    def buildProtocol(self, addr: IAddress | None) -> ServerConnection:
+    def buildProtocol(self, addr: IAddress | None) -> ServerConnection | None:
+        if self.stopping:
+            return None  # the port may be open still: what is taken now would outlive the journals
         host = getattr(addr, "host", None)
         peer = f"{host}:{getattr(addr, 'port', 0)}" if host else str(addr)
         return self.protocol(self, peer, host or peer)
@@ -476,7 +478,7 @@ class BookieServerFactory(ServerFactory):
         self.unsent_limit = min(limits.unsent_bytes, limits.small_reply) if scarce else limits.unsent_bytes
 
     def hold_all(self) -> None:
-        """Stops taking requests, for good."""
+        """Take no more requests and no more connections, for good."""
         self.stopping = True
         self._stop_sweeping()
         for connection in self._connections:

@@ -1,6 +1,7 @@
 """A bookie that can be killed: the real store, engine, cookie check and registration on a simulated machine."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 import attrs
@@ -173,6 +174,24 @@ class BookieProcess:
             )
             self.maintenance.start()
 
+    async def stop(self) -> None:
+        """Stop in order, as a bookie does at SIGTERM, while its port takes connections until the end.
+
+        A step that fails does not keep the others from running.
+        """
+        assert self.engine is not None and self._registration is not None and self.store is not None
+        self.serves = False
+        steps: list[Callable[[], Awaitable[object]]] = [
+            self._registration.withdraw, self.engine.stop, self.executor.join, partial(self._on_lane, self.store.close)
+        ]  # fmt: skip
+        if self.maintenance is not None:
+            steps.insert(0, self.maintenance.stop)
+        for step in steps:
+            try:
+                await step()
+            except (BookKeeperError, OSError):
+                pass  # a disk fails: what was acknowledged is in the journals
+
     def _journal_failed(self, failure: Failure) -> None:
         """A dead journal never leaves a live process (S10)."""
         self._node.exited(failure)
@@ -261,6 +280,20 @@ class BookieNode:
     def _start_again(self) -> None:
         if self.wanted:
             self.start()
+
+    def stop(self) -> None:
+        """Have the process stop in order, and start it again a moment after its end."""
+        process, life = self.process, self.life
+        if process is not None and life is not None and self.serving:
+            Deferred.fromCoroutine(process.stop()).addBoth(self._stopped, life)
+
+    def _stopped(self, outcome: object, life: Life) -> None:
+        if isinstance(outcome, Failure):
+            self._log.failure("{name} did not stop as it should", outcome, name=self.name)
+        if self.life is life and life.alive:
+            self.kill(power=False)
+            self.wanted = True
+            self.world.after(_RESTART, self._start_again)
 
     def kill(self, power: bool) -> None:
         """Ends the process at once.

@@ -102,6 +102,7 @@ class ServerTestCase(SynchronousTestCase):
 
     def connect(self) -> tuple[ServerConnection, _Transport]:
         connection, transport = self.factory.buildProtocol(None), _Transport()
+        assert connection is not None
         connection.makeConnection(transport)
         return connection, transport
 
@@ -214,6 +215,7 @@ class ReplyTests(ServerTestCase):
         """A transport that gathers gets the pieces as they are; one that does not, their bytes."""
         connection, plain = self.connect()
         gathering, transport = self.factory.buildProtocol(None), _GatheringTransport()
+        assert gathering is not None
         gathering.makeConnection(transport)
         for peer in (connection, gathering):
             peer.reply(b"a")
@@ -457,6 +459,11 @@ class FactoryTests(ServerTestCase):
             connection.connectionLost(Failure(ConnectionDone()))
         self.successResultOf(ended)
         self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_no_connection_while_stopping(self) -> None:
+        """A port that is closed late hands over no connection any more (S1)."""
+        self.factory.hold_all()
+        self.assertIsNone(self.factory.buildProtocol(None))
 
     def test_ended(self) -> None:
         """What arrives at a connection that is being closed is not read."""

@@ -19,6 +19,7 @@ class UnreadReplyTests(ServerTestCase):
     def stalled(self) -> tuple[ServerConnection, _GatheringTransport]:
         """A connection with requests under way whose transport is full."""
         connection, transport = self.factory.buildProtocol(None), _GatheringTransport()
+        assert connection is not None
         connection.makeConnection(transport)
         connection.dataReceived(v2.encode_reads(1, [0]))
         self.sessions[-1].busy = True
