@@ -10,7 +10,7 @@ from ..errors import BookKeeperError
 from .bookies import Bookies, Startable
 from .exit_status import ExitStatus
 from .options import AutorecoveryOptions as Options
-from .tap import say_what_runs
+from .tap import limit_log, say_what_runs
 
 __all__ = ["Options", "makeService"]
 
@@ -19,6 +19,7 @@ def makeService(options: Options) -> IService:
     """The service of autorecovery as the options describe it, in this process and its reactor."""
     from twisted.internet import reactor
 
+    limit_log(options.config.log_level)
     return autorecovery_service(reactor, options, ExitStatus(reactor).fail)
 
 

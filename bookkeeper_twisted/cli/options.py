@@ -167,7 +167,7 @@ _CLIENT_SECTIONS = {
     f"client: {name}": [field for _, field in fields if field.key not in _BOOKIE_KEYS]
     for name, fields in groups(ClientConfig).items()
 }
-_SHARED_SECTIONS = ("address and identity", "metadata", "HTTP", *groups(AutorecoveryConfig))
+_SHARED_SECTIONS = ("address and identity", "metadata", "HTTP", "log", *groups(AutorecoveryConfig))
 
 
 class AutorecoveryOptions(ConfigOptions):

@@ -3,11 +3,19 @@
 import gc
 import resource
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from twisted.application.service import IService
-from twisted.logger import Logger
+from twisted.logger import (
+    FilteringLogObserver,
+    ILogObserver,
+    LogBeginner,
+    Logger,
+    LogLevel,
+    LogLevelFilterPredicate,
+    globalLogBeginner,
+)
 from twisted.python.failure import Failure
 
 from .. import __version__
@@ -33,10 +41,27 @@ def makeService(options: Options) -> IService:
     """The service of the bookies that the options describe, in this process and its reactor."""
     from twisted.internet import reactor
 
+    limit_log(options.configs[0].log_level)
     allow_files()
     collect_seldom()
     switch_often()
     return bookies_service(reactor, options, ExitStatus(reactor).fail)
+
+
+def limit_log(level: str, beginner: LogBeginner = globalLogBeginner) -> None:
+    """Leave events below a ``level`` out of the log of this process, which twistd begins after its service is made.
+
+    twistd chooses the observer by options of its own (``--logfile``, ``--syslog``, ``--logger``) and has none for a
+    level, so the observer is wrapped on its way to the ``beginner`` of the log.
+
+    :param level: the name of a level of :mod:`twisted.logger`.
+    """
+    begin, threshold = beginner.beginLoggingTo, LogLevelFilterPredicate(LogLevel.levelWithName(level))
+
+    def begin_limited(observers: Iterable[ILogObserver], *args: Any, **options: Any) -> None:
+        begin([FilteringLogObserver(observer, [threshold]) for observer in observers], *args, **options)
+
+    beginner.beginLoggingTo = begin_limited  # type: ignore[method-assign]
 
 
 def allow_files(limit: Limit = resource.getrlimit, set_limit: SetLimit = resource.setrlimit) -> None:

@@ -12,7 +12,7 @@ from ..errors import IncorrectParameterError
 from ..model import check_bookie_id
 from .autorecovery import AutorecoveryConfig
 from .client import ClientConfig
-from .fields import BOOLEAN, DIRECTORIES, FRACTION, TEXT, TEXTS, decimal, integer, setting
+from .fields import BOOLEAN, DIRECTORIES, FRACTION, TEXT, TEXTS, decimal, integer, one_of, setting
 from .settings import FRAME, MIB, derived
 
 __all__ = ["BookieConfig", "ClientConfig"]
@@ -341,6 +341,12 @@ class BookieConfig(AutorecoveryConfig):
         "httpServerEndpoint", "", TEXT,
         "endpoint string of Twisted in the place of host and port, as unix:/run/bookie.sock",
         java="none",
+    )  # fmt: skip
+
+    # -- log --
+    log_level: str = setting(
+        "logLevel", "info", one_of("debug", "info", "warn", "error", "critical"),
+        "the least level of the lines in the log of the process", java="none",
     )  # fmt: skip
 
     def _default_metadata_uri(self) -> str:

@@ -125,6 +125,17 @@ class ServiceTests(SynchronousTestCase):
         self.assertTrue(verifyObject(IService, service))
         self.assertIn("bookkeeper-twisted", events[0]["log_format"])
 
+    def test_log_level(self) -> None:
+        """The log of the process has the level of its options, info by default; a bad level is refused."""
+        levels: list[str] = []
+        self.patch(autorecovery_tap, "limit_log", levels.append)
+        self.patch(autorecovery_tap, "autorecovery_service", lambda *_: None)
+        for arguments in ([], ["--logLevel=debug"]):
+            autorecovery_tap.makeService(self._options(*arguments))
+        self.assertEqual(levels, ["info", "debug"])
+        refused = self.assertRaises(SystemExit, self._options, "--logLevel=2")
+        self.assertRegex(str(refused.code), "^autorecovery: logLevel = '2', option --logLevel: expected one of debug, ")
+
     def test_unknown_interface(self) -> None:
         """An interface that is not there ends the process with one line."""
         options = self._options("--listeningInterface=nope0")

@@ -1,12 +1,15 @@
 """From the command line to the service, and the plugin that names it."""
 
 import resource
+import sys
+import warnings
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from twisted.application.service import IService, IServiceMaker
 from twisted.internet.testing import MemoryReactorClock
-from twisted.logger import LogLevel, capturedLogs
+from twisted.logger import LogBeginner, Logger, LogLevel, LogPublisher, capturedLogs, textFileLogObserver
 from twisted.plugin import getPlugins
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
@@ -57,13 +60,39 @@ class BookiesServiceTests(SynchronousTestCase):
         tap.switch_often(seconds.append)
         self.assertTrue(all(0 < each < 0.005 for each in seconds) and len(seconds) == 1)
 
+    def test_log_level(self) -> None:
+        """Events below the level are not in the log that twistd begins later, what was logged before then included."""
+        publisher, errors, log = LogPublisher(), StringIO(), StringIO()
+        beginner = LogBeginner(publisher, errors, sys, warnings)
+        tap.limit_log("warn", beginner)
+        logger = Logger("ours", observer=publisher)
+        logger.info("early")
+        beginner.beginLoggingTo([textFileLogObserver(log)], redirectStandardIO=False)
+        logger.debug("a socket")
+        logger.info("late")
+        logger.warn("a disk")
+        self.assertRegex(log.getvalue(), r"^\S+ \[ours#warn\] a disk\n$")
+
+    def test_log_level_by_default(self) -> None:
+        """Lines of the level debug are left out unless they are asked for; a bad level is refused with its origin."""
+        self.assertEqual(self._options().configs[0].log_level, "info")
+        self.assertEqual(self._options("--logLevel=DEBUG").configs[0].log_level, "debug")
+        refused = self.assertRaises(SystemExit, self._options, "--logLevel=loud")
+        self.assertEqual(
+            refused.code,
+            "bookie: logLevel = 'loud', option --logLevel: expected one of debug, info, warn, error, critical",
+        )
+
     def test_process(self) -> None:
         """The process of ``twistd bookie`` is set up once, before there is a bookie."""
         said: list[str] = []
+        levels: list[str] = []
         for name in ("allow_files", "collect_seldom", "switch_often"):
             self.patch(tap, name, lambda name=name: said.append(name))
+        self.patch(tap, "limit_log", lambda level: levels.append(level))
         self.patch(tap, "bookies_service", lambda *_: said.append("bookie"))
-        tap.makeService(self._options())
+        tap.makeService(self._options("--logLevel=warn"))
+        self.assertEqual(levels, ["warn"])
         self.assertEqual((sorted(said[:3]), said[3:]), (["allow_files", "collect_seldom", "switch_often"], ["bookie"]))
 
     def test_unknown_metadata(self) -> None:
