@@ -20,6 +20,7 @@ from ..errors import (
     NoSuchThrottleError,
     NotServingError,
 )
+from ..protocol.peer_lines import peer_name
 
 _REFUSALS: Mapping[type[BookKeeperError], int] = {
     IncorrectParameterError: 400,
@@ -45,10 +46,12 @@ class Question:
     """A request, as far as an answer depends on it.
 
     :ivar parameters: of the query, the last value of each.
+    :ivar peer: who asks, for log lines.
     """
 
     parameters: Mapping[str, str]
     body: bytes = b""
+    peer: str = ""
 
     def flag(self, name: str) -> bool:
         """Test whether the parameter ``name`` is ``true``."""
@@ -219,7 +222,7 @@ def _question(request: Request) -> Question:
         for name, values in (request.args or {}).items()
     }
     body = request.content.read() if request.content is not None else b""
-    return Question(parameters, body)
+    return Question(parameters, body, peer_name(request.getClientAddress()))
 
 
 def _write(request: Request, answer: Answer) -> bytes:

@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import attrs
 from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.resource import Resource
 
@@ -13,6 +15,7 @@ from ..client.admin import BookKeeperAdmin, DiskSpace, readable
 from ..codec.metadata_formats import encode_ledger_metadata
 from ..errors import MetadataError, NoSuchLedgerMetadataError
 from ..model import DigestType, LedgerMetadata
+from ..protocol.peer_lines import PeerLines
 from .api import Answer, ApiPage, Question, json_answer
 
 LEDGERS_A_PAGE = 100
@@ -66,10 +69,18 @@ class SharedClient:
 
 
 class ClusterApi:
-    """Answers requests about the cluster."""
+    """Answers requests about the cluster.
 
-    def __init__(self, connect: Connect) -> None:
+    A deletion is a line in the log, and so is a read, of which a host causes one line a minute.
+
+    :param clock: the reactor.
+    """
+
+    _log = Logger()
+
+    def __init__(self, connect: Connect, clock: IReactorTime) -> None:
         self._connect = connect
+        self._reads = PeerLines(clock.seconds)
 
     def bookie_pages(self) -> Mapping[str, Resource]:
         """The resources by their path below ``/api/v1/bookie``."""
@@ -175,6 +186,10 @@ class ClusterApi:
         async with await (await self._connect()).open_ledger(ledger_id) as reader:
             end = reader.last_add_confirmed if last < 0 else min(last, reader.last_add_confirmed)
             end, size = min(end, first + ENTRIES_A_PAGE - 1), 0
+            self._reads.log(
+                self._log.info, "entries {first} to {last} of ledger {ledger_id} are read over HTTP by {peer}",
+                question.peer, first=first, last=end, ledger_id=ledger_id,
+            )  # fmt: skip
             while first <= end and size < MAX_BYTES:
                 for entry in await reader.read(first, min(end, first + _AT_ONCE - 1)):
                     found[str(entry.entry_id)] = bytes(entry.data).decode("ascii", "replace")
@@ -187,6 +202,7 @@ class ClusterApi:
         if ledger_id < 0:
             return Answer("Not ledger found. Should provide ledger_id=<id>", _NOT_FOUND)
         await (await self._connect()).delete_ledger(ledger_id)
+        self._log.info("ledger {ledger_id} was deleted over HTTP by {peer}", ledger_id=ledger_id, peer=question.peer)
         return json_answer(f"Deleted ledger: {ledger_id}")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from twisted.logger import Logger
 from twisted.web.resource import Resource
 
 from ..adaptive import AdaptiveStatus, ISpeedLimits
@@ -40,10 +41,12 @@ def limits_of_autorecovery(limits: ISpeedLimits) -> Groups:
 
 
 class LimitsApi:
-    """The page of the speed limits of one process.
+    """The page of the speed limits of one process.  Each change is one line in the log.
 
     :param groups: returns them; the names of limiters in them differ.
     """
+
+    _log = Logger()
 
     def __init__(self, groups: Callable[[], Groups]) -> None:
         self._groups = groups
@@ -69,13 +72,20 @@ class LimitsApi:
         check_members(body, [*groups, _LIMITERS], "the body")
         rates = _rates_by_group(_mapping(body.get(_LIMITERS, {}), _LIMITERS), groups)
         bounds = {key: _bound(_mapping(body.get(key, {}), key), key) for key in groups}
+        before = _texts(groups)
         for key, group in groups.items():
             group.set_limits(rates[key], bounds[key])
+        for name, now in _texts(groups).items():
+            if now != before[name]:
+                self._log.info("{name}: {before} -> {now}, set by {peer}", name=name, before=before[name], now=now,
+                               peer=question.peer)  # fmt: skip
         return await self._limits(question)
 
 
 class ConfigurationApi:
-    """The page of one bookie's configuration."""
+    """The page of one bookie's configuration.  Each change of a key is one line in the log."""
+
+    _log = Logger()
 
     def __init__(self, admin: IBookieAdmin) -> None:
         self._admin = admin
@@ -90,7 +100,12 @@ class ConfigurationApi:
     async def _configure(self, question: Question) -> Answer:
         if not question.body.strip():
             return Answer("Request body not found. should contains k-v pairs", 404)
+        before = self._admin.configuration()
         self._admin.configure({key: _as_text(value, key) for key, value in question.json().items()})
+        for key, now in self._admin.configuration().items():
+            if now != before[key]:
+                self._log.info("{key}: {before} -> {now}, set by {peer}", key=key, before=before[key], now=now,
+                               peer=question.peer)  # fmt: skip
         return Answer("Success set server config.")
 
 
@@ -112,6 +127,21 @@ def _rates_by_group(wanted: Mapping[str, object], groups: Groups) -> Mapping[str
 def _bound(adaptive: Mapping[str, object], key: str) -> float | None:
     check_members(adaptive, [_BOUND], key)
     return _number(adaptive[_BOUND], _BOUND) if _BOUND in adaptive else None
+
+
+def _texts(groups: Groups) -> Mapping[str, str]:
+    """Return the limits and bounds of all ``groups`` as text for the log, by what they are called there."""
+    found = {key: group.limits() for key, group in groups.items()}
+    bounds = {f"{key} {_BOUND}": f"{limits.adaptive.bound:g}" for key, limits in found.items()}
+    return bounds | {
+        f"speed limit {each.name}": _limit_text(each.limit) for limits in found.values() for each in limits.throttles
+    }
+
+
+def _limit_text(limit: Rate) -> str:
+    parts = [f"{_shown(number)} {unit}/s" for number, unit in ((limit.entries, "entries"), (limit.bytes, "bytes"))
+             if number]  # fmt: skip
+    return ", ".join(parts) or "no limit"
 
 
 def _adaptive(status: AdaptiveStatus) -> Mapping[str, object]:

@@ -61,7 +61,7 @@ def make_site(
         **_below("api/v1/config", ConfigurationApi(admin).pages()),
     }
     if client is not None:
-        cluster = ClusterApi(client)
+        cluster = ClusterApi(client, clock)
         pages |= _below("api/v1/bookie", cluster.bookie_pages()) | _below("api/v1/ledger", cluster.ledger_pages())
         autorecovery = AutorecoveryApi(client, clock)
         pages |= _below("api/v1/autorecovery", autorecovery.pages())

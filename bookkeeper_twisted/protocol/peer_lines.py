@@ -6,11 +6,19 @@ Lines that are left out are counted, and the next one that is logged says how ma
 from collections.abc import Callable
 from typing import Any
 
+from twisted.internet.interfaces import IAddress
+
 INTERVAL = 60.0
 """Seconds between two lines about peers of one host."""
 
 MAX_HOSTS = 100
 """Hosts with lines in one interval; lines about more hosts are left out."""
+
+
+def peer_name(address: IAddress | None) -> str:
+    """Return the name of a peer in log lines: host and port, or its ``address`` as text where that has neither."""
+    host = getattr(address, "host", None)
+    return f"{host}:{getattr(address, 'port', 0)}" if host else str(address)
 
 
 class PeerLines:

@@ -1,11 +1,13 @@
 """Requests to a site in memory."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
+from twisted.logger import LogEvent, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 _VECTORS = Path(__file__).parent.parent / "vectors" / "http"
@@ -15,6 +17,12 @@ def captured(name: str) -> tuple[int, str]:
     """Status and body that Apache's bookie gave."""
     head, _, body = (_VECTORS / f"{name}.txt").read_text().partition("\n\n")
     return int(head.split()[-1]), body.rstrip("\n")
+
+
+def lines(events: Sequence[LogEvent]) -> list[str]:
+    """The lines that log events of :mod:`bookkeeper_twisted` make."""
+    ours = [event for event in events if event["log_namespace"].startswith("bookkeeper_twisted")]
+    return [f"{event['log_level'].name}: {formatEvent(event)}" for event in ours]
 
 
 @attrs.frozen

@@ -5,6 +5,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.task import Clock
+from twisted.logger import capturedLogs
 
 from bookkeeper_twisted.client.admin import BookKeeperAdmin
 from bookkeeper_twisted.errors import MetadataError
@@ -14,7 +15,7 @@ from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 from bookkeeper_twisted.testing.cluster import MemoryCluster
 
-from .http_case import HttpCase, captured
+from .http_case import HttpCase, captured, lines
 
 
 class ClusterApiTests(HttpCase):
@@ -115,6 +116,21 @@ class ClusterApiTests(HttpCase):
         self.assertEqual(self.ask("/api/v1/" + path + "&start_entry_id=2&end_entry_id=1").status, 500)
         self.assertEqual(self.ask("/api/v1/ledger/read").status, 404)
 
+    def test_reads_are_logged(self) -> None:
+        """A host that reads on and on makes one line a minute, which counts what was left out."""
+        ledger_id = self.ledger(b"one", b"two", b"three")
+        with capturedLogs() as events:
+            for number in range(3):
+                self.json(f"ledger/read?ledger_id={ledger_id}&start_entry_id={number}")
+            self.clock.advance(60)
+            self.json(f"ledger/read?ledger_id={ledger_id}&start_entry_id=1&end_entry_id=1")
+        said = f"of ledger {ledger_id} are read over HTTP by 192.168.1.1:54321"
+        left_out = "(2 lines about peers were left out before this one)"
+        self.assertEqual(
+            [text for text in lines(events) if "are read" in text],
+            [f"info: entries 0 to 2 {said}", f"info: entries 1 to 1 {said} {left_out}"],
+        )
+
     def test_delete(self) -> None:
         """By DELETE with an id only."""
         ledger_id = self.ledger(b"x")
@@ -122,7 +138,9 @@ class ClusterApiTests(HttpCase):
         status, body = captured("ledger-delete-missing-arg")
         missing = self.ask("/api/v1/ledger/delete", "DELETE")
         self.assertEqual((missing.status, missing.body), (status, body))
-        answer = self.ask(f"/api/v1/ledger/delete?ledger_id={ledger_id}", "DELETE")
+        with capturedLogs() as events:
+            answer = self.ask(f"/api/v1/ledger/delete?ledger_id={ledger_id}", "DELETE")
+        self.assertIn(f"info: ledger {ledger_id} was deleted over HTTP by 192.168.1.1:54321", lines(events))
         self.assertEqual((answer.status, answer.body), (200, f'"Deleted ledger: {ledger_id}"'))
         self.assertEqual(self.json("ledger/list"), {})
 

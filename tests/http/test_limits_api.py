@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from twisted.internet.task import Clock
+from twisted.logger import capturedLogs
 
 from bookkeeper_twisted.adaptive import AdaptiveStatus, AdaptiveThrottles, SpeedLimits
 from bookkeeper_twisted.bookie.admin import Phase
@@ -13,7 +14,7 @@ from bookkeeper_twisted.ratelimit import Rate
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 from bookkeeper_twisted.throttle import Throttles
 
-from .http_case import HttpCase, captured
+from .http_case import HttpCase, captured, lines
 
 THROTTLES = "/api/v1/bookie/throttles"
 CONFIG = "/api/v1/config/server_config"
@@ -56,6 +57,31 @@ class LimitsTests(HttpCase):
         self.assertEqual(self.admin.work.adaptive.bound, 0)
         self.put({"adaptive": {"latencyBoundMs": 12.5}})
         self.assertEqual((self.admin.work.adaptive.bound, self.admin.work.rates["scrub"]), (12.5, Rate(0.5)))
+
+    def test_change_is_logged(self) -> None:
+        """A change is a line: what, from what, to what, by whom; what stays as it is makes none."""
+        body = {
+            "limiters": {
+                "scrub": {"entriesPerSecond": 7, "bytesPerSecond": 0}, "gc-metadata": {"entriesPerSecond": 1000},
+            },
+            "adaptive": {"latencyBoundMs": 12.5},
+        }  # fmt: skip
+        with capturedLogs() as events:
+            self.put(body)
+            self.put(body)
+            self.put({"limiters": {"scrub": {"bytesPerSecond": -1}}})
+        self.assertEqual(
+            lines(events),
+            [
+                "info: adaptive latencyBoundMs: 0 -> 12.5, set by 192.168.1.1:54321",
+                "info: speed limit scrub: 10000000 bytes/s -> 7 entries/s, set by 192.168.1.1:54321",
+            ],
+        )
+        with capturedLogs() as events:
+            self.put({"limiters": {"scrub": {"entriesPerSecond": 0}}})
+        self.assertEqual(
+            lines(events), ["info: speed limit scrub: 7 entries/s -> no limit, set by 192.168.1.1:54321"]
+        )
 
     def test_answer_can_be_edited(self) -> None:
         """The limits that GET shows are accepted by PUT."""
@@ -182,7 +208,10 @@ class ConfigurationTests(HttpCase):
         """A key that can be changed is, in the words of Apache's; numbers and truth values are taken as well."""
         self.assertEqual(self.put('{"gcWaitTime":"700000"}'), captured("server_config-put"))
         self.assertEqual(self.admin.values["gcWaitTime"], "700000")
-        self.put('{"gcWaitTime":800000}')
+        with capturedLogs() as events:
+            self.put('{"gcWaitTime":800000}')
+            self.put('{"gcWaitTime":800000}')
+        self.assertEqual(lines(events), ["info: gcWaitTime: 700000 -> 800000, set by 192.168.1.1:54321"])
         self.assertEqual(self.admin.values["gcWaitTime"], "800000")
 
     def test_refused(self) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import attrs
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.internet.interfaces import IReactorTime
-from twisted.logger import Logger
 from zope.interface import implementer
 
 from ...adaptive import ISpeedLimits
@@ -118,8 +117,6 @@ class BookieAdmin:
     Its service reports the phases here, and hands over the parts once they exist.
     """
 
-    _log = Logger()
-
     def __init__(self, config: BookieConfig, instruments: Instruments) -> None:
         self.bookie_id = ""
         self.address = ""
@@ -217,7 +214,6 @@ class BookieAdmin:
         parts = self._serving()
         self._config = self._config.changed(values, LIVE, "changed by an administrator")
         parts.maintenance.change(maintenance_options(self._config))
-        self._log.info("the configuration was changed: {values}", values=dict(values))
 
     def background(self) -> IBackgroundWork:
         """See :meth:`IBookieAdmin.background`."""

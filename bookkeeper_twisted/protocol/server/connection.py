@@ -18,7 +18,7 @@ from ...codec.wires import INCLUDED
 from ...metrics import ConnectionMetrics
 from ..connection_state import ConnectionState, following
 from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
-from ..peer_lines import PeerLines
+from ..peer_lines import PeerLines, peer_name
 from .incomplete_frames import IncompleteFrames
 from .outbox import Outbox
 
@@ -367,7 +367,7 @@ class BookieServerFactory(ServerFactory):
         if self.stopping:
             return None  # the port may be open still: what is taken now would outlive the journals
         host = getattr(addr, "host", None)
-        peer = f"{host}:{getattr(addr, 'port', 0)}" if host else str(addr)
+        peer = peer_name(addr)
         return self.protocol(self, peer, host or peer)
 
     def admit(self, connection: ServerConnection) -> bool:
