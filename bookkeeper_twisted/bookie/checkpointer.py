@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import attrs
 from twisted.internet.defer import Deferred, DeferredList, succeed
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import LoopingCall
@@ -16,6 +17,21 @@ from .interfaces import IStorageExecutor
 
 _SAID_EVERY = 60.0
 """Seconds after which a failure that goes on is logged again."""
+
+
+@attrs.frozen
+class LastCheckpoint:
+    """The checkpoint at the end of a bookie's life.
+
+    :ivar marks: of the journals, from which the next start replays them.
+    :ivar entries: that the write caches held, and ``n_bytes``, their records.
+    :ivar seconds: that it took.
+    """
+
+    marks: Sequence[JournalPosition]
+    entries: int
+    n_bytes: int
+    seconds: float
 
 
 class Checkpointer:
@@ -54,6 +70,17 @@ class Checkpointer:
         if self._timer.running:
             self._timer.stop()
         return succeed(True) if self._waiting is None else self._after_current(self._waiting)
+
+    async def finish(self) -> LastCheckpoint | None:
+        """Checkpoint for the last time, after :meth:`stop`.
+
+        :returns: None if that failed.
+        """
+        marks, began = [commit.mark for commit in self._commits], self._clock.seconds()
+        entries, n_bytes = self._storage.pending_entries(), self._storage.pending_bytes()
+        if not await self.checkpoint():
+            return None
+        return LastCheckpoint(marks, entries, n_bytes, self._clock.seconds() - began)
 
     def _after_current(self, waiting: "list[Deferred[bool]]") -> "Deferred[bool]":
         result: Deferred[bool] = Deferred()

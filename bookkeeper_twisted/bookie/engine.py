@@ -23,7 +23,7 @@ from ..protocol.server.outbox import Outbox
 from ..protocol.wire_protocols import wire_protocols
 from ..storage.interfaces import IJournal, ILedgerStorage
 from .bookie import Bookie, BookieOptions
-from .checkpointer import Checkpointer, is_disk_full, is_out_of_files
+from .checkpointer import Checkpointer, LastCheckpoint, is_disk_full, is_out_of_files
 from .group_commit import CommitOptions, GroupCommit
 from .interfaces import IStorageExecutor
 from .requests.context import RequestContext, RequestLimits
@@ -122,10 +122,10 @@ class Engine:
         asking.addBoth(answered)
         return used
 
-    async def stop(self) -> None:
+    async def stop(self) -> LastCheckpoint | None:
         """Answer what was begun, close the connections and the queues of the journals, checkpoint.
 
-        After a failure only the closing is done.
+        :returns: the last checkpoint; None where it failed, or was not tried, as a journal had failed.
         """
         self.factory.hold_all()
         for commit in self.commits:
@@ -135,8 +135,7 @@ class Engine:
         for commit in self.commits:
             await commit.close()
         await self.checkpointer.stop()
-        if not self._failed:
-            await self.checkpointer.checkpoint()
+        return None if self._failed else await self.checkpointer.finish()
 
     def _end_group(self) -> None:
         """The journal has room again; then every connection writes once."""

@@ -57,7 +57,11 @@ class ExitStatus:
 
     def _on_sigterm(self, number: int, frame: object) -> None:
         self._interrupt = None
-        self._reactor.callFromThread(self._stop)
+        self._reactor.callFromThread(self._terminate)
+
+    def _terminate(self) -> None:
+        if self._stop():
+            self._log.info("Received SIGTERM, shutting down.")  # in the words of the reactor, which says so of SIGINT
 
     def _on_sigint(self, number: int, frame: object) -> None:
         """The reactor remembers the first interrupt, for the status; its stop would fail at a second one."""
@@ -65,11 +69,13 @@ class ExitStatus:
         if interrupt is not None:
             interrupt(number, frame)
 
-    def _stop(self) -> None:
+    def _stop(self) -> bool:
+        """Stop the reactor; return whether it was running: a second request changes nothing."""
         try:
             self._reactor.stop()
         except ReactorNotRunning:
-            pass  # a second request, or one during the shutdown, changes nothing
+            return False
+        return True
 
     def _at_exit(self) -> None:
         # twistd has returned normally, and by now an exception would not change the status.

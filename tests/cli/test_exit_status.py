@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.internet.error import ReactorNotRunning
 from twisted.internet.testing import MemoryReactorClock
-from twisted.logger import globalLogPublisher
+from twisted.logger import capturedLogs, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.cli.exit_status import ExitStatus
@@ -84,11 +84,13 @@ class ExitStatusTests(SynchronousTestCase):
         self.assertEqual(self._exit(), [1])
 
     def test_sigterm(self) -> None:
-        """SIGTERM stops the reactor from its own thread and is a success, also if it comes twice."""
+        """SIGTERM is logged, stops the reactor from its own thread and is a success, also if it comes twice."""
         for _ in range(2):
             self.signals[signal.SIGTERM](signal.SIGTERM, None)
         self.assertEqual(self.reactor.stops, 0)
-        self.reactor.advance(0)
+        with capturedLogs() as events:
+            self.reactor.advance(0)
+        self.assertEqual([formatEvent(event) for event in events], ["Received SIGTERM, shutting down."])
         self.assertEqual(self.reactor.stops, 1)
         self.assertEqual(self._exit(), [])
 

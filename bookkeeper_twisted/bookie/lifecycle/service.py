@@ -34,7 +34,7 @@ from ...storage.bookie_status import BookieStatus, load_status, save_status
 from ...storage.cookies import DirectoryLocks
 from ...storage.index.run_index import SqliteRunIndex
 from ...storage.interfaces import IFileSystem, IndexFactory
-from ...storage.ledger_dirs import current, without_current
+from ...storage.ledger_dirs import current, journal_name, without_current
 from ..admin import ADMINISTRATOR, IBookieAdmin, Phase
 from ..engine import FAILED, NO_SPACE, Engine
 from ..executor import ThreadExecutor
@@ -337,8 +337,18 @@ class BookieService(Service):
         await self._remember_status()
         self.admin.attach(self._registration, self._disks)
         self.engine.start(config.flush_interval / 1000)
-        self._then_undo(self.engine.stop)
+        self._then_undo(self._stop_engine)
         self._then_undo(self._disks.stop)
+
+    async def _stop_engine(self) -> None:
+        assert self.engine is not None
+        last = await self.engine.stop()
+        if last is not None:
+            self._log.info(
+                "bookie {bookie_id}: last checkpoint up to {marks}, {last.entries} entries and {last.n_bytes} bytes "
+                "flushed in {ms:.0f} ms", bookie_id=self.bookie_id, last=last, ms=last.seconds * 1000,
+                marks=", ".join(f"{journal_name(mark.file_id)}:{mark.offset}" for mark in last.marks),
+            )  # fmt: skip
 
     async def _remember_status(self) -> None:
         """Takes over an administrator's decision from the life before; saves each change from now on."""

@@ -1,12 +1,44 @@
 """The end of a bookie while its lanes work."""
 
 from twisted.internet.defer import Deferred
+from twisted.logger import capturedLogs, formatEvent
+from twisted.python.failure import Failure
 
+from bookkeeper_twisted.errors import StorageError
+
+from ..rig import Peer, adds, run
 from .test_service import StepTestCase
 
 
 class StopTests(StepTestCase):
-    """What a stop waits for."""
+    """What a stop waits for, and what it says."""
+
+    def test_last_checkpoint_is_logged(self) -> None:
+        """A stop names the mark that the next start replays from, what was flushed, and how long that took."""
+        service, executor = self.start()
+        assert service.engine is not None
+        peer = Peer(service.engine.factory.buildProtocol(None))
+        peer.send(adds(run(1, 0, 2)))
+        self.settle(executor)
+        peer.leave()
+        stopping = service.stop()
+        with capturedLogs() as events:
+            self.settle(executor)
+        self.successResultOf(stopping)
+        mark = service._store.marks[0].position
+        (line,) = [text for event in events if "checkpoint" in (text := formatEvent(event))]
+        self.assertGreater(mark.offset, 0)
+        said = f"bookie me:3181: last checkpoint up to {mark.file_id:x}.txn:{mark.offset}, 2 entries and "
+        self.assertRegex(line, f"^{said}[1-9][0-9]* bytes flushed in 0 ms$")
+
+    def test_no_checkpoint(self) -> None:
+        """A stop after a failure claims no checkpoint."""
+        service, executor = self.start()
+        assert service.engine is not None
+        service.engine._journal_failed(Failure(StorageError("broken")))
+        with capturedLogs() as events:
+            self.settle(executor)
+        self.assertEqual([e for e in events if "last checkpoint" in formatEvent(e)], [])
 
     def port_at_the_stop(self, **more: object) -> object:
         """The port that is open when the engine begins to stop."""
