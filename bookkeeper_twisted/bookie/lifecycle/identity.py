@@ -143,10 +143,35 @@ class CookieCheck:
         await registration.write_cookie(self._expected.bookie_id, cookie, version)
 
     def _verify(self, data: bytes, where: str) -> None:
+        stored: Cookie | None = None
         try:
-            self._expected.verify(_parse(data), self._allow_expansion)
+            stored = _parse(data)
+            self._expected.verify(stored, self._allow_expansion)
         except InvalidCookieError as error:
-            raise InvalidCookieError(f"{where}: {error}") from None
+            way_out = "" if stored is None else f": {_way_out(self._expected, stored)}"
+            raise InvalidCookieError(f"{where}: {error}{way_out}") from None
+
+
+def _way_out(expected: Cookie, stored: Cookie) -> str:
+    """Say what an operator can do about cookies that differ, in the order in which they are compared."""
+    if stored.bookie_id != expected.bookie_id:
+        text = (
+            f"bookieId={stored.bookie_id} starts the bookie that is stored here; where its address or host name has "
+            "changed for good, the shell's updatecookie -bookieId hostname|ip gives it the new id, and "
+            "updateBookieInLedger puts that into the metadata of its ledgers"
+        )
+    elif stored.instance_id != expected.instance_id and _places(stored) == _places(expected):
+        text = "metadataServiceUri has to name the cluster that the directories belong to"
+    else:
+        text = (
+            "the keys of directories have to name those that the cookie has, in its order; new ledger directories "
+            "join with allowStorageExpansion=true"
+        )
+    return f"{text} (docs/running.rst, Identity)"
+
+
+def _places(cookie: Cookie) -> tuple[object, ...]:
+    return cookie.journal_dirs, cookie.ledger_dirs, cookie.index_dirs or cookie.ledger_dirs
 
 
 def _parse(data: bytes) -> Cookie:

@@ -151,16 +151,24 @@ class CookieCheckTests(SynchronousTestCase):
         """Another instance id is another cluster."""
         self.started()
         self.refused("instance id", instance_id="other")
+        self.refused("metadataServiceUri has to name the cluster", instance_id="other")
 
     def test_other_bookie(self) -> None:
-        """Directories of another bookie are not served."""
+        """Directories of another bookie are not served; the refusal names keys, verbs and the page that help."""
         self.started()
+        self.refused(
+            "bookie id 'me', expected 'other': bookieId=me starts the bookie that is stored here; where its address or "
+            "host name has changed for good, the shell's updatecookie -bookieId hostname|ip gives it the new id, and "
+            "updateBookieInLedger puts that into the metadata of its ledgers (docs/running.rst, Identity)",
+            own_id="other",
+        )
         self.refused("bookie id", own_id="other")
 
     def test_other_directories(self) -> None:
         """Directories that moved, or changed places, are refused."""
         self.started()
         self.refused("ledger directories", ledger_directories=("/b", "/a"), index_directories=("/b", "/a"))
+        self.refused("allowStorageExpansion=true", ledger_directories=("/b", "/a"), index_directories=("/b", "/a"))
 
     def test_corrupt(self) -> None:
         """A cookie that cannot be read is named."""
