@@ -1,9 +1,12 @@
 """The audit of lost bookies: every ledger that names one is marked; and the question which of them any ledger names."""
 
+from collections import Counter
 from collections.abc import Callable
+from typing import ClassVar
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
 
 from ...model import LedgerMetadata
 from .auditor_metrics import AuditorMetrics
@@ -22,6 +25,8 @@ class BookieAudit:
     :ivar make_marker: makes the marker of one audit.
     """
 
+    _log: ClassVar[Logger] = Logger()
+
     clock: IReactorTime
     scan: LedgerScan
     make_marker: Callable[[], Marker]
@@ -36,12 +41,13 @@ class BookieAudit:
         :returns: how many ledgers were marked.
         :raises bookkeeper_twisted.errors.MetadataError: the audit is not complete.
         """
-        started, marker = self.clock.seconds(), self.make_marker()
+        started, marker, found = self.clock.seconds(), self.make_marker(), Counter[str]()
 
         async def visit(ledger_id: int, metadata: LedgerMetadata) -> None:
             lost = {bookie_id for bookie_id in metadata.bookies - there if not is_expected(bookie_id)}
             if lost:
                 await marker.mark(ledger_id, metadata.length, lost)
+                found.update(lost)
 
         try:
             await self.scan.run(visit)
@@ -49,7 +55,23 @@ class BookieAudit:
             self.metrics.audit.failure.record(self._ms_since(started))
             raise
         self._record(self._ms_since(started), marker)
+        of_each = ", ".join(f"{count} of bookie {bookie_id}" for bookie_id, count in sorted(found.items()))
+        self._log.info("{n} ledgers marked{of_each}", n=marker.marked, of_each=of_each and f": {of_each}")
         return marker.marked
+
+    async def count(self, bookie_id: str) -> int:
+        """Return the number of ledgers whose metadata name a bookie.
+
+        :raises bookkeeper_twisted.errors.MetadataError: the walk over them is not complete.
+        """
+        count = 0
+
+        async def visit(ledger_id: int, metadata: LedgerMetadata) -> None:
+            nonlocal count
+            count += bookie_id in metadata.bookies
+
+        await self.scan.run(visit)
+        return count
 
     async def named(self, bookies: frozenset[str], enough: int) -> frozenset[str]:
         """Return which of some bookies the metadata of any ledger names.

@@ -17,6 +17,7 @@ from ...metadata.registered import bookies_there
 from ..switch import Switch
 from .auditor_metrics import AuditorMetrics
 from .bookie_audit import BookieAudit
+from .loss_log import LossLog
 from .lost_bookies import Action, Detection, LostBookies
 from .repeating import until_done
 
@@ -44,6 +45,7 @@ class LostBookieDetector:
         self._metrics = metrics
         self._initial_delay = initial_delay
         self._bookies = LostBookies(set(), initial_delay)
+        self._losses = LossLog(clock, audit)
         self._available: frozenset[str] | None = None
         self._is_delay_known = False
         self._ends: list[Callable[[], None]] = []
@@ -72,6 +74,7 @@ class LostBookieDetector:
         """End all work, a running audit included; nothing is marked after this call."""
         while self._ends:
             self._ends.pop()()
+        self._losses.stop()
         self._cancel_timer()
         for running in (self._considering, self._auditing_now):
             if running is not None:
@@ -109,6 +112,7 @@ class LostBookieDetector:
     def _bookies_are(self, writable: frozenset[str], read_only: frozenset[str]) -> None:
         self._available = writable | read_only
         self._back |= self._available
+        self._losses.bookies_are(self._missing(), self._available)
         if self._considering is None:
             self._considering = Deferred.fromCoroutine(self._consider())
             self._considering.addCallback(self._decide).addErrback(self._ended)
@@ -145,7 +149,10 @@ class LostBookieDetector:
 
     def _decide(self, _: None) -> None:
         self._considering = None
-        self._act(self._bookies.bookies_are(self._available or frozenset()))
+        lost = self._missing()
+        action = self._bookies.bookies_are(self._available or frozenset())
+        self._losses.lost(lost, 0 if action is Action.AUDIT else self._bookies.delay)
+        self._act(action)
 
     def _act(self, action: Action) -> None:
         if action is Action.SCHEDULE:
@@ -153,13 +160,14 @@ class LostBookieDetector:
                 self._metrics.delayed.value += 1
             self._cancel_timer()
             self._timer = self._clock.callLater(self._bookies.delay, self._delay_is_over)
-            self._log.info(
-                "lost: {bookies}; audit in {delay} s", bookies=sorted(self._bookies.pending), delay=self._bookies.delay
-            )
+            for bookie_id in self._bookies.pending:  # one: more would not be waited for
+                self._losses.wait(bookie_id, self._clock.seconds() + self._bookies.delay)
         elif action is Action.CANCEL:
+            self._losses.stop()
             self._cancel_timer()
             self._metrics.cancelled.value += 1
         elif action is Action.AUDIT:
+            self._losses.stop()
             self._cancel_timer()
             self._start_audit()
         self._fire_waiting()
@@ -201,8 +209,7 @@ class LostBookieDetector:
         there = await bookies_there(self._registration)
         self._bookies.look_into(there)
         self._cancel_timer()
-        marked = await self._audit.run(there, self.is_expected)
-        self._log.info("audit of lost bookies: {marked} ledgers marked", marked=marked)
+        await self._audit.run(there, self.is_expected)
 
     def _count_failure(self) -> None:
         self._metrics.failed.value += 1

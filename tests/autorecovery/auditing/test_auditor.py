@@ -1,6 +1,9 @@
 """The auditor: lost bookies and delays, the switch, loss of office, failures of the store."""
 
+from collections.abc import Sequence
+
 from twisted.internet.defer import Deferred
+from twisted.logger import LogEvent, capturedLogs, formatEvent
 
 from bookkeeper_twisted.errors import MetadataError
 from bookkeeper_twisted.ledger.findings import LossKind
@@ -10,6 +13,11 @@ from .auditor_case import AuditorCase
 
 _ON_B0 = {0: ("b0:1",), 2: ("b0:1",), 3: ("b0:1",)}
 """The ledgers of bookie 0, with their marks."""
+
+
+def _lines(events: Sequence[LogEvent]) -> list[str]:
+    """The lines of the auditor."""
+    return [formatEvent(event) for event in events if "auditing" in event["log_namespace"]]
 
 
 class LostBookieTests(AuditorCase):
@@ -25,6 +33,63 @@ class LostBookieTests(AuditorCase):
         mark = self.do(self.cluster.underreplication.read_mark(0)).value
         self.assertEqual(mark.ctime, self.now_ms())
         self.assertEqual((node.metrics.marked.success.sum, node.metrics.marked_bytes.success.sum), (3, 300))
+
+    def test_loss_is_logged(self) -> None:
+        """A lost bookie is named with the time, its ledgers are counted and marked, and its return is logged."""
+        self.node(lost_bookie_recovery_delay=30)
+        with capturedLogs() as events:
+            self.settle(5)
+            self.kill("b0:1")
+            self.settle(30)
+            self.settle(7)
+            self.bookie("b0:1")
+            self.settle()
+        self.assertEqual(
+            _lines(events),
+            [
+                "bookie b0:1 is lost since 1970-01-12T13:46:45Z: its ledgers will be marked in 30 s",
+                "bookie b0:1 is lost since 1970-01-12T13:46:45Z: 3 ledgers will be marked in 30 s",
+                "3 ledgers marked: 3 of bookie b0:1",
+                "bookie b0:1 is back after 37 s",
+            ],
+        )
+
+    def test_losses_without_delay_are_logged(self) -> None:
+        """Bookies that are not waited for are named, and how many ledgers were marked for each."""
+        self.node()
+        with capturedLogs() as events:
+            self.kill("b0:1", "b1:1")
+            self.settle()
+        said = "is lost since 1970-01-12T13:46:40Z: its ledgers will be marked now"
+        found = _lines(events)
+        self.assertEqual([text for text in found if "is lost" in text], [f"bookie b{n}:1 {said}" for n in (0, 1)])
+        self.assertIn("3 of bookie b0:1", found[-1])
+
+    def test_count_ends_with_the_loss(self) -> None:
+        """A bookie that is back before its ledgers are counted ends the count."""
+        node = self.node(lost_bookie_recovery_delay=30)
+        read, held = node.driver.ledgers.read, Deferred[None]()
+        node.driver.ledgers.read = _held(read, held)  # type: ignore[method-assign]
+        with capturedLogs() as events:
+            self.kill("b0:1")
+            self.settle(3)
+            self.bookie("b0:1")
+            self.settle()
+            held.callback(None)
+            self.settle(40)
+        self.assertEqual(_lines(events)[1:], ["bookie b0:1 is back after 3 s"])
+
+    def test_count_fails(self) -> None:
+        """A count that fails is a warning, and the ledgers are marked nevertheless."""
+        node = self.node(lost_bookie_recovery_delay=30)
+        node.failing.add("read_ledger")
+        with capturedLogs() as events:
+            self.kill("b0:1")
+            self.settle()
+            node.failing.clear()
+            self.settle(30)
+        self.assertIn("how many ledgers name bookie b0:1 is not known: the store fails", _lines(events))
+        self.assertEqual(self.marks(), _ON_B0)
 
     def test_marks_without_time(self) -> None:
         """Marks carry no time where that is configured."""

@@ -1,0 +1,90 @@
+"""The lines about lost bookies in the log of the auditor: each is named when it is lost, and when it is back."""
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ...errors import BookKeeperError
+from .bookie_audit import BookieAudit
+
+
+class LossLog:
+    """Logs the losses of bookies, and counts the ledgers of one that is waited for.
+
+    The count reads the metadata of all ledgers as an audit does, and ends early when the bookie is back.
+    """
+
+    _log = Logger()
+
+    def __init__(self, clock: IReactorTime, audit: BookieAudit) -> None:
+        self._clock = clock
+        self._audit = audit
+        self._since: dict[str, float] = {}
+        self._named: set[str] = set()
+        self._counting: Deferred[None] | None = None
+
+    def bookies_are(self, missing: Collection[str], available: Collection[str]) -> None:
+        """Take over which bookies are registered, and log those that are back.
+
+        :param missing: ids of the bookies that should be registered and are not.
+        :param available: ids of the registered bookies.
+        """
+        now = self._clock.seconds()
+        for bookie_id in sorted(self._since.keys() & set(available)):
+            seconds = now - self._since.pop(bookie_id)
+            self._named.discard(bookie_id)
+            self._log.info("bookie {bookie_id} is back after {seconds:.0f} s", bookie_id=bookie_id, seconds=seconds)
+        for bookie_id in missing:
+            self._since.setdefault(bookie_id, now)
+
+    def lost(self, bookies: Collection[str], delay: int) -> None:
+        """Log bookies that are lost, each once.
+
+        :param bookies: that are taken for lost.
+        :param delay: seconds until their ledgers are marked, 0 for now.
+        """
+        when = f"in {delay} s" if delay else "now"
+        for bookie_id in sorted(set(bookies) - self._named):
+            self._named.add(bookie_id)
+            self._log.info(
+                "bookie {bookie_id} is lost since {since}: its ledgers will be marked {when}",
+                bookie_id=bookie_id, since=self._text(bookie_id), when=when,
+            )  # fmt: skip
+
+    def wait(self, bookie_id: str, due: float) -> None:
+        """Count the ledgers of a lost bookie, and log their number.
+
+        :param due: when they will be marked, in seconds of the clock.
+        """
+        self.stop()
+        self._counting = Deferred.fromCoroutine(self._count(bookie_id, due))
+        self._counting.addErrback(self._not_counted, bookie_id)
+
+    def stop(self) -> None:
+        """End the count: the bookie is back, or its ledgers are being marked."""
+        counting, self._counting = self._counting, None
+        if counting is not None:
+            counting.cancel()
+
+    async def _count(self, bookie_id: str, due: float) -> None:
+        count = await self._audit.count(bookie_id)
+        self._log.info(
+            "bookie {bookie_id} is lost since {since}: {n} ledgers will be marked in {left:.0f} s",
+            bookie_id=bookie_id, since=self._text(bookie_id), n=count, left=max(due - self._clock.seconds(), 0),
+        )  # fmt: skip
+
+    def _not_counted(self, failure: Failure, bookie_id: str) -> None:
+        if failure.check(BookKeeperError):
+            text = "how many ledgers name bookie {bookie_id} is not known: {error}"
+            self._log.warn(text, bookie_id=bookie_id, error=failure.getErrorMessage())
+        elif not failure.check(CancelledError):
+            self._log.failure("the ledgers of bookie {bookie_id} cannot be counted", failure, bookie_id=bookie_id)
+
+    def _text(self, bookie_id: str) -> str:
+        """Return when a bookie was found to be lost, in UTC: now, if it was back for a moment."""
+        since = self._since.setdefault(bookie_id, self._clock.seconds())
+        return datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
