@@ -19,6 +19,9 @@ __all__ = [
     "directory_labels", "new_registry", "pieces", "process_registry", "render",
 ]  # fmt: skip
 
+_TENTHS = 10
+"""Parts in which entry logs are counted by their live bytes."""
+
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 
 # the bounds that BP-62 names: milliseconds of a batch read, bytes of its reply
@@ -114,9 +117,12 @@ class StorageMetrics:
     """Exports the counts of a ledger storage.
 
     :param labels: see :func:`directory_labels`.
+    :param write_cache_limit: bytes that the write caches may hold.
     """
 
-    def __init__(self, instruments: Instruments, storage: StorageCounts, labels: Mapping[str, str]) -> None:
+    def __init__(
+        self, instruments: Instruments, storage: StorageCounts, labels: Mapping[str, str], write_cache_limit: int
+    ) -> None:
         def counter(name: str, read: Callable[[], float]) -> None:
             instruments.gauge(name, read, "counter", **labels)
 
@@ -127,7 +133,9 @@ class StorageMetrics:
         instruments.gauge("bookie_write_cache_size", storage.pending_bytes, **labels)
         instruments.gauge("bookie_write_cache_count", storage.pending_entries, **labels)
         instruments.gauge("bookie_read_cache_size", storage.read_cache_bytes, **labels)
-        instruments.gauge("bookie_ledgers_count", storage.ledger_count, **labels)
+        instruments.gauge("bookie_write_cache_max_size", lambda: write_cache_limit)
+        for name in ("bookie_ledgers_count", "bookie_ACTIVE_LEDGER_TOTAL"):  # Apache's storage and its collector
+            instruments.gauge(name, storage.ledger_count, **labels)
         instruments.gauge("bookie_undeleted_ledgers", storage.undeleted, **labels)
         instruments.gauge("bookie_entries_count", storage.entry_count, **labels)
 
@@ -144,6 +152,7 @@ class BookieMetrics:
         self.force_ledger = instruments.counter("bookie_BOOKIE_FORCE_LEDGER")
         self.add_entry_bytes = instruments.summary("bookie_BOOKIE_ADD_ENTRY_BYTES")
         self.flush = instruments.summary("bookie_flush", **labels)
+        self.flush_size = instruments.summary("bookie_flush_size", **labels)
         self.flush_without_space = instruments.counter("bookie_flush_without_space", **labels)
         self.readahead_batch_count = instruments.summary("bookie_readahead_batch_count", **labels)
         self.readahead_batch_size = instruments.summary("bookie_readahead_batch_size", **labels)
@@ -155,6 +164,7 @@ class BookieMetrics:
         """Exports numbers that are asked for.
 
         :param server_status: 1 writable, 0 read-only, -1 unregistered.
+        :param n_journals: journal directories.
         """
         self._instruments.gauge("bookie_SERVER_STATUS", server_status)
         self._instruments.gauge("bookie_JOURNAL_DIRS", lambda: n_journals)
@@ -172,6 +182,7 @@ class DiskMetrics:
         writable: Callable[[], float],
     ) -> None:  # fmt: skip
         instruments.gauge("bookie_ledger_writable_dirs", writable)
+        instruments.gauge("bookie_ledger_num_dirs", lambda: len(directories))
         for directory in directories:
             percent = partial(_percent, used, directory)
             instruments.gauge(f"bookie_ledger_dir_{_NO_NAME.sub('_', directory)}_usage", percent)
@@ -330,6 +341,10 @@ class MaintenanceMetrics:
         self.minors = counter("MINOR_COMPACTION_TOTAL")
         self.compacted_bytes = counter("compacted_bytes")
         self._space: dict[int, tuple[int, int, int]] = {}
+        self._usage: dict[int, list[int]] = {}
+        for tenth in range(_TENTHS):
+            name = f"bookie_entry_log_usage_buckets_le_{100 * (tenth + 1) // _TENTHS}"
+            instruments.gauge(name, partial(self._logs_used, tenth), **labels)
         for column, name in enumerate(
             ("ACTIVE_ENTRY_LOG_TOTAL", "ACTIVE_ENTRY_LOG_SPACE_BYTES", "ENTRY_LOG_SPACE_BYTES")
         ):
@@ -355,15 +370,20 @@ class MaintenanceMetrics:
         """
         self._instruments.gauge("bookie_damaged_entry_logs", damaged, **self._labels)
 
-    def measured(self, directory: int, logs: int, live: int, used: int) -> None:
+    def measured(self, directory: int, logs: Sequence[tuple[int, int]], used: int) -> None:
         """Record the space of a directory, in place of what was recorded before.
 
         :param directory: its index.
-        :param logs: entry logs with live records.
-        :param live: bytes of their live records.
+        :param logs: bytes of records, and of live records, of each entry log that has live records.
         :param used: bytes of all entry logs.
         """
-        self._space[directory] = logs, live, used
+        self._space[directory] = len(logs), sum(live for _, live in logs), used
+        tenths = [min(_TENTHS * live // max(n_bytes, 1), _TENTHS - 1) for n_bytes, live in logs]
+        self._usage[directory] = [tenths.count(tenth) for tenth in range(_TENTHS)]
+
+    def _logs_used(self, tenth: int) -> float:
+        """Return the number of entry logs by the share of their bytes that is live."""
+        return sum(counts[tenth] for counts in self._usage.values())
 
     def _total(self, column: int) -> float:
         return sum(space[column] for space in self._space.values())

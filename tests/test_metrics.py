@@ -18,6 +18,7 @@ from bookkeeper_twisted.metrics import (
     ConnectionMetrics,
     DiskMetrics,
     JournalMetrics,
+    MaintenanceMetrics,
     RequestMetrics,
     StorageMetrics,
     ThrottleMetrics,
@@ -32,7 +33,8 @@ CAPTURED_AUTORECOVERY = _CAPTURED / "autorecovery.txt"
 OF_COPIES = re.compile(r"auditor_(NUM_(BYTES|ENTRIES)_(READ|WRITTEN)|(READ|WRITE)_DATA_LATENCY)")
 """Apache's auditor has the copier that its worker has, and never copies."""
 OURS_ALONE = re.compile(
-    r"bookie_connection|bookie_journal_groups|bookkeeper_server_BATCH_READ_ENTRY|bookie_ledger_dir_usage|throttle_"
+    r"bookie_connection|bookie_journal_groups|bookkeeper_server_BATCH_READ_ENTRY|bookie_ledger_dir_usage|throttle_|"
+    r"bookie_compacted_bytes|bookie_flush_without_space|bookie_undeleted_ledgers"
 )
 SHOWN_ONCE_USED = {"bookie_rejected_write_requests"}
 OF_OTHER_VERSIONS = {"bookie_journal_JOURNAL_CB_QUEUE_SIZE"}
@@ -74,7 +76,8 @@ class NameTests(SynchronousTestCase):
         for index in (0, 1):
             JournalMetrics(instruments, index).watch_queue(lambda: 0, lambda: 0, 1, lambda: 0)
         labels = directory_labels(["/a", "/b"], ["/i", "/j"])
-        StorageMetrics(instruments, _Counts(), labels)
+        StorageMetrics(instruments, _Counts(), labels, 512)
+        MaintenanceMetrics(instruments, labels).measured(0, [(100, 4), (100, 100), (1000, 555)], 1200)
         BookieMetrics(instruments, labels).watch(lambda: 1, 2)
         requests = RequestMetrics(instruments, labels)
         requests.watch_lane("read", lambda: 0)
@@ -111,11 +114,19 @@ class NameTests(SynchronousTestCase):
             "bookkeeper_server_ADD_ENTRY", "bookkeeper_server_READ_ENTRY", "bookie_read_entry",
             "bookie_journal_JOURNAL_FORCE_WRITE_QUEUE_SIZE", "bookie_journal_JOURNAL_CB_QUEUE_SIZE",
             "bookie_readahead_batch_count", "bookie_readahead_batch_size", "bookie_ledger_writable_dirs",
-            "bookkeeper_server_thread_executor_queue",
+            "bookkeeper_server_thread_executor_queue", "bookie_ACTIVE_LEDGER_TOTAL", "bookie_flush_size",
         ):  # fmt: skip
             self.assertIn(name, self.ours)
+        self.assertIn("bookie_ledger_num_dirs 1\n", self.text)
+        self.assertIn("bookie_write_cache_max_size 512\n", self.text)
         self.assertIn("bookie_ledger_dir__bk_b1_ledgers_usage 25.0\n", self.text)
         self.assertIn('bookie_ledger_dir_usage{ledgerDir="/bk/b1/ledgers"} 25.0\n', self.text)
+
+    def test_usage_of_entry_logs(self) -> None:
+        """Entry logs are counted by the tenth of their bytes that is live, each once."""
+        found = re.findall(r"bookie_entry_log_usage_buckets_le_(\d+)\{.*\} (\d+)", self.text)
+        self.assertEqual({int(le): int(n) for le, n in found if int(n)}, {10: 1, 60: 1, 100: 1})
+        self.assertEqual(len(found), 10)
 
     def test_directories(self) -> None:
         """What a storage counts is labelled with its directories, as Apache's are with their one."""

@@ -99,13 +99,13 @@ class Checkpointer:
         """
         if self._waiting is None:
             # S7: every record below these marks was put into storage before it was journaled.
-            marks = [commit.mark for commit in self._commits]
+            marks, n_bytes = [commit.mark for commit in self._commits], self._storage.pending_bytes()
             checkpoint = self._storage.begin_checkpoint(marks)
             if checkpoint is None:
                 return succeed(False)
             self._waiting = []
             result = self._after_current(self._waiting)
-            Deferred.fromCoroutine(self._run(checkpoint, marks))
+            Deferred.fromCoroutine(self._run(checkpoint, marks, n_bytes))
             return result
         return self._after_current(self._waiting)
 
@@ -118,7 +118,7 @@ class Checkpointer:
             await self._after_current(self._waiting)
         return await self.checkpoint()
 
-    async def _run(self, checkpoint: ICheckpoint, marks: Sequence[JournalPosition]) -> None:
+    async def _run(self, checkpoint: ICheckpoint, marks: Sequence[JournalPosition], n_bytes: int) -> None:
         began = self._clock.seconds()
         failure: BaseException | None = None
         try:
@@ -138,6 +138,8 @@ class Checkpointer:
             # Journal files below the marks may go, and the next ones can be made ready.
             for commit, mark in zip(self._commits, marks, strict=True):
                 commit.tend(mark)
+            if n_bytes:  # a bookie without adds would have nothing but zeros
+                self._metrics.flush_size.success.record(n_bytes)
             self._on_written()
         else:
             self._metrics.flush_without_space.value += is_disk_full(failure)

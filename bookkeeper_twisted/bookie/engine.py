@@ -82,6 +82,7 @@ class Engine:
             for index, journal in enumerate(journals)
         ]  # fmt: skip
         metrics = BookieMetrics(self.instruments, labels)
+        self.instruments.gauge("bookie_JOURNAL_QUEUE_MAX_SIZE", lambda: options.commit.max_queued_items)
         self.checkpointer = Checkpointer(
             storage, self.commits, executor, clock, metrics, self._checkpointed, self._not_checkpointed
         )

@@ -99,6 +99,17 @@ class CheckpointTests(SynchronousTestCase):
         self.assertTrue(self.successResultOf(again))
         self.assertGreater(self.mark.position, JournalPosition())
 
+    def test_size(self) -> None:
+        """The bytes of a checkpoint that wrote entries are recorded, those of an empty one are not."""
+        size = self.checkpointer._metrics.flush_size.success
+        self.rig.add(run(1, 0))
+        self.rig.drain()
+        held = self.rig.store.storage.pending_bytes()
+        for _ in range(2):
+            self.checkpointer.checkpoint()
+            self.rig.drain()
+        self.assertEqual((size.count, size.sum), (1, held))
+
     def test_no_space(self) -> None:
         """A full disk is told, and told again when there is space; the bookie goes on meanwhile."""
         self.rig.add(run(1, 0))

@@ -301,7 +301,7 @@ class BookieService(Service):
         await self._on_flush_lane(discard_left_over, self._fs, self._pairs())  # our indexes are whole
         await self._on_flush_lane(self._store.recover)
         self._labels = directory_labels(*map(_currents, (self._paths.ledgers, self._paths.indexes)))
-        StorageMetrics(self.instruments, self._store.storage, self._labels)
+        StorageMetrics(self.instruments, self._store.storage, self._labels, settings.write_cache_bytes)
         if self._store.disk_full:
             self._log.warn("a ledger disk has no space for them: they stay in memory and in the journals")
 

@@ -61,9 +61,9 @@ class LogCollector:
         self.freed += freed
         if freed:
             self._log.info("entry logs that nothing refers to were removed: {freed:,} bytes", freed=freed)
-        active = [log for log in usage if log.live]
-        live, used = sum(log.live for log in active), sum(log.size for log in usage) - freed
-        self._metrics.measured(self._directory.number, len(active), live, max(used, 0))
+        active = [(log.size, log.live) for log in usage if log.live]
+        used = sum(log.size for log in usage) - freed
+        self._metrics.measured(self._directory.number, active, max(used, 0))
         return freed
 
     async def _remove(self, log_ids: Sequence[int]) -> int:
