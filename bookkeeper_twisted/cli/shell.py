@@ -66,10 +66,16 @@ async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
         if any(argument in ("--help", "-help") for argument in invocation.arguments):
             return _help(world, [command.name])
         context = _context(invocation.options, world)
-        options = _parser(command, _parse_id(invocation.options)).parse_args(list(invocation.arguments))
     except (UsageError, ConfigError) as error:
         world.complain(f"ERROR: {error}")
         world.complain(USAGE)
+        return FAILED
+    try:
+        options = _parser(command, _parse_id(invocation.options)).parse_args(list(invocation.arguments))
+    except UsageError as error:
+        world.complain(f"ERROR: {error}")
+        for text in _described(command):
+            world.complain(text)
         return FAILED
     return await _run(command, context, options)
 
@@ -183,7 +189,10 @@ def _parser(command: Command, parse_id: Callable[[str], int]) -> argparse.Argume
         elif argument.kind is bool:
             parser.add_argument(*_spellings(argument), dest=_attribute(argument), action="store_true")
         else:
-            parser.add_argument(*_spellings(argument), dest=_attribute(argument), type=kind, default=argument.default)  # type: ignore[arg-type]
+            parser.add_argument(
+                *_spellings(argument), dest=_attribute(argument), type=kind,  # type: ignore[arg-type]
+                default=argument.default, required=argument.required,
+            )  # fmt: skip
     return parser
 
 

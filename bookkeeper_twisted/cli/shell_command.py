@@ -184,12 +184,14 @@ class Argument:
     :ivar names: ``-l`` and ``ledgerid``, which is accepted with one dash and with two; a single name
         without a dash is that of an operand, which may be left out.
     :ivar kind: of its value; ``bool`` makes a switch, ``"ledger id"`` obeys ``-ledgeridformat``.
+    :ivar required: of an option: whether the command cannot do without.
     """
 
     names: tuple[str, ...]
     help: str
     kind: object = str
     default: object = None
+    required: bool = False
 
 
 @attrs.frozen

@@ -10,7 +10,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.resource import Resource
 
-from ..autorecovery.operations.admin import AutorecoveryAdmin
+from ..autorecovery.operations.admin import cluster_info
 from ..client.admin import BookKeeperAdmin, DiskSpace, readable
 from ..codec.metadata_formats import encode_ledger_metadata
 from ..errors import MetadataError, NoSuchLedgerMetadataError
@@ -119,23 +119,7 @@ class ClusterApi:
         return json_answer({**lines, "ClusterInfo: ": _space(whole)})
 
     async def _cluster_info(self, question: Question) -> Answer:
-        client = await self._connect()
-        writable, read_only = await client.writable_bookies(), await client.read_only_bookies()
-        known = await client.all_bookies() | writable | read_only
-        autorecovery = AutorecoveryAdmin(client.client.metadata)
-        auditor = await autorecovery.auditor()
-        return json_answer(
-            {
-                "auditorElected": auditor is not None,
-                "auditorId": auditor or "",
-                "clusterUnderReplicated": await autorecovery.any_underreplicated(),
-                "ledgerReplicationEnabled": await autorecovery.is_enabled(),
-                "totalBookiesCount": len(known),
-                "writableBookiesCount": len(writable),
-                "readonlyBookiesCount": len(read_only),
-                "unavailableBookiesCount": len(known - writable - read_only),
-            }
-        )
+        return json_answer(await cluster_info(await self._connect()))
 
     # -- ledgers --
 

@@ -14,14 +14,14 @@ class ArgumentsTests(ShellCase):
         self.assertEqual((self.printed, self.complaints[1:]), ([], [USAGE]))
         return self.complaints[0]
 
-    def test_no_sense(self) -> None:
-        """Unknown commands and options, values that are missing or wrong: status 255, why, and the usage."""
+    def _usage(self, name: str) -> list[str]:
+        """The lines that ``help`` has for a command."""
+        self.assertEqual(self.shell("help", name), 0)
+        return self.printed
+
+    def test_wrong_flag(self) -> None:
+        """A flag or a value that a command does not take: status 255, why, and the usage of that command."""
         for arguments, reason in (
-            ((), "no command; try help"),
-            (("nosuch",), "Unknown command nosuch"),
-            (("-x", "listledgers"), "unrecognized arguments: -x listledgers"),
-            (("-conf",), "argument -conf/--conf: expected one argument"),
-            (("-conf", "b.conf"), "no command; try help"),
             (("listbookies", "-x"), "unrecognized arguments: -x"),
             (("readledger", "-l"), "argument -l/-ledgerid/--ledgerid: expected one argument"),
             (("readledger", "-l", "x"), "argument -l/-ledgerid/--ledgerid: invalid ledger_id value: 'x'"),
@@ -30,6 +30,21 @@ class ArgumentsTests(ShellCase):
             (("decommissionbookie", "-patience", "nan"), "argument -patience/--patience: nan is no number above 0"),
             (("updateledgers", "-s", "-1"), "argument -s/-updatespersec/--updatespersec: -1 is no number above 0"),
             (("activeledgers", "-t", "-4"), "argument -t/-timeout/--timeout: -4 is below 0"),
+            (("endpointinfo",), "the following arguments are required: -b/-bookieid/--bookieid"),
+        ):
+            with self.subTest(arguments):
+                usage = self._usage(arguments[0])
+                self.assertEqual(self.shell(*arguments), 255)
+                self.assertEqual((self.printed, self.complaints), ([], [f"ERROR: {reason}", *usage]))
+
+    def test_no_sense(self) -> None:
+        """Unknown commands, and options before the command that make no sense: status 255, why, and the usage."""
+        for arguments, reason in (
+            ((), "no command; try help"),
+            (("nosuch",), "Unknown command nosuch"),
+            (("-x", "listledgers"), "unrecognized arguments: -x listledgers"),
+            (("-conf",), "argument -conf/--conf: expected one argument"),
+            (("-conf", "b.conf"), "no command; try help"),
             (("help", "nosuch"), "Unknown command nosuch"),
         ):
             with self.subTest(arguments):
@@ -128,6 +143,7 @@ class HelpTests(ShellCase):
             " readjournal ledger activeledgers localconsistencycheck"
             " rebuild-db-ledger-locations-index check-db-ledgers-index rebuild-db-ledgers-index"
             " convert-to-db-storage"
+            " nukeexistingcluster clusterinfo endpointinfo"
             " cookie_create cookie_update cookie_delete cookie_get cookie_generate updatecookie"
             " updateledgers updateBookieInLedger autorecovery queryautorecoverystatus listunderreplicated whoisauditor"
             " triggeraudit forceauditchecks lostbookierecoverydelay decommissionbookie throttles"

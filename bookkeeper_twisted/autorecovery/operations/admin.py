@@ -3,9 +3,10 @@
 Everything is in the metadata store, so it holds for auditors and workers of all processes, Apache BookKeeper's too.
 """
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Mapping
 from typing import cast
 
+from ...client.admin import BookKeeperAdmin
 from ...config.autorecovery import LONGEST_DELAY
 from ...errors import AutorecoveryDisabledError, IncorrectParameterError, NoAuditorError, NotUnderreplicatedError
 from ...metadata.interfaces import IAuditing, IMetadataDriver, IUnderreplication
@@ -13,6 +14,28 @@ from ...model import AuditorCheck, UnderreplicatedLedger
 
 _LONG_AGO = 21 * 24 * 3600
 """Seconds: longer than the interval of any periodic check, so that a check of that age is due."""
+
+
+async def cluster_info(admin: BookKeeperAdmin) -> Mapping[str, object]:
+    """Return the numbers of bookies and the state of autorecovery, under the names that Apache BookKeeper gives them.
+
+    :param admin: of the cluster.
+    :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed.
+    """
+    writable, read_only = await admin.writable_bookies(), await admin.read_only_bookies()
+    known = await admin.all_bookies() | writable | read_only
+    autorecovery = AutorecoveryAdmin(admin.client.metadata)
+    auditor = await autorecovery.auditor()
+    return {
+        "auditorElected": auditor is not None,
+        "auditorId": auditor or "",
+        "clusterUnderReplicated": await autorecovery.any_underreplicated(),
+        "ledgerReplicationEnabled": await autorecovery.is_enabled(),
+        "totalBookiesCount": len(known),
+        "writableBookiesCount": len(writable),
+        "readonlyBookiesCount": len(read_only),
+        "unavailableBookiesCount": len(known - writable - read_only),
+    }
 
 
 class AutorecoveryAdmin:

@@ -13,7 +13,6 @@ from . import (
     conversions,
     cookies,
     decommission,
-    entries,
     indexes,
     ledgers,
     limits,
@@ -27,7 +26,7 @@ from . import (
 COMMANDS = {
     command.name: command
     for module in (
-        clusters, bookies, cookies, ledgers, entries, checks, recovery, limits, renaming, autorecovery, decommission,
+        clusters, bookies, cookies, ledgers, checks, recovery, limits, renaming, autorecovery, decommission,
         stored_files, stored_records, stored_ledgers, indexes, conversions,
     )
     for command in module.COMMANDS

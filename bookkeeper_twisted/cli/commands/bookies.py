@@ -1,10 +1,11 @@
-"""``listbookies`` and ``bookieinfo``."""
+"""``listbookies``, ``bookieinfo`` and ``endpointinfo``."""
 
 from argparse import Namespace
+from collections.abc import Iterable
 
 from ...client.admin import BookKeeperAdmin, DiskSpace, readable
 from ...errors import MetadataError
-from ...model import Endpoint
+from ...model import BookieServiceInfo, Endpoint, check_bookie_id
 from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext
 from ..shell_text import bookie_text, line
 
@@ -45,6 +46,39 @@ async def bookieinfo(shell: ShellContext, options: Namespace) -> int:
     return OK if len(known) == len(spaces) else FAILED
 
 
+async def endpointinfo(shell: ShellContext, options: Namespace) -> int:
+    """Print what a bookie has published of itself."""
+    bookie_id = check_bookie_id(options.bookieid)
+    async with await shell.admin() as admin:
+        known = await admin.all_bookies() | await admin.registered_bookies()
+        if bookie_id not in known:
+            shell.out(line("Bookie does not exist, only", bookieId=bookie_id, allBookies=_list(sorted(known))))
+            return REFUSED
+        try:
+            info = await admin.service_info(bookie_id)
+        except MetadataError:
+            info = BookieServiceInfo()  # it is known, and not there
+    shell.out(line("BookiedId", bookieId=bookie_id))
+    if info.properties:
+        shell.out("Properties")
+    for key, value in info.properties.items():
+        shell.out(line("property", key=key, value=value))
+    for endpoint in info.endpoints:
+        shell.out(line("Endpoint", id=endpoint.id))
+        shell.out(line("Protocol", protocol=endpoint.protocol))
+        shell.out(line("Address", host=endpoint.host, port=endpoint.port))
+        shell.out(line("Auth", auth=_list(endpoint.auth)))
+        shell.out(line("Extensions", extensions=_list(endpoint.extensions)))
+    if not info.endpoints:
+        shell.out("Bookie did not publish any endpoint info. Maybe it is down")
+        return REFUSED
+    return OK
+
+
+def _list(texts: Iterable[str]) -> str:
+    return f"[{', '.join(texts)}]"
+
+
 def _size(size: int) -> str:
     return f"{size}{readable(size)}"
 
@@ -72,6 +106,10 @@ COMMANDS = (
             Argument(("-a", "all"), "all bookies, up or down", bool),
             Argument(("-h", "hostnames"), "accepted; names are always printed", bool),
         ),
+    ),
+    Command(
+        "endpointinfo", "Print the addresses that a bookie has published", endpointinfo,
+        (Argument(("-b", "bookieid"), "id of the bookie", required=True),),
     ),
     Command("bookieinfo", "Print free and total disk space of the bookies", bookieinfo),
 )  # fmt: skip

@@ -1,14 +1,17 @@
-"""``metaformat``, ``initnewcluster``, ``whatisinstanceid``: the cluster as a whole."""
+"""The verbs on a cluster as a whole: to make one, to format or to remove its metadata, to show it."""
 
 from argparse import Namespace
 from urllib.parse import urlsplit
 
+from ...autorecovery.operations.admin import cluster_info
 from ...client.admin import cluster_admin
 from ...errors import without_credentials
+from ...http.api import json_answer
 from ..shell_command import OK, REFUSED, Argument, Command, ShellContext
 from ..shell_text import line
 
 _QUESTION = "Ledger root already exists. Are you sure to format bookkeeper metadata? This may cause data loss."
+_NUKE = "Are you sure to remove all metadata of the cluster {instance_id} at {root}? Its ledgers will be lost."
 
 
 async def metaformat(shell: ShellContext, options: Namespace) -> int:
@@ -29,8 +32,52 @@ async def initnewcluster(shell: ShellContext, options: Namespace) -> int:
     uri = shell.config.metadata_service_uri
     async with cluster_admin(shell.world.reactor, uri) as admin:
         if not await admin.initialize():
-            shell.out(line("Ledger root path already exists", ledgersRootPath=urlsplit(uri).path))
+            shell.out(line("Ledger root path already exists", ledgersRootPath=_root(uri)))
             return REFUSED
+    return OK
+
+
+def _root(uri: str) -> str:
+    """Return the path in a URI, the root of the cluster: of an embedded store its file."""
+    path = urlsplit(uri).path
+    return f"/{path.lstrip('/')}" if path.startswith("/") else path
+
+
+async def nukeexistingcluster(shell: ShellContext, options: Namespace) -> int:
+    """Remove the metadata of a cluster, which its root and its instance id name, or force."""
+    if options.force is (options.instanceid is not None):
+        shell.out("Either force option or instanceid should be specified (but no both)")
+        return REFUSED
+    uri = shell.config.metadata_service_uri
+    root = _root(uri)
+    if options.zkledgersrootpath != root:
+        fields = {"ledgersRootPath": options.zkledgersrootpath, "confLedgersRootPath": root}
+        text = "Provided ledgerRootPath does not match config's ledgerRootPath, exiting nuke operation"
+        shell.out(line(text, **fields))
+        return REFUSED
+    async with cluster_admin(shell.world.reactor, uri) as admin:
+        if not await admin.exists():
+            shell.out(line("There is no existing cluster, exiting nuke operation", ledgersRootPath=root))
+            return OK
+        found = await admin.instance_id()
+        if not options.force and options.instanceid != found:
+            fields = {"instanceId": options.instanceid, "readInstanceId": found}
+            shell.out(line("Provided InstanceId is not matching with cluster InstanceId", **fields))
+            return REFUSED
+        if not options.force and not shell.world.ask(_NUKE.format(root=root, instance_id=found)):
+            return REFUSED
+        await admin.nuke(found)
+    shell.out(line("The metadata of the cluster are removed", ledgersRootPath=root, instanceId=found))
+    return OK
+
+
+async def clusterinfo(shell: ShellContext, options: Namespace) -> int:
+    """Print numbers of bookies, the auditor, and whether ledgers are marked."""
+    shell.out("Starting fill cluster info.")
+    async with await shell.admin() as admin:
+        found = await cluster_info(admin)
+    shell.out("--------- Cluster Info ---------")
+    shell.out(line("log entry", value=json_answer(found).body))
     return OK
 
 
@@ -53,5 +100,14 @@ COMMANDS = (
         ),
     ),
     Command("initnewcluster", "Initialize a new cluster", initnewcluster),
+    Command(
+        "nukeexistingcluster", "Remove the metadata of a cluster whose bookies do not run", nukeexistingcluster,
+        (
+            Argument(("-p", "zkledgersrootpath"), "root of the cluster, as metadataServiceUri has it", required=True),
+            Argument(("-i", "instanceid"), "instance id of the cluster, see whatisinstanceid"),
+            Argument(("-f", "force"), "in the place of the instance id, and do not ask", bool),
+        ),
+    ),
+    Command("clusterinfo", "Print numbers of bookies, the auditor, and whether ledgers are marked", clusterinfo),
     Command("whatisinstanceid", "Print the instance id of the cluster", whatisinstanceid),
 )  # fmt: skip

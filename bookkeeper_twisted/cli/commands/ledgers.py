@@ -1,11 +1,15 @@
-"""``listledgers``, ``ledgermetadata``, ``deleteledger``."""
+"""``listledgers``, ``ledgermetadata``, ``readledger``, ``deleteledger``."""
 
 from argparse import Namespace
+from collections.abc import AsyncIterator
 from typing import cast
 
+from ...client.admin import BookKeeperAdmin
 from ...codec.metadata_formats import decode_ledger_metadata, encode_ledger_metadata
+from ...errors import NoSuchEntryError
 from ...metadata.interfaces import ILedgerManager
-from ..shell_command import FAILED, OK, Argument, Command, ShellContext
+from ...model import Entry
+from ..shell_command import FAILED, OK, Argument, Command, ShellContext, from_
 from ..shell_text import line, metadata_text
 
 _LEDGER = Argument(("-l", "ledgerid"), "ledger id", "ledger id")
@@ -51,6 +55,42 @@ async def _restore(shell: ShellContext, ledgers: ILedgerManager, options: Namesp
         await ledgers.create(options.ledgerid, metadata)
 
 
+async def readledger(shell: ShellContext, options: Namespace) -> int:
+    """Prints a range of entries of a ledger."""
+    if options.ledgerid is None:
+        shell.out("Must specify a ledger id")
+        return FAILED
+    wanted, recovered = options.ledgerid, options.force_recovery
+    async with await shell.admin() as admin, await admin.open_ledger(wanted, recovered) as reader:
+        last = reader.last_add_confirmed
+        if options.lastentryid >= 0:
+            last = min(last, options.lastentryid)
+        if options.bookie:
+            entries = _of_bookie(admin, options, last)
+        else:
+            entries = reader.entries(options.firstentryid, last)
+        async for entry in entries:
+            _print(shell, entry, options.msg)
+    return OK
+
+
+async def _of_bookie(admin: BookKeeperAdmin, options: Namespace, last: int) -> AsyncIterator[Entry]:
+    """The entries that one bookie holds."""
+    for entry_id in range(options.firstentryid, last + 1):
+        try:
+            entry = await admin.read_entry_from(options.bookie, options.ledgerid, entry_id)
+        except NoSuchEntryError:
+            continue
+        yield entry
+
+
+def _print(shell: ShellContext, entry: Entry, with_data: bool) -> None:
+    ledger_id = shell.format_id(entry.ledger_id)
+    shell.out(line("Entry", entryId=entry.entry_id, entrySize=len(entry.data), ledgerId=ledger_id))
+    if with_data:
+        shell.out(shell.format_entry(entry.data))
+
+
 async def deleteledger(shell: ShellContext, options: Namespace) -> int:
     """Deletes a ledger after a question."""
     if options.ledgerid is None:
@@ -78,6 +118,17 @@ COMMANDS = (
             Argument(("-dumptofile",), "write them to this file instead"),
             Argument(("-restorefromfile",), "store what this file holds as the metadata of the ledger"),
             Argument(("-update",), "with -restorefromfile: replace the metadata of a ledger that exists", bool),
+        ),
+    ),
+    Command(
+        "readledger", "Print a range of entries of a ledger", readledger,
+        (
+            Argument(("-m", "msg"), "print their data, see -entryformat", bool),
+            Argument(("-l", "ledgerid"), "ledger id", "ledger id"),
+            Argument(("-fe", "firstentryid"), "first entry id", from_(0), 0),
+            Argument(("-le", "lastentryid"), "last entry id; -1: the last add confirmed", from_(-1), -1),
+            Argument(("-r", "force-recovery"), "close the ledger properly before reading", bool),
+            Argument(("-b", "bookie"), "only what this bookie holds"),
         ),
     ),
     Command(

@@ -1,8 +1,9 @@
-"""``listbookies`` and ``bookieinfo``."""
+"""``listbookies``, ``bookieinfo`` and ``endpointinfo``."""
 
 from bookkeeper_twisted.errors import RequestTimeoutError
-from bookkeeper_twisted.model import BookieServiceInfo
+from bookkeeper_twisted.model import BookieServiceInfo, Endpoint
 
+from ...vectors.shell import capture
 from ..shell_case import BOOKIES, ShellCase
 
 _LINES = [
@@ -79,3 +80,37 @@ class BookieInfoTests(ShellCase):
         self.do(self.cluster.registration.register_bookie("x", True, BookieServiceInfo()))
         self.assertEqual(self.shell("listbookies", "-ro"), 0)
         self.assertEqual(self.printed[1], "bookie {bookieAddr=BookieID:x, IP:UNKNOWN, Port:0, Hostname:UNKNOWN}")
+
+
+class EndpointInfoTests(ShellCase):
+    """What a bookie publishes."""
+
+    def publish(self, bookie_id: str, info: BookieServiceInfo) -> None:
+        """Has a bookie publish it."""
+        self.do(self.cluster.registration.register_bookie(bookie_id, False, info))
+
+    def test_as_apache(self) -> None:
+        """The text of Apache's shell, for a bookie with an HTTP server and for one without."""
+        http = Endpoint("httpserver", "127.0.0.1", 8281, "http")
+        self.publish(BOOKIES[0], BookieServiceInfo((http, Endpoint("bookie", "127.0.0.1", 3281, "bookie-rpc"))))
+        for name in ("endpointinfo", "endpointinfo-custom-id"):
+            expected = capture(name)
+            self.assertEqual(self.shell(*expected.arguments), 0)
+            self.assertEqual(self.printed, expected.printed)
+
+    def test_properties(self) -> None:
+        """Properties, authentication and extensions are printed."""
+        endpoint = Endpoint("bookie", "h", 1, "bookie-rpc", ("sasl", "tls"), ("x",))
+        self.publish(BOOKIES[0], BookieServiceInfo((endpoint,), {"zone": "a"}))
+        self.assertEqual(self.shell("endpointinfo", "-bookieid", BOOKIES[0]), 0)
+        for text in ("property {key=zone, value=a}", "Auth {auth=[sasl, tls]}", "Extensions {extensions=[x]}"):
+            self.assertIn(text, self.printed)
+
+    def test_down(self) -> None:
+        """A bookie that is known and down has none: status 1; so is one that nobody knows, with those that are."""
+        self.do(self.cluster.registration.write_cookie(BOOKIES[0], b"5\n", None))
+        self.do(self.cluster.registration.unregister_bookie(BOOKIES[0]))
+        self.assertEqual(self.shell("endpointinfo", "-b", BOOKIES[0]), 1)
+        self.assertEqual(self.printed[1:], ["Bookie did not publish any endpoint info. Maybe it is down"])
+        self.assertEqual(self.shell("endpointinfo", "-b", "nobody:1"), 1)
+        self.assertIn("Bookie does not exist, only {bookieId=nobody:1, allBookies=[127.0.0.1:3281, ", self.printed[0])

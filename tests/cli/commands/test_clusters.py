@@ -1,6 +1,9 @@
-"""``metaformat``, ``initnewcluster``, ``whatisinstanceid``."""
+"""``metaformat``, ``initnewcluster``, ``nukeexistingcluster``, ``clusterinfo``, ``whatisinstanceid``."""
 
-from ..shell_case import ShellCase
+from bookkeeper_twisted.model import BookieServiceInfo
+
+from ...vectors.shell import capture
+from ..shell_case import BOOKIES, ShellCase
 
 
 class ClusterCommandsTests(ShellCase):
@@ -56,3 +59,77 @@ class ClusterCommandsTests(ShellCase):
         self.environ["BK_metadataServiceUri"] = "memory:"
         self.assertEqual(self.shell("metaformat"), 0)
         self.assertEqual(self.questions, [])
+
+    def test_info(self) -> None:
+        """The text of Apache's shell: bookies, auditor, marks."""
+        for bookie_id in BOOKIES:
+            self.do(self.cluster.registration.write_cookie(bookie_id, b"5\n", None))
+        self.do(self.cluster.underreplication.mark(7, [BOOKIES[0]], None))
+        expected = capture("clusterinfo")
+        self.assertEqual(self.shell(*expected.arguments), 0)
+        self.assertEqual("\n".join(self.printed).split("\n"), expected.printed)
+
+
+class NukeTests(ShellCase):
+    """The end of a cluster."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.root = self.uri.partition(":")[2]
+        self.instance_id = self.do(self.cluster.registration.instance_id())
+        self.written(1)
+        for bookie_id in BOOKIES:
+            self.do(self.cluster.registration.unregister_bookie(bookie_id))
+
+    def nuke(self, *arguments: str) -> int:
+        """The exit status of the verb."""
+        return self.shell("nukeexistingcluster", "-p", self.root, *arguments)
+
+    def ledgers(self) -> int:
+        """How many ledgers there are."""
+        self.assertEqual(self.shell("listledgers"), 0)
+        return len(self.printed)
+
+    def test_asked(self) -> None:
+        """With the right instance id it asks; answered with N nothing is removed, answered with Y everything is."""
+        self.answers = [False, True]
+        self.assertEqual((self.nuke("-i", self.instance_id), self.ledgers()), (1, 1))
+        self.assertEqual(self.nuke("-instanceid", self.instance_id), 0)
+        self.assertEqual(
+            self.printed,
+            [f"The metadata of the cluster are removed {{ledgersRootPath={self.root}, instanceId={self.instance_id}}}"],
+        )
+        self.assertEqual(self.ledgers(), 0)
+        self.assertEqual(len(self.questions), 2)
+        self.assertIn(self.instance_id, self.questions[0])
+
+    def test_forced(self) -> None:
+        """With force it neither asks nor wants an instance id."""
+        self.assertEqual((self.nuke("-force"), self.ledgers(), self.questions), (0, 0, []))
+
+    def test_refused(self) -> None:
+        """Another cluster, another root, both ways to confirm or none, bookies that run: nothing is removed."""
+        for arguments, said in (
+            (("-i", "another"), f"Provided InstanceId .* {{instanceId=another, readInstanceId={self.instance_id}}}"),
+            ((), "Either force option or instanceid should be specified"),
+            (("-f", "-i", self.instance_id), "Either force option or instanceid should be specified"),
+            (("-p", "/elsewhere", "-f"), "Provided ledgerRootPath does not match config's ledgerRootPath"),
+        ):
+            with self.subTest(arguments):
+                self.assertEqual(self.nuke(*arguments), 1)
+                self.assertRegex(self.printed[0], said)
+        self.do(self.cluster.registration.register_bookie(BOOKIES[0], False, BookieServiceInfo()))
+        self.assertEqual(self.nuke("-f"), 255)
+        self.assertEqual(self.complaints, [f"nukeexistingcluster: bookies are registered: {BOOKIES[0]}"])
+        self.assertEqual((self.ledgers(), self.questions), (1, []))
+
+    def test_no_root(self) -> None:
+        """Without the root the usage of the verb is printed."""
+        self.assertEqual(self.shell("nukeexistingcluster", "-f"), 255)
+        self.assertIn("required: -p", self.complaints[0])
+
+    def test_nothing_there(self) -> None:
+        """Where there is no cluster there is nothing to do."""
+        self.environ["BK_metadataServiceUri"], self.root = "memory:", ""
+        self.assertEqual(self.nuke("-f"), 0)
+        self.assertEqual(self.printed, ["There is no existing cluster, exiting nuke operation {ledgersRootPath=}"])
