@@ -177,6 +177,34 @@ def stamp_for_apache(fs: IFileSystem, directories: Sequence[str]) -> None:
             fs.sync_directory(current(directory))
 
 
+def erase(fs: IFileSystem, directories: Sequence[str]) -> None:
+    """Remove everything that a bookie keeps in directories but the files of their locks, which the caller holds.
+
+    The cookies go first: a bookie refuses directories that were erased in part.  Beside ``current`` nothing is removed.
+
+    :param directories: as configured.
+    :raises OSError: something could not be removed.
+    """
+    there = [current(directory) for directory in directories if fs.is_directory(current(directory))]
+    for path in there:
+        if COOKIE_NAME in fs.list(path):
+            fs.unlink(posixpath.join(path, COOKIE_NAME))
+            fs.sync_directory(path)
+    for path in there:
+        _erase_below(fs, path, [name for name in fs.list(path) if name != LOCK_NAME])
+
+
+def _erase_below(fs: IFileSystem, path: str, names: Sequence[str]) -> None:
+    for name in names:
+        child = posixpath.join(path, name)
+        if fs.is_directory(child):
+            _erase_below(fs, child, fs.list(child))
+            fs.remove_directory(child)
+        else:
+            fs.unlink(child)
+    fs.sync_directory(path)
+
+
 class DirectoryLocks:
     """Locks on all directories of a bookie, held for life (S6)."""
 

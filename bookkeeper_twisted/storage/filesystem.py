@@ -326,6 +326,10 @@ class RealFileSystem:
     def unlink(self, path: str) -> None:
         os.unlink(path)
 
+    def remove_directory(self, path: str) -> None:
+        os.rmdir(path)
+        self.sync_directory(os.path.dirname(os.path.abspath(path)))
+
     def sync_directory(self, path: str) -> None:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

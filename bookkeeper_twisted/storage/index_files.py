@@ -10,7 +10,8 @@ One file for each ledger, ``current/<g>/<p>/<ledger id>.idx``, ids in hexadecima
           i32  length of the explicit LAC, 0 = none   \\  version 1
                explicit LAC, as the client sent it    /
 
-Behind it is an i64 for each entry from 0 on: its location, 0 where the entry is not here.
+Behind it is an i64 for each entry from 0 on: its location, 0 where the entry is not here.  Apache's bookie reads whole
+pages, of 8 KiB unless configured otherwise, so that the last one is filled with zeros.
 
 A file that is being moved to another disk has the suffix ``.idx.rloc``; it counts where there is no ``.idx``.
 """
@@ -18,11 +19,15 @@ A file that is being moved to another disk has the suffix ``.idx.rloc``; it coun
 import posixpath
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from ..errors import StorageError
 from .interfaces import IFileSystem, LedgerRow
 
 HEAD_SIZE = 1024
+WRITTEN_PAGE = 8 * 1024
+"""Default of ``pageSize`` of Apache's bookie."""
+
 _NAME = re.compile(r"([0-9a-fA-F]{1,16})\.idx(\.rloc)?")
 _START = struct.Struct(">4sii")
 _LOCATION = struct.Struct(">q")
@@ -115,6 +120,68 @@ def parse_head(ledger_id: int, head: bytes) -> LedgerRow | None:
         return None
     key, explicit_lac = head[_START.size : state_at], head[lac_at : lac_at + lac_size]
     return LedgerRow(ledger_id, key, bool(state & _FENCED), explicit_lac)
+
+
+def encode_head(row: LedgerRow) -> bytes:
+    """Return the head of an index file, in version 1.
+
+    :param row: the state of the ledger.
+    :raises StorageError: its master key and explicit LAC do not fit.
+    """
+    head = _START.pack(_MAGIC, 1, len(row.master_key)) + row.master_key
+    head += _NUMBER.pack(_FENCED if row.fenced else 0) + _NUMBER.pack(len(row.explicit_lac)) + row.explicit_lac
+    if len(head) > HEAD_SIZE:
+        raise StorageError(f"ledger {row.ledger_id}: {len(head)} bytes do not fit into the head of an index file")
+    return head.ljust(HEAD_SIZE, b"\0")
+
+
+def index_file_of(directory: str, ledger_id: int) -> str:
+    """Return the path of the index file of a ledger.
+
+    :param directory: ``current`` included.
+    """
+    folders = f"{ledger_id >> 8 & 0xFF:x}/{ledger_id & 0xFF:x}"
+    return posixpath.join(directory, folders, f"{ledger_id:x}.idx")
+
+
+class IndexFileWriter:
+    """Writes the index file of one ledger, which does not exist.
+
+    :param row: the state of the ledger.
+    """
+
+    def __init__(self, fs: IFileSystem, path: str, row: LedgerRow) -> None:
+        self._end = HEAD_SIZE
+        fs.make_directories(posixpath.dirname(path))
+        self._file = fs.open(path, create=True)
+        try:
+            self._file.pwrite(encode_head(row), 0)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def put(self, first: int, locations: Sequence[int]) -> None:
+        """Write the locations of consecutive entries.
+
+        :param first: id of the first entry.
+        :param locations: in the order of the entries.
+        """
+        at = HEAD_SIZE + _LOCATION.size * first
+        self._file.pwrite(struct.pack(f">{len(locations)}q", *locations), at)
+        self._end = max(self._end, at + _LOCATION.size * len(locations))
+
+    def close(self, keep: bool = True) -> None:
+        """Close the file.
+
+        :param keep: the last page is filled, and the file is durable, its name apart; False: it is of no use.
+        """
+        try:
+            if keep:
+                pages = -(-(self._end - HEAD_SIZE) // WRITTEN_PAGE)
+                self._file.truncate(HEAD_SIZE + pages * WRITTEN_PAGE)
+                self._file.sync(metadata=True)
+        finally:
+            self._file.close()
 
 
 def remove(fs: IFileSystem, paths: Iterable[str]) -> None:

@@ -107,6 +107,9 @@ class IFileSystem(Interface):
     def unlink(path: str) -> None:
         """Remove the file ``path``."""
 
+    def remove_directory(path: str) -> None:
+        """Remove the directory ``path``, which is empty; durable in its parent."""
+
     def sync_directory(path: str) -> None:
         """Make the names in the directory ``path`` durable."""
 

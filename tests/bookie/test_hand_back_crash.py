@@ -17,10 +17,12 @@ from bookkeeper_twisted.bookie.lifecycle.hand_back import HandBack
 from bookkeeper_twisted.bookie.lifecycle.store import Store
 from bookkeeper_twisted.errors import StorageError
 from bookkeeper_twisted.storage.apache.database import LEDGERS, LOCATIONS, database_path
+from bookkeeper_twisted.storage.apache.exporting import WriteIndex, to_databases
+from bookkeeper_twisted.storage.apache.index_file_export import export_index_files
 from bookkeeper_twisted.storage.apache.interfaces import Pair
 from bookkeeper_twisted.storage.apache.ledger_data import decode
 from bookkeeper_twisted.storage.apache.regrouping import Pairs
-from bookkeeper_twisted.storage.apache.take_over import discard_left_over, take_over
+from bookkeeper_twisted.storage.apache.take_over import discard_index_files, discard_left_over, take_over
 from bookkeeper_twisted.storage.cookies import (
     APACHE_COOKIE_NAME,
     COOKIE_NAME,
@@ -28,6 +30,8 @@ from bookkeeper_twisted.storage.cookies import (
     read_cookies,
     stamp,
 )
+from bookkeeper_twisted.storage.index_files import files_of_ledgers, index_files, locations_of, states_of
+from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.storage.ledger_dirs import current, directory_index
 from bookkeeper_twisted.testing.disk.crash import CrashReport, Facts, enumerate_crashes
 from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
@@ -55,12 +59,56 @@ def written(life: Life) -> None:
     life.drain()
 
 
+Places = dict[tuple[int, int], int]
+"""Ledger and entry to the location."""
+
+States = dict[int, LedgerRow]
+
+
+def _items(disk: SimDisk, path: str) -> list[Pair]:
+    with closing(SimKeyValues.open(disk, path, False)) as database:
+        return list(database.items())
+
+
+def of_databases(disk: SimDisk, path: str) -> tuple[Places, States]:
+    """What the databases of a directory hold."""
+    places = {}
+    for key, value in _items(disk, database_path(path, LOCATIONS)):
+        ledger_id, entry_id = struct.unpack(">qq", key)
+        (places[ledger_id, entry_id],) = struct.unpack(">q", value)
+    found = [data for pair in _items(disk, database_path(path, LEDGERS)) if (data := decode(*pair)) is not None]
+    return places, {data.row.ledger_id: data.row for data in found}
+
+
+def of_index_files(disk: SimDisk, path: str) -> tuple[Places, States]:
+    """What the index files of a directory hold."""
+    files = files_of_ledgers(index_files(disk, path))
+    places = {
+        (ledger_id, entry_id): location
+        for each, file in files.items()
+        for ledger_id, entry_id, location in locations_of(disk, each, file)
+    }
+    return places, {row.ledger_id: row for row in states_of(disk, files.values())}
+
+
+@attrs.frozen
+class Way:
+    """A storage of Apache's that directories are handed back to: how its index is written, and read."""
+
+    write: WriteIndex
+    read: Callable[[SimDisk, str], tuple[Places, States]]
+
+
+DATABASES = Way(to_databases(SimKeyValues.open), of_databases)
+INDEX_FILES = Way(export_index_files, of_index_files)
+
+
 @contextmanager
 def _progress(path: str, total: int) -> Iterator[Callable[[int], object]]:
     yield int
 
 
-def hand_back(disk: SimDisk, parts: Parts) -> None:
+def hand_back(disk: SimDisk, parts: Parts, way: Way = DATABASES) -> None:
     """What the command does."""
     paths = parts.paths
     locks = DirectoryLocks(disk, paths.all())
@@ -69,7 +117,7 @@ def hand_back(disk: SimDisk, parts: Parts) -> None:
         storage = attrs.evolve(STORAGE, reserve_bytes=4096)
         return Store.open(disk, paths, SimIndex.open, 1000, b"salt", JOURNALS, storage)
 
-    HandBack(disk, paths, open_store, SimIndex.open, SimKeyValues.open, _progress).run()
+    HandBack(disk, paths, open_store, SimIndex.open, way.write, _progress).run()
     locks.release()
 
 
@@ -87,6 +135,7 @@ def start(disk: SimDisk, parts: Parts) -> Life:
     if read_cookies(disk, parts.paths.all()).of_apache:
         take_over(disk, pairs, SimIndex.open, SimKeyValues.open)
         stamp(disk, parts.paths.all(), disk.committed(STORE_COOKIE))
+        discard_index_files(disk, pairs)
     else:
         check_cookies(disk, parts.paths)
     discard_left_over(disk, pairs)
@@ -99,22 +148,15 @@ def is_apaches(disk: SimDisk, parts: Parts) -> bool:
     return all(disk.exists(posixpath.join(current(path), APACHE_COOKIE_NAME)) for path in parts.paths.all())
 
 
-def _items(disk: SimDisk, path: str) -> list[Pair]:
-    with closing(SimKeyValues.open(disk, path, False)) as database:
-        return list(database.items())
-
-
-def check_apache(disk: SimDisk, parts: Parts, facts: Facts) -> None:
+def check_apache(disk: SimDisk, parts: Parts, facts: Facts, way: Way) -> None:
     """:raises AssertionError: Apache's bookie would miss something that ours has promised."""
-    places, states = {}, {}
+    places: dict[tuple[int, int], tuple[str, int]] = {}
+    states: States = {}
     for number, path in enumerate(pairs_of(parts).indexes):
-        for key, value in _items(disk, database_path(path, LOCATIONS)):
-            places[struct.unpack(">qq", key)] = path, *struct.unpack(">q", value)
-        for pair in _items(disk, database_path(path, LEDGERS)):
-            data = decode(*pair)
-            assert data is not None
-            assert directory_index(data.row.ledger_id, parts.n_ledger_dirs) == number
-            states[data.row.ledger_id] = data.row
+        found, rows = way.read(disk, path)
+        places |= {entry: (path, location) for entry, location in found.items()}
+        assert all(directory_index(ledger_id, parts.n_ledger_dirs) == number for ledger_id in rows)
+        states |= rows
     begun = {(fact[1], fact[2]): fact[3] for fact in facts if fact[0] == "begun"}
     for kind, ledger_id, *rest in facts:
         if kind == "acked":
@@ -130,12 +172,12 @@ def check_apache(disk: SimDisk, parts: Parts, facts: Facts) -> None:
             assert int.from_bytes(states[ledger_id].explicit_lac[8:16], "big") >= rest[0]
 
 
-def recover(parts: Parts) -> Callable[[SimDisk, Facts], None]:
+def recover(parts: Parts, way: Way) -> Callable[[SimDisk, Facts], None]:
     """The check of a state that a power cut has left."""
 
     def check(disk: SimDisk, facts: Facts) -> None:
         if is_apaches(disk, parts):
-            check_apache(disk, parts, facts)
+            check_apache(disk, parts, facts, way)
         life = start(disk, parts)
         check_promises(life, [fact for fact in facts if fact[0] != "never fenced"])
         for fact in facts:
@@ -146,28 +188,28 @@ def recover(parts: Parts) -> Callable[[SimDisk, Facts], None]:
             if disk.exists(f"{path}/{LOCATIONS}/CURRENT"):
                 raise AssertionError(f"{path} has two indexes")
         life.stop()
-        hand_back(disk, parts)
+        hand_back(disk, parts, way)
         assert is_apaches(disk, parts)
         assert not any(disk.exists(f"{current(path)}/{name}") for path in parts.paths.all() for name in _OURS)
-        check_apache(disk, parts, facts)
+        check_apache(disk, parts, facts, way)
 
     return check
 
 
-def there_and_back(parts: Parts) -> Callable[[SimDisk, Facts], None]:
+def there_and_back(parts: Parts, way: Way) -> Callable[[SimDisk, Facts], None]:
     """Written by ours and killed, handed back, taken over, written again, handed back."""
 
     def work(disk: SimDisk, facts: Facts) -> None:
         written(Life(disk, facts, parts))
         disk.kill()
-        hand_back(disk, parts)
+        hand_back(disk, parts, way)
         disk.kill()
         life = start(disk, parts)
         life.facts = facts
         life.add(run(1, 7, 2))
         life.fence(3)
         life.stop()
-        hand_back(disk, parts)
+        hand_back(disk, parts, way)
 
     return work
 
@@ -181,14 +223,14 @@ def in_the_exchange(operation: Operation) -> bool:
     return not operation.path.endswith(_OTHERS) and not operation.path.startswith("/journal")
 
 
-def cut(parts: Parts, whole: bool, second_every: int = 0) -> CrashReport:
+def cut(parts: Parts, whole: bool, second_every: int = 0, way: Way = DATABASES) -> CrashReport:
     """Cut the power.
 
     :param whole: everywhere; else at what the exchange does.
     :param second_every: cut the recovery too at every so many states; 0: never.
     """
     return enumerate_crashes(
-        there_and_back(parts), recover(parts), seed=1, subsets=8 if whole else 1, second_every=second_every,
+        there_and_back(parts, way), recover(parts, way), seed=1, subsets=8 if whole else 1, second_every=second_every,
         points=None if whole else in_the_exchange,
     )  # fmt: skip
 
@@ -219,6 +261,10 @@ class HandBackCrashTests(SynchronousTestCase):
     def test_one_directory(self) -> None:
         """Nothing is lost, no ledger is fenced for nothing, and at most one index speaks."""
         self._check(cut(ONE, False, 150), 300)
+
+    def test_index_files(self) -> None:
+        """The same on the way to interleaved storage."""
+        self._check(cut(ONE, False, way=INDEX_FILES), 100)
 
     def test_two_directories(self) -> None:
         """The same with two journals and two ledger directories."""

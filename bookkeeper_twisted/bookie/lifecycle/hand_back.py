@@ -1,8 +1,8 @@
-"""The way back to Apache's bookie: our indexes become indexes of its ``DbLedgerStorage``.
+"""The way back to Apache's bookie: our indexes become indexes of one of its storages.
 
 The journals are replayed first, so that nothing is left in them that only our index would lead to.  Cookies are
-exchanged when all databases are there: it may be cut off anywhere, and our bookie, with ``rebuildIndex=true`` where it
-asks for that, or Apache's can go on with everything, or it is run again.
+exchanged when all its indexes are there: it may be cut off anywhere, and our bookie, with ``rebuildIndex=true`` where
+it asks for that, or Apache's can go on with everything, or it is run again.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,8 +12,7 @@ import attrs
 
 from ...errors import InvalidCookieError, NoWritableDirectoryError, StorageError
 from ...storage.apache.database import discard_log_sizes
-from ...storage.apache.exporting import Exported, export_index
-from ...storage.apache.interfaces import OpenKeyValues
+from ...storage.apache.exporting import Exported, WriteIndex
 from ...storage.cookies import read_cookies, stamp_for_apache
 from ...storage.index.rows import live_bytes
 from ...storage.index_files import index_files, remove
@@ -31,13 +30,14 @@ class HandBack:
     """Hands the directories of a bookie back to Apache's.  The caller holds their locks.
 
     :ivar open_store: opens the store over them, of which nothing is replayed yet.
+    :ivar write_index: writes the index of a directory for Apache's bookie.
     """
 
     fs: IFileSystem
     paths: StorePaths
     open_store: Callable[[], Store]
     make_index: IndexFactory
-    open_key_values: OpenKeyValues
+    write_index: WriteIndex
     progress: ShowProgress
 
     def run(self) -> list[Exported]:
@@ -52,7 +52,7 @@ class HandBack:
             raise InvalidCookieError(f"{self.paths.all()[0]} is not a directory of this bookie: nothing to hand back")
         indexes = [current(path) for path in self.paths.indexes]
         exported: list[Exported] = []
-        if not cookies.of_apache:  # else all databases are there, be it since an export or since a take-over
+        if not cookies.of_apache:  # else all indexes are there, be it since an export or since a take-over
             self._check(indexes)
             self._replay()
             exported = [self._export(path) for path in indexes]
@@ -92,6 +92,6 @@ class HandBack:
         try:
             with self.progress(index_directory, live_bytes(index)) as advance:
                 remove(self.fs, index_files(self.fs, index_directory))  # left by a crash, and of the past
-                return export_index(self.fs, index_directory, index, self.open_key_values, advance)
+                return self.write_index(self.fs, index_directory, index, advance)
         finally:
             index.close()

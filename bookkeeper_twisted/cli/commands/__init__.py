@@ -10,9 +10,9 @@ from . import (
     bookies,
     checks,
     clusters,
-    conversions,
     cookies,
     decommission,
+    directories,
     indexes,
     ledgers,
     limits,
@@ -27,7 +27,7 @@ COMMANDS = {
     command.name: command
     for module in (
         clusters, bookies, cookies, ledgers, checks, recovery, limits, renaming, autorecovery, decommission,
-        stored_files, stored_records, stored_ledgers, indexes, conversions,
+        stored_files, stored_records, stored_ledgers, indexes, directories,
     )
     for command in module.COMMANDS
 }  # fmt: skip

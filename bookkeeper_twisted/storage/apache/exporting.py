@@ -22,6 +22,11 @@ _KEY = struct.Struct(">qq")
 _LOCATION = struct.Struct(">q")
 
 
+WriteIndex = Callable[[IFileSystem, str, IRunIndex, Callable[[int], object]], "Exported"]
+"""Writes the index of Apache's bookie for a directory: given its path, our index, and what to call with numbers of
+bytes of entries whose places were written."""
+
+
 @attrs.define
 class Exported:
     """The result of an export to an index directory."""
@@ -29,6 +34,18 @@ class Exported:
     directory: str
     entries: int = 0
     states: int = 0
+
+
+def to_databases(open_key_values: OpenKeyValues) -> WriteIndex:
+    """Return :func:`export_index` with a way to open databases.
+
+    :param open_key_values: opens or makes one.
+    """
+
+    def write(fs: IFileSystem, directory: str, index: IRunIndex, advance: Callable[[int], object]) -> Exported:
+        return export_index(fs, directory, index, open_key_values, advance)
+
+    return write
 
 
 def export_index(
@@ -55,7 +72,7 @@ def export_index(
         exported.states = _put_all(ledgers, (ledger_data.encode(row) for row in index.ledgers()))
         ledgers.flush()
     with closing(open_key_values(fs, database_path(index_directory, LOCATIONS), True)) as locations:
-        for page in _pages(index):
+        for page in pages(index):
             for row in page:
                 locations.put(_pairs(row))
                 exported.entries += row.last - row.first + 1
@@ -78,7 +95,8 @@ def _put_all(database: IKeyValues, pairs: Iterator[Pair]) -> int:
     return count
 
 
-def _pages(index: IRunIndex) -> Iterator[list[IndexRow]]:
+def pages(index: IRunIndex) -> Iterator[list[IndexRow]]:
+    """Yield the rows of an ``index`` in the order of ledgers and entries, some at a time."""
     after = (-1, -1)
     while page := index.page(after, _PAGE):
         yield page

@@ -160,6 +160,16 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual(self.fs.list(self.base), ["a"])
         self.assertFalse(self.fs.exists(self.path))
 
+    def test_remove_directory(self) -> None:
+        """An empty directory goes, one that holds something stays."""
+        inner = posixpath.join(self.base, "a", "b")
+        self.fs.make_directories(inner)
+        error = self.assertRaises(OSError, self.fs.remove_directory, posixpath.dirname(inner))
+        self.assertEqual(error.errno, errno.ENOTEMPTY)
+        for path in (inner, posixpath.dirname(inner)):
+            self.fs.remove_directory(path)
+            self.assertFalse(self.fs.exists(path))
+
     def test_make_directories_twice(self) -> None:
         """Directories that exist are fine, and keep what they hold."""
         self.create()

@@ -165,6 +165,12 @@ class SimDisk:
         step = self._step("unlink", path)
         directory.change(step, name, "", directory.names[name])
 
+    def remove_directory(self, path: str) -> None:
+        if self.list(path):
+            raise _error(errno.ENOTEMPTY, path)
+        self._step("remove_directory", path)
+        del self._directories[path]
+
     def sync_directory(self, path: str) -> None:
         directory = self._directory(path)
         self._step("sync_directory", path, failed=directory.lose)

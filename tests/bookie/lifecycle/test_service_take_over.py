@@ -7,6 +7,7 @@ from bookkeeper_twisted.bookie.lifecycle.settings import journal_settings, stora
 from bookkeeper_twisted.bookie.lifecycle.store import Store
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.errors import InvalidCookieError, StorageError
+from bookkeeper_twisted.storage.apache.exporting import to_databases
 from bookkeeper_twisted.storage.apache.ledger_data import encode
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.testing.disk.sim_index import SimIndex
@@ -36,7 +37,7 @@ class TakeOverTests(test_service.StepTestCase):
             return Store.open(disk, paths, SimIndex.open, 1, b"salt", journals, storages)
 
         progress = lambda path, total: nullcontext(int)  # noqa: E731
-        HandBack(disk, paths, open_store, SimIndex.open, SimKeyValues.open, progress).run()
+        HandBack(disk, paths, open_store, SimIndex.open, to_databases(SimKeyValues.open), progress).run()
 
     def names(self) -> set[str]:
         """What is in the ledger directory."""

@@ -1,0 +1,246 @@
+"""The verbs that change the directories of the bookie beside this shell as a whole.
+
+``initbookie`` looks whether they are ready for a new bookie, ``bookieformat`` empties them, the conversions hand them
+back to Apache's bookie, and index files are regenerated where they are of Apache's interleaved storage.  The locks of
+all directories are held, so all refuse where the bookie runs.
+"""
+
+import os
+from argparse import Namespace
+from base64 import b64decode
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from ...bookie.lifecycle.hand_back import HandBack
+from ...bookie.lifecycle.settings import journal_settings, storage_settings, store_paths
+from ...bookie.lifecycle.store import Store
+from ...codec.digest import Digester
+from ...errors import CookieNotFoundError
+from ...model import DigestType
+from ...storage.apache.database import has_index
+from ...storage.apache.exporting import WriteIndex, to_databases
+from ...storage.apache.index_file_export import export_index_files, regenerate
+from ...storage.cookies import DirectoryLocks, erase, read_cookies
+from ...storage.interfaces import IFileSystem
+from ...storage.ledger_dirs import current
+from ..shell_command import FAILED, OK, REFUSED, Argument, Command, OperandError, ShellContext
+from ..shell_text import line
+from .stored_files import check_there
+
+_FORMAT = "Are you sure to format Bookie data..?"
+
+
+@contextmanager
+def _locked(shell: ShellContext) -> Iterator[list[str]]:
+    """Hold the locks of those directories that exist for the length of a context.
+
+    :returns: the directories, without ``current``.
+    :raises bookkeeper_twisted.errors.DirectoryLockedError: a bookie runs on one.
+    """
+    disk = shell.world.store.writable_disk
+    there = [path for path in store_paths(shell.config).all() if disk.is_directory(current(path))]
+    locks = DirectoryLocks(disk, there)
+    try:
+        yield there
+    finally:
+        locks.release()
+
+
+async def initbookie(shell: ShellContext, options: Namespace) -> int:
+    """Look whether directories and metadata store are ready for a new bookie."""
+    with _locked(shell) as there:
+        files = read_cookies(shell.world.store.writable_disk, there)
+        used = [*files.found, *files.of_apache, *files.with_data]
+    if used:
+        shell.out(line("Directory is not empty, try formatting the bookie", directory=used[0]))
+        return REFUSED
+    bookie_id = shell.local_bookie()
+    async with await shell.admin() as admin:
+        if bookie_id in await admin.registered_bookies():
+            shell.out(line("Bookie is still registered, try stopping it first", bookieId=bookie_id))
+            return REFUSED
+        if bookie_id in await admin.all_bookies():
+            shell.out(line("Cookie still exists, try formatting the bookie with -deleteCookie", bookieId=bookie_id))
+            return REFUSED
+    shell.out(line("Directories and metadata store are ready for a new bookie", bookieId=bookie_id))
+    return OK
+
+
+async def bookieformat(shell: ShellContext, options: Namespace) -> int:
+    """Remove what the bookie keeps in its directories, after a question, and its cookie where that is asked for."""
+    disk = shell.world.store.writable_disk
+    with _locked(shell) as there:
+        files = read_cookies(disk, there)
+        if files.of_apache:
+            shell.out(f"{next(iter(files.of_apache))} belongs to a bookie of Apache, whose own bookieformat empties it")
+            return REFUSED
+        if (files.found or files.with_data) and not _confirmed(shell, options):
+            shell.out("Bookie format aborted!!")
+            return REFUSED
+        if options.deleteCookie:
+            await _delete_cookie(shell)  # refused while the bookie is registered, before anything is removed
+        erase(disk, there)
+    shell.out("Bookie format completed successfully")
+    return OK
+
+
+def _confirmed(shell: ShellContext, options: Namespace) -> bool:
+    return options.force or (not options.nonInteractive and shell.world.ask(_FORMAT))
+
+
+async def _delete_cookie(shell: ShellContext) -> None:
+    async with await shell.admin() as admin:
+        try:
+            await admin.delete_cookie(shell.local_bookie())
+        except CookieNotFoundError:
+            pass  # an earlier format was cut short
+
+
+async def convert_to_db_storage(shell: ShellContext, options: Namespace) -> int:
+    """Write the indexes of Apache's ``DbLedgerStorage``, and hand the directories back."""
+    return _convert(shell, "DbLedgerStorage", to_databases(shell.world.store.open_key_values))
+
+
+async def convert_to_interleaved_storage(shell: ShellContext, options: Namespace) -> int:
+    """Write the index files of Apache's ``InterleavedLedgerStorage``, and hand the directories back."""
+    if len(shell.config.ledger_directories) > 1:
+        shell.out(
+            "InterleavedLedgerStorage wants ids of entry logs that differ in all ledger directories, and they do not: "
+            "convert-to-db-storage converts them"
+        )
+        return REFUSED
+    return _convert(shell, "InterleavedLedgerStorage", export_index_files)
+
+
+def _convert(shell: ShellContext, name: str, write_index: WriteIndex) -> int:
+    """Hand the directories back.
+
+    :param name: of the storage that will find them.
+    :param write_index: writes its index.
+    """
+    access, paths = shell.world.store, store_paths(shell.config)
+    disk = access.writable_disk
+    check_there(shell, paths.all())
+    locks = DirectoryLocks(disk, paths.all())
+    try:
+        shell.out(f"=== Converting to {name} ===")
+        work = HandBack(
+            disk, paths, lambda: _open_store(shell), access.make_index, write_index, shell.world.progress
+        )  # fmt: skip
+        for exported in work.run():
+            shell.out(line(
+                "Converted ledgers", directory=exported.directory, convertedLedgers=exported.states,
+                entries=exported.entries,
+            ))  # fmt: skip
+        shell.out("---- Done Converting ----")
+    finally:
+        locks.release()
+    return OK
+
+
+def _open_store(shell: ShellContext) -> Store:
+    config, access = shell.config, shell.world.store
+    return Store.open(
+        access.writable_disk, store_paths(config), access.make_index, int(shell.world.reactor.seconds() * 1000) + 1,
+        os.urandom(16), journal_settings(config), storage_settings(config),
+    )  # fmt: skip
+
+
+async def regenerate_index_files(shell: ShellContext, options: Namespace) -> int:
+    """Make index files of Apache's ``InterleavedLedgerStorage`` anew, in directories of its bookie."""
+    password = _password(options)
+    if password is None:
+        shell.out("The password must be specified to regenerate the index file: -password, or -b64password")
+        return FAILED
+    disk, config = shell.world.store.writable_disk, shell.config
+    check_there(shell, store_paths(config).all())
+    with _locked(shell) as there:
+        indexes = [current(path) for path in config.index_directories]
+        if refused := _not_interleaved(disk, there, indexes):
+            shell.out(refused)
+            return REFUSED
+        shell.out(line("Rebuilding index file", ledgerIds=options.ledgerIds))
+        work = regenerate(
+            disk, [current(path) for path in config.ledger_directories], indexes, options.ledgerIds,
+            Digester(DigestType.CRC32, password).master_key, options.dryRun,
+        )  # fmt: skip
+        for number, found in work:
+            ledger_id = shell.format_id(number)
+            if found is None:
+                shell.out(line("- No entries found", ledgerId=ledger_id))
+                continue
+            ends = {"firstEntry": found.first, "lastEntry": found.last}
+            shell.out(line("Found entries", ledgerId=ledger_id, numEntries=found.entries, **ends))
+    shell.out(line("Done rebuilding index file", ledgerIds=options.ledgerIds))
+    return OK
+
+
+def _password(options: Namespace) -> bytes | None:
+    """:raises OperandError: the text of ``-b64password`` is none of base64."""
+    if options.password is not None:
+        return bytes(options.password.encode())
+    if options.b64password is None:
+        return None
+    try:
+        return b64decode(options.b64password, validate=True)
+    except ValueError:
+        raise OperandError(f"-b64password {options.b64password} is no base64") from None
+
+
+def _not_interleaved(disk: IFileSystem, directories: Sequence[str], indexes: Sequence[str]) -> str:
+    """Return why index files are of no use in directories, empty if they are the index there."""
+    if not read_cookies(disk, directories).of_apache:
+        return (
+            "The directories are no directories of Apache's InterleavedLedgerStorage: the index of ours is made anew "
+            "by rebuild-db-ledger-locations-index, and convert-to-interleaved-storage writes index files"
+        )
+    if any(has_index(disk, path) for path in indexes):
+        return (
+            "The directories are of Apache's DbLedgerStorage, which has no index files: its own "
+            "rebuild-db-ledger-locations-index makes its index anew"
+        )
+    return ""
+
+
+def _ledger_ids(text: str) -> list[int]:
+    """Parse ledger ids, separated by commas."""
+    return [int(part) for part in text.split(",")]
+
+
+_ledger_ids.__name__ = "list of ledger ids"  # for the message of argparse
+
+
+COMMANDS = (
+    Command(
+        "initbookie", "Look whether directories and metadata store are ready for a new bookie", initbookie
+    ),
+    Command(
+        "bookieformat", "Remove what the bookie, which must not run, keeps in its directories", bookieformat,
+        (
+            Argument(("-n", "nonInteractive"), "do not ask: refuse if there is anything", bool),
+            Argument(("-f", "force"), "do not ask: remove it", bool),
+            Argument(("-d", "deleteCookie"), "remove the cookie of the bookie from the metadata store, too", bool),
+        ),
+    ),
+    Command(
+        "convert-to-db-storage",
+        "Convert the indexes to indexes of Apache's DbLedgerStorage and hand the directories back to it",
+        convert_to_db_storage,
+    ),
+    Command(
+        "convert-to-interleaved-storage",
+        "Convert the index to index files of Apache's InterleavedLedgerStorage and hand the directories back to it",
+        convert_to_interleaved_storage,
+    ),
+    Command(
+        "regenerate-interleaved-storage-index-file",
+        "Make index files of Apache's InterleavedLedgerStorage anew from its entry logs; its bookie must not run",
+        regenerate_index_files,
+        (
+            Argument(("-l", "ledgerIds"), "ledger ids, separated by commas", _ledger_ids, required=True),
+            Argument(("-dryRun",), "say what the entry logs hold, and write nothing", bool),
+            Argument(("-password",), "password of the ledgers, which gives their master key"),
+            Argument(("-b64password",), "the same in base64"),
+        ),
+    ),
+)  # fmt: skip

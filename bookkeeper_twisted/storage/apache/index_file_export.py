@@ -1,0 +1,129 @@
+"""Writes index files of Apache's interleaved storage: all of a directory from our index, or some from entry logs.
+
+Its bookie knows an entry log by its id alone, whatever the directory, so only one ledger directory can be handed over.
+"""
+
+import posixpath
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+import attrs
+
+from ...errors import StorageError
+from ..entry_log.scan import LogScan
+from ..index.rows import record_offsets, row_bytes
+from ..index_files import IndexFileWriter, files_of_ledgers, index_file_of, index_files, remove
+from ..interfaces import IFileSystem, IndexRow, IRunIndex, LedgerRow
+from ..ledger_dirs import entry_log_ids
+from .database import discard_index
+from .exporting import Exported, pages
+
+_SIZE = 4
+
+
+def export_index_files(
+    fs: IFileSystem, index_directory: str, index: IRunIndex, advance: Callable[[int], object] = int
+) -> Exported:
+    """Write an index file for each ledger of a directory; durable when it returns.
+
+    Fenced ledgers without entries are written as well, see :func:`~.exporting.export_index`.
+
+    :param index_directory: its path, ``current`` included.
+    :param index: complete; nothing is in memory or in the journals that it lacks.
+    :param advance: called with numbers of bytes of entries whose places were written.
+    :raises bookkeeper_twisted.errors.StorageError: it failed; our index is as it was.
+    """
+    discard_index(fs, index_directory)  # databases would speak for the directory
+    remove(fs, index_files(fs, index_directory))
+    exported = Exported(index_directory)
+    rows = (row for page in pages(index) for row in page)
+    waiting = next(rows, None)
+    folders = set()
+    for state in index.ledgers():
+        path = index_file_of(index_directory, state.ledger_id)
+        folders.add(posixpath.dirname(path))
+        writer, written = IndexFileWriter(fs, path, state), False
+        try:
+            while waiting is not None and waiting.ledger_id == state.ledger_id:
+                writer.put(waiting.first, _locations(waiting))
+                exported.entries += waiting.last - waiting.first + 1
+                advance(row_bytes(waiting))
+                waiting = next(rows, None)
+            written = True
+        finally:
+            writer.close(written)
+        exported.states += 1
+    if waiting is not None:
+        raise StorageError(f"{index_directory}: ledger {waiting.ledger_id} has entries and no state in the index")
+    for folder in sorted(folders):
+        fs.sync_directory(folder)
+    return exported
+
+
+def _locations(row: IndexRow) -> list[int]:
+    """Return the location of each entry of a ``row``."""
+    start = (row.log_id << 32) + row.offset + _SIZE
+    return [start + offset for _, offset in zip(range(row.first, row.last + 1), record_offsets(row), strict=False)]
+
+
+@attrs.define
+class Regenerated:
+    """The entries of a ledger that entry logs hold: their number, and the lowest and highest id."""
+
+    entries: int
+    first: int
+    last: int
+
+
+def regenerate(
+    fs: IFileSystem, directories: Collection[str], index_directories: Collection[str], ledger_ids: Collection[int],
+    master_key: bytes, dry_run: bool,
+) -> Iterator[tuple[int, Regenerated | None]]:  # fmt: skip
+    """Make the index files of ledgers anew from entry logs; the ledgers are fenced, as nobody knows whether they were.
+
+    A file that exists is replaced in one step, where it is; another is made in the first index directory.
+
+    :param directories: of the entry logs, ``current`` included.
+    :param index_directories: of the index files, likewise.
+    :param master_key: of the ledgers.
+    :param dry_run: nothing is written.
+    :returns: ledger ids with what was found of them, None for nothing: no file is written then.
+    :raises bookkeeper_twisted.errors.StorageError: an entry log cannot be read.
+    """
+    found = _found(fs, directories, frozenset(ledger_ids))
+    there = [files_of_ledgers(index_files(fs, directory)) for directory in index_directories]
+    for ledger_id in ledger_ids:
+        locations = found[ledger_id]
+        if not locations:
+            yield ledger_id, None
+            continue
+        if not dry_run:
+            path = next((files[ledger_id] for files in there if ledger_id in files), "")
+            path = path or index_file_of(next(iter(index_directories)), ledger_id)
+            _replace(fs, path, LedgerRow(ledger_id, master_key, True), locations)
+        yield ledger_id, Regenerated(len(locations), min(locations), max(locations))
+
+
+def _found(fs: IFileSystem, directories: Collection[str], ledger_ids: Collection[int]) -> dict[int, dict[int, int]]:
+    """Return the location of each entry of the ledgers; of copies of an entry that in the newest log counts."""
+    found: dict[int, dict[int, int]] = {ledger_id: {} for ledger_id in ledger_ids}
+    logs = sorted((log_id, directory) for directory in directories for log_id in entry_log_ids(fs, directory))
+    for log_id, directory in logs:
+        for record in LogScan(fs, directory, log_id):
+            if record.ledger_id in found and record.entry_id >= 0:
+                found[record.ledger_id][record.entry_id] = (log_id << 32) + record.offset + _SIZE
+    return found
+
+
+def _replace(fs: IFileSystem, path: str, row: LedgerRow, locations: Mapping[int, int]) -> None:
+    beside = path + ".tmp"
+    if fs.exists(beside):  # left by a crash
+        fs.unlink(beside)
+    writer, written = IndexFileWriter(fs, beside, row), False
+    try:
+        for entry_id, location in sorted(locations.items()):
+            writer.put(entry_id, [location])
+        written = True
+    finally:
+        writer.close(written)
+    fs.rename(beside, path)
+    fs.sync_directory(posixpath.dirname(path))
