@@ -1,5 +1,7 @@
 """The end of a bookie while its lanes work."""
 
+import errno
+
 from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs, formatEvent
 from twisted.python.failure import Failure
@@ -30,6 +32,21 @@ class StopTests(StepTestCase):
         self.assertGreater(mark.offset, 0)
         said = f"bookie me:3181: last checkpoint up to {mark.file_id:x}.txn:{mark.offset}, 2 entries and "
         self.assertRegex(line, f"^{said}[1-9][0-9]* bytes flushed in 0 ms$")
+
+    def test_failed_checkpoint(self) -> None:
+        """A stop whose checkpoint fails claims none."""
+        service, executor = self.start()
+        assert service.engine is not None
+        peer = Peer(service.engine.factory.buildProtocol(None))
+        peer.send(adds(run(1, 0, 2)))
+        self.settle(executor)
+        peer.leave()
+        self.world.disk.fail(errno.EIO, when=lambda op: op.name == "pwrite" and op.path.startswith("/l/"), times=100)
+        stopping = service.stop()
+        with capturedLogs() as events:
+            self.settle(executor)
+        self.successResultOf(stopping)
+        self.assertEqual([e for e in events if "last checkpoint" in formatEvent(e)], [])
 
     def test_no_checkpoint(self) -> None:
         """A stop after a failure claims no checkpoint."""
