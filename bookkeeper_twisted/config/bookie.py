@@ -92,7 +92,8 @@ class BookieConfig(AutorecoveryConfig):
     )
     metadata_service_uri: str = setting(
         "metadataServiceUri", derived(lambda self: self._default_metadata_uri()), TEXT,
-        "metadata store: sqlite:////absolute/path, memory:name or zk+hierarchical://host:port/ledgers",
+        "metadata store: sqlite:////absolute/path, memory:name, zk+hierarchical://host:port/ledgers, or "
+        "metadata-store:zk:host:port as in Pulsar",
         default_text="zk+null://<zkServers><zkLedgersRootPath> if zkServers is set, "
         "else metadata.db in the first ledger directory (a cluster of one bookie)",
         java="zk+hierarchical://localhost:2181/ledgers",

@@ -1,10 +1,15 @@
-"""Plugins that make the embedded drivers.  What a driver needs is imported when one is made."""
+"""Plugins that make the embedded drivers, and the one for stores named as Pulsar does.
 
+What a driver needs is imported when one is made.
+"""
+
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from twisted.plugin import IPlugin
 from zope.interface import implementer
 
+from ..errors import InvalidMetadataUriError
 from .interfaces import DEFAULT_OPTIONS, IClusterAdmin, IMetadataDriver, IMetadataDriverFactory, MetadataOptions
 
 if TYPE_CHECKING:
@@ -52,3 +57,29 @@ class SqliteDriverFactory:
         from .embedded.workers import ThreadWorker
 
         return sqlite_admin(reactor, uri, ThreadWorker(reactor, "sqlite-metadata"))
+
+
+@implementer(IPlugin, IMetadataDriverFactory)
+class PulsarStoreFactory:
+    """Makes drivers for Pulsar's ``metadata-store:NAME:REST``, by the factory for the store ``NAME``.
+
+    :param stores: factories by the names that Pulsar gives to stores; each takes the whole URI.
+    """
+
+    schemes = frozenset({"metadata-store"})
+
+    def __init__(self, stores: Mapping[str, IMetadataDriverFactory]) -> None:
+        self._stores = stores
+
+    def create(self, reactor: Any, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IMetadataDriver:
+        return self._factory(uri).create(reactor, uri, options)
+
+    def create_admin(self, reactor: Any, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IClusterAdmin:
+        return self._factory(uri).create_admin(reactor, uri, options)
+
+    def _factory(self, uri: str) -> IMetadataDriverFactory:
+        name = uri.partition(":")[2].partition(":")[0].lower()
+        if name not in self._stores:
+            known = ", ".join(f"metadata-store:{name}:" for name in sorted(self._stores))
+            raise InvalidMetadataUriError(f"{uri!r}: no driver for the metadata store {name!r}; known: {known}")
+        return self._stores[name]

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.errors import InvalidMetadataUriError
-from bookkeeper_twisted.metadata.factories import MemoryDriverFactory, SqliteDriverFactory
+from bookkeeper_twisted.metadata.factories import MemoryDriverFactory, PulsarStoreFactory, SqliteDriverFactory
 from bookkeeper_twisted.metadata.interfaces import IMetadataDriver, IMetadataDriverFactory
 from bookkeeper_twisted.testing.contracts.metadata_suites import OPEN
 
@@ -24,8 +24,8 @@ class FactoryTests(SynchronousTestCase):
         return self.successResultOf(Deferred.fromCoroutine(coroutine))
 
     def test_interface(self) -> None:
-        """Both are plugins and provide what they declare."""
-        for factory in (MemoryDriverFactory(), SqliteDriverFactory()):
+        """They are plugins and provide what they declare."""
+        for factory in (MemoryDriverFactory(), SqliteDriverFactory(), PulsarStoreFactory({})):
             verifyObject(IPlugin, factory)
             verifyObject(IMetadataDriverFactory, factory)
 
@@ -50,6 +50,17 @@ class FactoryTests(SynchronousTestCase):
         self.assertEqual(driver.uri, f"sqlite:///{path}")
         self.assertFalse(os.path.exists(path))
         self.assertRaises(InvalidMetadataUriError, SqliteDriverFactory().create, Clock(), "sqlite:")
+
+    def test_stores_of_pulsar(self) -> None:
+        """The factory for the named store gets the whole URI; a store without one is refused by its name."""
+        factory = PulsarStoreFactory({"memory": MemoryDriverFactory()})
+        for make in (factory.create, factory.create_admin):
+            self.assertEqual(make(Clock(), "metadata-store:Memory:name").uri, "metadata-store:Memory:name")
+            for store in ("rocksdb", "etcd", "oxia", "zookeeper", ""):
+                uri = f"metadata-store:{store}:host:2181"
+                error = str(self.assertRaises(InvalidMetadataUriError, make, Clock(), uri))
+                self.assertIn(f"store {store!r}", error)
+                self.assertIn("known: metadata-store:memory:", error)
 
     def test_light(self) -> None:
         """Looking at the plugins imports no driver."""

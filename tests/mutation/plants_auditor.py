@@ -5,6 +5,7 @@ from .plant import Plant
 _AUDITOR = ["tests.autorecovery.auditing.test_auditor"]
 _CHECKS = ["tests.autorecovery.auditing.test_ledger_checks"]
 _ELECTION = ["tests.metadata.zookeeper.test_auditing", "tests.testing.simulation.test_metadata"]
+_LEADER = ["tests.metadata.zookeeper.test_leader_node"]
 
 PLANTS = (
     Plant(
@@ -87,12 +88,32 @@ PLANTS = (
         "            self._candidacy.lose()\n\n    # -- the office --", "            pass\n\n    # -- the office --", _ELECTION,
     ),
     Plant(
-        "an auditor without a connection stays in office", "metadata/zookeeper/election.py",
+        "an auditor without a connection stays in office", "metadata/zookeeper/candidacy.py",
         "        except NotConnectedError:\n            self.lose()\n", "        except NotConnectedError:\n", _ELECTION,
     ),
     Plant(
         "a candidate votes again after a lost answer", "metadata/zookeeper/election.py",
         "        own = await self._own(votes)\n        if not own:", "        own: list[str] = []\n        if not own:",
         _ELECTION,
+    ),
+    Plant(
+        "a cluster of Pulsar gets a second auditor by votes", "metadata/zookeeper/auditing.py",
+        "        if self._of_pulsar:\n", "        if False:\n", _LEADER,
+    ),
+    Plant(
+        "a voter takes office beside Pulsar's leader", "metadata/zookeeper/election.py",
+        "own is not None and leader is None\n", "own is not None\n", _LEADER,
+    ),
+    Plant(
+        "a leader keeps its node beside a voter", "metadata/zookeeper/leader_node.py",
+        "        if votes and leads:\n", "        if False:\n", _LEADER,
+    ),
+    Plant(
+        "the loss of the leader's node is not noticed", "metadata/zookeeper/leader_node.py",
+        "await self._znodes.exists(self._path, watch)", "await self._znodes.exists(self._path)", _LEADER,
+    ),
+    Plant(
+        "a candidate that withdraws ends the office of another", "metadata/zookeeper/leader_node.py",
+        "if stat is not None and self._owns(stat.owner):", "if stat is not None:", _LEADER,
     ),
 )  # fmt: skip

@@ -12,6 +12,14 @@ _ZK = ["tests.metadata.zookeeper"]
 
 PLANTS = (
     Plant(
+        "the root of a cluster of Pulsar is its chroot", "metadata/zookeeper/uris.py",
+        "chroot + _PULSAR_ROOT", "chroot or _PULSAR_ROOT", ["tests.metadata.zookeeper.test_uris"],
+    ),
+    Plant(
+        "a cluster that Pulsar's tool made is refused", "metadata/zookeeper/driver.py",
+        "        if self._target.of_pulsar:\n", "        if False:\n", ["tests.metadata.zookeeper.test_driver"],
+    ),
+    Plant(
         "a call goes into a session that nothing is known of", "metadata/zookeeper/kazoo_client.py",
         "client_id is not None and client_id[0] != self.session_id", "False",
         ["tests.metadata.zookeeper.test_kazoo_client"],

@@ -1,8 +1,9 @@
-"""Metadata drivers: ``memory:`` and ``sqlite:``, which need no server, and ``zk:``."""
+"""Metadata drivers: ``memory:`` and ``sqlite:``, which need no server, ``zk:``, and Pulsar's ``metadata-store:``."""
 
-from bookkeeper_twisted.metadata.factories import MemoryDriverFactory, SqliteDriverFactory
+from bookkeeper_twisted.metadata.factories import MemoryDriverFactory, PulsarStoreFactory, SqliteDriverFactory
 from bookkeeper_twisted.metadata.zookeeper.factory import ZooKeeperDriverFactory
 
 memory = MemoryDriverFactory()
 sqlite = SqliteDriverFactory()
 zookeeper = ZooKeeperDriverFactory()
+pulsar = PulsarStoreFactory({"zk": zookeeper})

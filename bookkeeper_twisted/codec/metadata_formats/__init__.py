@@ -9,6 +9,7 @@ writes, and raises the same error for a value the format has no place for.
 from .cookie import Cookie
 from .layout import Layout
 from .ledger_metadata import decode_ledger_metadata, encode_ledger_metadata
+from .pulsar import decode_leader, decode_racks, encode_leader
 from .service_info import decode_service_info, encode_service_info
 from .underreplication import (
     check_rereplication_layout,
@@ -30,13 +31,16 @@ __all__ = [
     "Layout",
     "check_rereplication_layout",
     "decode_check_time",
+    "decode_leader",
     "decode_ledger_metadata",
     "decode_lock",
+    "decode_racks",
     "decode_recovery_delay",
     "decode_service_info",
     "decode_underreplicated",
     "decode_vote",
     "encode_check_time",
+    "encode_leader",
     "encode_ledger_metadata",
     "encode_lock",
     "encode_recovery_delay",

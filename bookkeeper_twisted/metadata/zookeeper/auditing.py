@@ -1,9 +1,10 @@
-"""The auditor's office and its stored times on ZooKeeper, node for node as Apache BookKeeper's.
+"""The auditor's office and its stored times on ZooKeeper, node for node as Apache BookKeeper's or Pulsar's.
 
 ::
 
     underreplication/auditorelection                 the last winner
     underreplication/auditorelection/V_0000000007    a vote, ephemeral
+    underreplication/leader                          the auditor under Pulsar's metadata driver, ephemeral
     underreplication/lostBookieRecoveryDelay         seconds, in decimal
     underreplication/checkallledgersctime            when a check last ended; likewise placementpolicycheckctime
                                                      and replicascheckctime
@@ -15,6 +16,7 @@ from zope.interface import implementer
 
 from ...codec.metadata_formats import (
     decode_check_time,
+    decode_leader,
     decode_recovery_delay,
     decode_vote,
     encode_check_time,
@@ -23,23 +25,29 @@ from ...codec.metadata_formats import (
 from ...errors import CodecError, MetadataError, MetadataSerializationError
 from ...model import AuditorCheck, check_bookie_id
 from ..interfaces import IAuditing
+from .candidacy import Candidacy
 from .cluster import UNDERREPLICATION
-from .election import ZooKeeperCandidacy, lowest_first
+from .election import VoteCandidacy, lowest_first
 from .interfaces import NewNode, NodeExistsError, NodeMissingError
+from .leader_node import LeaderCandidacy
 from .node_watch import NodeWatches
 from .znodes import ANY, Znodes
 
-ELECTION, DELAY = "auditorelection", "lostBookieRecoveryDelay"
+ELECTION, LEADER, DELAY = "auditorelection", "leader", "lostBookieRecoveryDelay"
 
 
 @implementer(IAuditing)
 class ZooKeeperAuditing:
-    """The auditing side of a driver on ZooKeeper."""
+    """The auditing side of a driver on ZooKeeper.
 
-    def __init__(self, znodes: Znodes) -> None:
+    :param of_pulsar: whether candidates stand where Pulsar's metadata driver elects the auditor, not Apache's.
+    """
+
+    def __init__(self, znodes: Znodes, of_pulsar: bool = False) -> None:
         self._znodes = znodes
+        self._of_pulsar = of_pulsar
         self._nodes = NodeWatches(znodes)
-        self._candidacy: ZooKeeperCandidacy | None = None
+        self._candidacy: Candidacy | None = None
         znodes.session.on_expiry(self._expired)
 
     def stop(self) -> None:
@@ -61,16 +69,27 @@ class ZooKeeperAuditing:
         self._znodes.session.check_open()
         if self._candidacy is not None:
             raise MetadataError(f"{self._znodes.session.uri}: {self._candidacy.name} stands already")
-        self._candidacy = ZooKeeperCandidacy(self._znodes, self._path(ELECTION), candidate, listener)
+        votes, leader = self._path(ELECTION), self._path(LEADER)
+        if self._of_pulsar:
+            self._candidacy = LeaderCandidacy(self._znodes, leader, votes, candidate, listener)
+        else:
+            self._candidacy = VoteCandidacy(self._znodes, votes, leader, candidate, listener)
         self._candidacy.start()
 
     async def withdraw(self) -> None:
         candidacy, self._candidacy = self._candidacy, None
         if candidacy is not None:
             candidacy.stop()
-            await candidacy.remove_votes()
+            await candidacy.remove()
 
     async def auditor(self) -> str | None:
+        data = await self._fresh(LEADER)
+        try:
+            return await self._lowest_voter() if data is None else decode_leader(data)
+        except CodecError as error:
+            raise MetadataSerializationError(f"{self._path(LEADER)}: {error}") from error
+
+    async def _lowest_voter(self) -> str | None:
         path = self._path(ELECTION)
         try:
             for name in lowest_first(await self._znodes.fresh_children(path)):

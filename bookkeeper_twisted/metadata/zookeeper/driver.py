@@ -29,11 +29,11 @@ class ZooKeeperDriver:
         self.uri = uri
         self._session = Session(clock, uri, zookeeper, options)
         self._znodes = Znodes(self._session, target.root)
-        self._factory = target.factory
+        self._target = target
         self.registration = ZooKeeperRegistration(self._znodes)
         self.ledgers = ZooKeeperLedgers(self._znodes)
         self.underreplication = ZooKeeperUnderreplication(self._znodes)
-        self.auditing = ZooKeeperAuditing(self._znodes)
+        self.auditing = ZooKeeperAuditing(self._znodes, target.of_pulsar)
 
     async def open(self) -> None:
         """Connect, and find out how the cluster lays its ledgers out; a driver that failed is closed.
@@ -42,14 +42,20 @@ class ZooKeeperDriver:
         """
         await self._session.open()
         try:
-            self.ledgers.tree = await settle_layout(self._znodes, self._factory)
+            self.ledgers.tree = await settle_layout(self._znodes, self._target.factory)
             await self._ensure_read_only()
         except BaseException:
             await self.close()
             raise
 
     async def _ensure_read_only(self) -> None:
-        """Java's bookies expect the parent of read-only ones to be there."""
+        """Java's bookies expect the parent of read-only ones to be there.
+
+        Pulsar's tool leaves even the parent of all bookies to the first of them.
+        """
+        if self._target.of_pulsar:
+            await self._znodes.ensure(self._znodes.path(AVAILABLE, READ_ONLY))
+            return
         try:
             await self._znodes.create(NewNode(self._znodes.path(AVAILABLE, READ_ONLY)), lambda data, stat: True)
         except (NodeExistsError, NodeMissingError):

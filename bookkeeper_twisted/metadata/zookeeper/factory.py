@@ -5,13 +5,13 @@ from typing import Any
 from twisted.plugin import IPlugin
 from zope.interface import implementer
 
-from ...errors import MetadataError
+from ...errors import MetadataError, without_credentials
 from ..interfaces import DEFAULT_OPTIONS, IClusterAdmin, IMetadataDriver, IMetadataDriverFactory, MetadataOptions
 
 
 @implementer(IPlugin, IMetadataDriverFactory)
 class ZooKeeperDriverFactory:
-    """``zk+hierarchical://host:port;host:port/root`` and its kin."""
+    """``zk+hierarchical://host:port;host:port/root`` and its kin, and ``metadata-store:zk:...`` of Pulsar."""
 
     schemes = frozenset({"zk"})
 
@@ -20,6 +20,11 @@ class ZooKeeperDriverFactory:
         from .uris import ZooKeeperUri
 
         target = ZooKeeperUri.parse(uri)
+        if target.of_pulsar and options.secure:
+            raise MetadataError(
+                f"{without_credentials(uri)}: zkEnableSecurity has to be false, as Pulsar's metadata driver leaves its "
+                "nodes open to all clients and could not use the nodes of this process"
+            )
         return ZooKeeperDriver(reactor, uri, target, _zookeeper(reactor, target.hosts, options), options)
 
     def create_admin(self, reactor: Any, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IClusterAdmin:

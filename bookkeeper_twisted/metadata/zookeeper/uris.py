@@ -1,4 +1,5 @@
-"""Metadata service URIs of clusters on ZooKeeper: ``zk+<layout>://host:port;host:port/root``."""
+"""Metadata service URIs of clusters on ZooKeeper: ``zk+<layout>://host:port;host:port/root``, and Pulsar's
+``metadata-store:zk:host:port;host:port/chroot``."""
 
 import re
 
@@ -8,6 +9,9 @@ from ...errors import InvalidMetadataUriError
 from .layouts import FLAT, HIERARCHICAL, LONG_HIERARCHICAL
 
 SCHEME = "zk"
+PULSAR_SCHEME = "metadata-store"
+_PULSAR_FORM = f"{PULSAR_SCHEME}:{SCHEME}:host:port;host:port/chroot"
+_PULSAR_ROOT = "/ledgers"
 _LAYOUTS = {
     "": None,
     "null": None,
@@ -26,18 +30,23 @@ class ZooKeeperUri:
     :ivar hosts: ``host:port`` of the servers, separated by commas.
     :ivar root: path of the cluster's root.
     :ivar factory: Java class of the layout that is asked for, None for whatever is stored.
+    :ivar of_pulsar: whether the cluster is used with Pulsar's metadata driver in the place of Apache BookKeeper's.
     """
 
     hosts: str
     root: str
     factory: str | None
+    of_pulsar: bool = False
 
     @classmethod
     def parse(cls, uri: str) -> "ZooKeeperUri":
-        """Take a ``uri`` apart: ``zk+hierarchical://host:port;host:port/root``.
+        """Take a ``uri`` apart: ``zk+hierarchical://host:port;host:port/root``, or Pulsar's
+        ``metadata-store:zk:host:port;host:port/chroot``, which is ``/chroot/ledgers`` there.
 
         :raises InvalidMetadataUriError: the text says what is wrong.
         """
+        if uri.partition(":")[0].lower() == PULSAR_SCHEME:
+            return cls._parse_pulsar(uri)
         scheme, separator, rest = uri.partition("://")
         driver, _, layout = scheme.lower().partition("+")
         if driver != SCHEME or not separator:
@@ -46,13 +55,39 @@ class ZooKeeperUri:
             known = ", ".join(f"zk+{name}" if name else "zk" for name in _LAYOUTS)
             raise InvalidMetadataUriError(f"{uri!r}: unknown ledger manager type {layout!r}; known are {known}")
         authority, slash, path = rest.partition("/")
-        hosts = authority.replace(";", ",").split(",")
-        for host in hosts:
-            _check_host(uri, host)
+        hosts = _hosts(uri, authority)
         root = slash + path
-        if not _ROOT.fullmatch(root) or {".", ".."} & set(root.split("/")):
+        if not _is_path(root):
             raise InvalidMetadataUriError(f"{uri!r}: {root!r} is not the path of a root, as /ledgers is")
-        return cls(",".join(hosts), root, _LAYOUTS[layout])
+        return cls(hosts, root, _LAYOUTS[layout])
+
+    @classmethod
+    def _parse_pulsar(cls, uri: str) -> "ZooKeeperUri":
+        """Take Pulsar's form apart: a chroot follows the hosts; ``/`` alone is none, as in ZooKeeper's strings."""
+        _, store, rest = (*uri.split(":", 2), "", "")[:3]
+        if store.lower() != SCHEME:
+            raise InvalidMetadataUriError(f"{uri!r} is not {_PULSAR_FORM}")
+        if "?" in rest:
+            raise InvalidMetadataUriError(f"{uri!r}: parameters have no effect here; sessionTimeoutMillis is zkTimeout")
+        if rest.startswith("//"):
+            raise InvalidMetadataUriError(f"{uri!r}: no slashes stand before the hosts in {_PULSAR_FORM}")
+        authority, _, path = rest.partition("/")
+        hosts = _hosts(uri, authority)
+        chroot = f"/{path}" if path else ""
+        if chroot and not _is_path(chroot):
+            raise InvalidMetadataUriError(f"{uri!r}: {chroot!r} is not the path of a chroot")
+        return cls(hosts, chroot + _PULSAR_ROOT, HIERARCHICAL, of_pulsar=True)
+
+
+def _hosts(uri: str, authority: str) -> str:
+    hosts = authority.replace(";", ",").split(",")
+    for host in hosts:
+        _check_host(uri, host)
+    return ",".join(hosts)
+
+
+def _is_path(path: str) -> bool:
+    return _ROOT.fullmatch(path) is not None and not {".", ".."} & set(path.split("/"))
 
 
 def _check_host(uri: str, host: str) -> None:

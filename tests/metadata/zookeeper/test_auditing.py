@@ -101,7 +101,7 @@ class ElectionTests(ZooKeeperCase):
         self.assertEqual(self.elected, [True, False])
         self._rival(1)
         self.connection.resume()
-        self.clock.advance(1)
+        self.clock.pump([0.25] * 4)
         self.assertEqual(self.elected, [True, False])
         self.assertEqual(len(self._votes()), 2)
         self.server.delete(f"{_VOTES}/V_0000000001", -1)

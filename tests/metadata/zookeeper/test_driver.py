@@ -9,20 +9,27 @@ from twisted.trial.unittest import TestCase
 
 from bookkeeper_twisted.errors import MetadataError, NotInitializedError
 from bookkeeper_twisted.metadata.zookeeper.driver import ZooKeeperDriver
+from bookkeeper_twisted.metadata.zookeeper.layouts import HIERARCHICAL, LONG_HIERARCHICAL, new_layout
+from bookkeeper_twisted.model import BookieServiceInfo, Endpoint
 from bookkeeper_twisted.testing.contracts.cluster_admin_contract import EmptyStore, make_cluster_admin_tests
 from bookkeeper_twisted.testing.contracts.metadata_contract import make_metadata_driver_tests
 
-from .rig import OPTIONS, Store, ZooKeeperCase
+from .rig import OPTIONS, URI, Store, ZooKeeperCase
 
 _AT_ONCE = attrs.evolve(OPTIONS, stale_wait=0.0)
+_PULSAR = "metadata-store:zk:127.0.0.1:2181"
 
 
-def _initialized(test: TestCase) -> Callable[[Clock], ZooKeeperDriver]:
-    store, clock = Store(options=_AT_ONCE), Clock()
+def _initialized(test: TestCase, uri: str = URI) -> Callable[[Clock], ZooKeeperDriver]:
+    store, clock = Store(uri, _AT_ONCE), Clock()
     admin = store.admin(clock)
     for step in (admin.open, admin.initialize, admin.close):
         Deferred.fromCoroutine(step())
     return store.driver
+
+
+def _initialized_for_pulsar(test: TestCase) -> Callable[[Clock], ZooKeeperDriver]:
+    return _initialized(test, _PULSAR)
 
 
 def _empty(test: TestCase) -> EmptyStore:
@@ -32,6 +39,10 @@ def _empty(test: TestCase) -> EmptyStore:
 
 class ContractTests(make_metadata_driver_tests(_initialized)):  # type: ignore[misc]
     """The contract of drivers."""
+
+
+class PulsarContractTests(make_metadata_driver_tests(_initialized_for_pulsar)):  # type: ignore[misc]
+    """The contract of drivers, with Pulsar's form of the URI."""
 
 
 class AdminContractTests(make_cluster_admin_tests(_empty)):  # type: ignore[misc]
@@ -60,6 +71,22 @@ class OpenTests(ZooKeeperCase):
         del self.server.find("/ledgers/available").children["readonly"]
         self.opened()
         self.assertIn("available/readonly", self.store.paths())
+
+    def test_cluster_of_pulsar(self) -> None:
+        """In a cluster that Pulsar's tool made, without a layout and parents of bookies, they are made as Java's."""
+        for path in ("available/readonly", "available", "LAYOUT"):
+            self.server.delete(f"/ledgers/{path}", -1)
+        driver, _ = self.opened(_PULSAR)
+        info = BookieServiceInfo((Endpoint("bookie", "127.0.0.1", 3181, "bookie-rpc"),))
+        self.run_(driver.registration.register_bookie("a:1", False, info))
+        self.assertEqual(self.run_(driver.registration.writable_bookies()), {"a:1"})
+        self.assertIn(HIERARCHICAL.encode(), self.server.find("/ledgers/LAYOUT").data)
+
+    def test_layout_not_of_pulsar(self) -> None:
+        """A cluster whose ledgers lie where Pulsar's driver does not look is refused, and both layouts are named."""
+        self.server.set("/ledgers/LAYOUT", new_layout(LONG_HIERARCHICAL).encode(), -1)
+        error = self.fails(MetadataError, self.store.driver(self.clock, _PULSAR).open())
+        self.assertIn(f"the cluster has the layout {LONG_HIERARCHICAL}, the URI asks for {HIERARCHICAL}", error)
 
     def test_failed_opening_closes(self) -> None:
         """A driver that refuses the layout holds no connection."""

@@ -8,9 +8,14 @@ from twisted.plugin import IPlugin
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.errors import InvalidMetadataUriError
+from bookkeeper_twisted.errors import InvalidMetadataUriError, MetadataError
 from bookkeeper_twisted.metadata.drivers import create_cluster_admin, create_driver
-from bookkeeper_twisted.metadata.interfaces import IClusterAdmin, IMetadataDriver, IMetadataDriverFactory
+from bookkeeper_twisted.metadata.interfaces import (
+    IClusterAdmin,
+    IMetadataDriver,
+    IMetadataDriverFactory,
+    MetadataOptions,
+)
 from bookkeeper_twisted.metadata.zookeeper.factory import ZooKeeperDriverFactory
 
 from .rig import URI
@@ -35,6 +40,21 @@ class FactoryTests(SynchronousTestCase):
         """A bad URI is refused by both."""
         for make in (create_driver, create_cluster_admin):
             self.assertRaises(InvalidMetadataUriError, make, reactor, "zk+hierarchical://h:1")
+
+    def test_pulsar(self) -> None:
+        """Pulsar's form of the URI gives both as well."""
+        uri = "metadata-store:zk:127.0.0.1:2181/chroot"
+        driver, admin = create_driver(reactor, uri), create_cluster_admin(reactor, uri)
+        verifyObject(IMetadataDriver, driver)
+        verifyObject(IClusterAdmin, admin)
+
+    def test_pulsar_security(self) -> None:
+        """Nodes for one identity alone are refused where Pulsar's driver, which has none, uses the same nodes."""
+        options = MetadataOptions(secure=True)
+        uri = "metadata-store:zk:127.0.0.1:2181"
+        error = self.assertRaises(MetadataError, create_driver, reactor, uri, options)
+        self.assertIn("zkEnableSecurity has to be false", str(error))
+        create_driver(reactor, URI, options)
 
     def test_without_kazoo(self) -> None:
         """Where kazoo is missing the error says what to install; other drivers do without."""

@@ -39,3 +39,27 @@ class ZooKeeperUriTests(SynchronousTestCase):
         ):  # fmt: skip
             with self.subTest(uri):
                 self.assertIn(repr(uri), str(self.assertRaises(InvalidMetadataUriError, ZooKeeperUri.parse, uri)))
+
+    def test_pulsar(self) -> None:
+        """What follows the hosts of Pulsar's form is a chroot, below which the root is always ``/ledgers``."""
+        for uri, hosts, root in (
+            ("metadata-store:zk:h:2181", "h:2181", "/ledgers"), ("metadata-store:zk:h:2181/", "h:2181", "/ledgers"),
+            ("metadata-store:zk:a:1;b;[::1]:3/x/y", "a:1,b,[::1]:3", "/x/y/ledgers"),
+            ("Metadata-Store:ZK:a:1,b:2/ledgers", "a:1,b:2", "/ledgers/ledgers"),
+        ):  # fmt: skip
+            self.assertEqual(ZooKeeperUri.parse(uri), ZooKeeperUri(hosts, root, HIERARCHICAL, of_pulsar=True))
+
+    def test_pulsar_refused(self) -> None:
+        """What Pulsar's driver would not take, or takes for something else, is refused with the reason."""
+        for uri, reason in (
+            ("metadata-store:", "is not metadata-store:zk:"), ("metadata-store:h:2181", "is not metadata-store:zk:"),
+            ("metadata-store:zk", "is not host:port"), ("metadata-store:zk://h:2181/ledgers", "no slashes"),
+            ("metadata-store:zk:h:2181?sessionTimeoutMillis=1", "zkTimeout"),
+            ("metadata-store:zk:h:x", "'h:x' is not host:port"), ("metadata-store:zk:h:1//a", "path of a chroot"),
+            ("metadata-store:zk:h:1/a/", "path of a chroot"), ("metadata-store:zk:h:1/../a", "path of a chroot"),
+            ("metadata-store:zk+hierarchical:h:1", "is not metadata-store:zk:"),
+        ):  # fmt: skip
+            with self.subTest(uri):
+                error = str(self.assertRaises(InvalidMetadataUriError, ZooKeeperUri.parse, uri))
+                self.assertIn(repr(uri), error)
+                self.assertIn(reason, error)

@@ -1,0 +1,96 @@
+"""A candidacy for the auditor's office: it watches until it is stopped, and tells its listener of gain and loss.
+
+Apache's driver and Pulsar's elect the auditor at different nodes.  In a cluster in which both are in use, a candidate
+here leaves the office to a candidate of the other driver, so that no second auditor is at work.
+"""
+
+from collections.abc import Callable
+
+from twisted.logger import Logger
+
+from .interfaces import NodeMissingError, NotConnectedError, Watch
+from .watch_loop import WatchLoop
+from .znodes import Znodes
+
+
+class Candidacy:
+    """The candidacy of one process.
+
+    :ivar name: of the candidate.
+    :param path: of the node of this election.
+    :param other: path of the node of the election by the other driver.
+    :param listener: called with True when the office is won, with False when it is lost.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, znodes: Znodes, path: str, other: str, name: str, listener: Callable[[bool], None]
+    ) -> None:  # fmt: skip
+        self.name = name
+        self._znodes = znodes
+        self._path = path
+        self._other = other
+        self._listener = listener
+        self._in_office = False
+        self._stopped = False
+        self._waits = False
+        self._loop = WatchLoop(znodes.session, "the election of the auditor", self._look)
+
+    def start(self) -> None:
+        """Begin to stand and to watch."""
+        self._loop.start()
+
+    def stop(self) -> None:
+        """End all work; what was written stays."""
+        self._stopped = True
+        self._in_office = False
+        self._loop.stop()
+
+    def lose(self) -> None:
+        """Take the office as lost."""
+        self._is_elected(False)
+
+    async def remove(self) -> None:
+        """Remove the nodes of this session from the election."""
+        raise NotImplementedError
+
+    async def _stand(self, watch: Watch) -> None:
+        """Look at the election with a watch, take part in it, and tell :meth:`_is_elected` the result."""
+        raise NotImplementedError
+
+    async def _look(self, watch: Watch) -> bool:
+        try:
+            await self._stand(watch)
+        except NotConnectedError:
+            self.lose()
+            raise
+        return not self._stopped
+
+    def _owns(self, owner: int) -> bool:
+        return owner == self._znodes.session.zookeeper.session_id
+
+    async def _delete(self, path: str) -> None:
+        try:
+            await self._znodes.delete(path)
+        except NodeMissingError:
+            pass
+
+    def _is_elected(self, elected: bool) -> None:
+        if self._stopped or elected is self._in_office:
+            return
+        self._in_office = elected
+        try:
+            self._listener(elected)
+        except Exception:
+            self._log.failure("a listener for the auditor's office failed")
+
+    def _waits_for_other(self, waits: bool) -> None:
+        """Log once that a candidate at the other node keeps this one out of office."""
+        if waits and not self._waits:
+            self._log.warn(
+                "{name} leaves the auditor's office to a candidate at {other}: this process stands at {path}. Give all "
+                "bookies and autorecoveries of the cluster the same form of metadataServiceUri, zk: or metadata-store:",
+                name=self.name, other=self._other, path=self._path,
+            )  # fmt: skip
+        self._waits = waits

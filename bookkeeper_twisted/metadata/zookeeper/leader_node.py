@@ -1,0 +1,46 @@
+"""A candidacy for the auditor's office at the node of Pulsar's metadata driver.
+
+The candidate that creates the node is in office for as long as the node exists.  It is ephemeral and holds the name of
+the candidate.  All others watch it, and try to create it again when it has gone.
+"""
+
+from ...codec.metadata_formats import encode_leader
+from .candidacy import Candidacy
+from .election import lowest_first
+from .interfaces import NewNode, NodeExistsError, NodeMissingError, Watch
+
+
+class LeaderCandidacy(Candidacy):
+    """The candidacy of one process at Pulsar's node; it gives way to votes of Apache's election."""
+
+    async def remove(self) -> None:
+        stat = await self._znodes.exists(self._path)
+        if stat is not None and self._owns(stat.owner):
+            await self._delete(self._path)
+
+    async def _stand(self, watch: Watch) -> None:
+        votes = await self._votes(watch)
+        stat = await self._znodes.exists(self._path, watch)
+        leads = stat is not None and self._owns(stat.owner)
+        self._is_elected(leads and not votes)
+        self._waits_for_other(bool(votes))
+        if votes and leads:
+            await self._delete(self._path)
+        elif stat is None and not votes:
+            await self._take()  # the watch on the missing node brings the next look
+
+    async def _take(self) -> None:
+        node = NewNode(self._path, encode_leader(self.name), ephemeral=True)
+        try:
+            await self._znodes.create_below(node, lambda data, stat: self._owns(stat.owner))
+        except NodeExistsError:
+            pass  # another candidate was faster
+
+    async def _votes(self, watch: Watch) -> list[str]:
+        try:
+            names, _ = await self._znodes.children(self._other, watch)
+            return lowest_first(names)
+        except NodeMissingError:
+            if await self._znodes.exists(self._other, watch) is not None:
+                watch(True)  # made since it was missed
+            return []
