@@ -19,6 +19,7 @@ __all__ = ["BookieConfig", "ClientConfig"]
 
 _PORT = integer(0, 65535)
 _WARN = 0.9
+_PROMETHEUS = ".PrometheusMetricsProvider"
 
 
 @attrs.frozen(kw_only=True)
@@ -92,8 +93,7 @@ class BookieConfig(AutorecoveryConfig):
     )
     metadata_service_uri: str = setting(
         "metadataServiceUri", derived(lambda self: self._default_metadata_uri()), TEXT,
-        "metadata store: sqlite:////absolute/path, memory:name, zk+hierarchical://host:port/ledgers, or "
-        "metadata-store:zk:host:port as in Pulsar",
+        "sqlite:////absolute/path, memory:name, zk+hierarchical://host:port/ledgers or metadata-store:zk:host:port",
         default_text="zk+null://<zkServers><zkLedgersRootPath> if zkServers is set, "
         "else metadata.db in the first ledger directory (a cluster of one bookie)",
         java="zk+hierarchical://localhost:2181/ledgers",
@@ -349,6 +349,28 @@ class BookieConfig(AutorecoveryConfig):
         "logLevel", "info", one_of("debug", "info", "warn", "error", "critical"),
         "the least level of the lines in the log of the process", java="none",
     )  # fmt: skip
+    # -- metrics without the HTTP server --
+    enable_statistics: bool = setting("enableStatistics", True, BOOLEAN, "false: statsProviderClass has no effect")
+    stats_provider_class: str = setting(
+        "statsProviderClass", "", TEXT,
+        "Apache's ...PrometheusMetricsProvider: serve /metrics on a port of its own where httpServerEnabled is false",
+        java="org.apache.bookkeeper.stats.NullStatsProvider",
+    )  # fmt: skip
+    prometheus_stats_http_enable: bool = setting(
+        "prometheusStatsHttpEnable", True, BOOLEAN, "false: that provider opens no port"
+    )
+    prometheus_stats_http_address: str = setting(
+        "prometheusStatsHttpAddress", "0.0.0.0", TEXT, "address of that port; 127.0.0.1 closes it to other machines"
+    )
+    prometheus_stats_http_port: int = setting(
+        "prometheusStatsHttpPort", 8000, _PORT, "number of that port; 0 lets the system choose one"
+    )
+
+    @property
+    def serves_metrics_alone(self) -> bool:
+        """Return whether ``/metrics`` has a port of its own, as with Apache's Prometheus provider."""
+        wanted = self.enable_statistics and self.stats_provider_class.endswith(_PROMETHEUS)
+        return wanted and self.prometheus_stats_http_enable and not self.http_server_enabled
 
     def _default_metadata_uri(self) -> str:
         if self.zk_servers:

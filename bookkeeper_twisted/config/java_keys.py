@@ -32,8 +32,8 @@ _NO_AUTHENTICATION = "AuthenticationDisabledAuthProviderFactory"
 """End of the name of Apache's class that admits every peer."""
 
 UNUSED_PREFIXES = (
-    "dbStorage_rocksDB_", "dbStorage_directIOEntryLoggerTotal", "dbStorage_directIOEntryLoggerRead", "prometheus",
-    "tls", "httpServerKeyStore", "httpServerTrustStore", "codahale",
+    "dbStorage_rocksDB_", "dbStorage_directIOEntryLoggerTotal", "dbStorage_directIOEntryLoggerRead",
+    "prometheusStatsLatency", "tls", "httpServerKeyStore", "httpServerTrustStore", "codahale",
 )  # fmt: skip
 
 UNUSED_KEYS = frozenset(
@@ -45,7 +45,7 @@ UNUSED_KEYS = frozenset(
     dataIntegrityChecking dataIntegrityStampMissingCookies
     dbStorage_readAheadCacheBatchBytesSize dbStorage_readAheadCacheBatchSize disableServerSocketBind
     dlog.bkcAckQuorumSize dlog.bkcEnsembleSize dlog.bkcWriteQuorumSize enableBusyWait enableLocalTransport
-    enableStatistics enableTaskExecutionStats ensemblePlacementPolicy entryLocationCompactionInterval
+    enableTaskExecutionStats ensemblePlacementPolicy entryLocationCompactionInterval
     entryLogFilePreallocationEnabled entrylogMapAccessExpiryTimeInSeconds entryLogPerLedgerEnabled
     extraServerComponents fileInfoCacheInitialCapacity fileInfoFormatVersionToWrite fileInfoMaxIdleTime
     flushEntrylogBytes gcEntryLogMetadataCacheEnabled gcEntryLogMetadataCachePath
@@ -65,7 +65,7 @@ UNUSED_KEYS = frozenset(
     reorderReadSequenceEnabled reppDnsResolverClass
     sanityCheckMetricsEnabled serverNumIOThreads serverSockKeepalive serverSockLinger serverWriteBufferHighWaterMark
     serverWriteBufferLowWaterMark skipListArenaChunkSize skipListArenaMaxAllocSize skipListSizeLimit
-    skipReplayJournalInvalidRecord sortedLedgerStorageEnabled statsProviderClass
+    skipReplayJournalInvalidRecord sortedLedgerStorageEnabled
     storage.cluster.controller.schedule.interval.ms storage.range.store.dirs
     storage.serve.readonly.tables storageserver.grpc.port
     useTransactionalCompaction verifyMetadataOnGC

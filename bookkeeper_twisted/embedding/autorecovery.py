@@ -11,7 +11,13 @@ from twisted.logger import Logger
 
 from ..adaptive import ISpeedLimits
 from ..autorecovery.service import AutoRecovery, Identity
-from ..bookie.lifecycle.endpoints import describe_http, http_endpoint, listen
+from ..bookie.lifecycle.endpoints import (
+    describe_http,
+    describe_metrics,
+    http_endpoint,
+    listen,
+    listen_for_metrics,
+)
 from ..bookie.lifecycle.identity import bookie_id
 from ..client import BookKeeper
 from ..client.connections.metrics import ClientMetrics
@@ -26,7 +32,7 @@ AttachLimits = Callable[[ISpeedLimits | None], None]
 
 
 def make_autorecovery(reactor: Any, config: BookieConfig, client: ClientConfig) -> "AutorecoveryService":
-    """Make autorecovery for a process of its own, with its own HTTP server if that is configured.
+    """Make autorecovery for a process of its own, with its own HTTP server, or port for metrics, if that is configured.
 
     :param config: that of a bookie of this machine, whose id is the name in the election.
     :param client: the configuration of its client.
@@ -34,7 +40,7 @@ def make_autorecovery(reactor: Any, config: BookieConfig, client: ClientConfig) 
     """
     config = resolve_addresses(config)
     name = bookie_id(config, local_host(config), config.bookie_port)
-    return AutorecoveryService(reactor, config, client, lambda: name, Instruments(), config.http_server_enabled)
+    return AutorecoveryService(reactor, config, client, lambda: name, Instruments(), True)
 
 
 def _attached_nowhere(limits: ISpeedLimits | None) -> None:
@@ -60,6 +66,7 @@ def make_daemon(
 class AutorecoveryService:
     """Autorecovery with a client of its own.
 
+    :param serves_http: whether it has an HTTP server, or a port for metrics, as ``config`` says.
     :param retry_pause: seconds after which a connection that failed is tried again; None: the start fails.
     :param attach: called with the speed limits, and with None at the end.
     :ivar bookie_id: the name in the election; empty before the start.
@@ -84,7 +91,7 @@ class AutorecoveryService:
         self._name = name
         self._instruments = instruments
         self._serves_http = serves_http
-        self._http_endpoint = http_endpoint(reactor, config) if serves_http else None
+        self._http_endpoint = http_endpoint(reactor, config) if serves_http and config.http_server_enabled else None
         self._retry_pause = retry_pause
         self._attach = attach
         self._undo = AsyncExitStack()
@@ -118,6 +125,7 @@ class AutorecoveryService:
             self._attach(self.autorecovery.limits)
             self._undo.callback(self._attach, None)
             await self._serve_http(self.autorecovery.limits)
+            await self._serve_metrics()
         except BaseException:
             await self._undo.aclose()
             raise
@@ -155,6 +163,17 @@ class AutorecoveryService:
         self._undo.push_async_callback(_stop_listening, listening)
         self.http_port = getattr(listening.getHost(), "port", 0)
         self._log.info("{text}", text=describe_http(listening))
+
+    async def _serve_metrics(self) -> None:
+        if not (self._serves_http and self._config.serves_metrics_alone):
+            return
+        from ..http.site import make_metrics_site
+
+        registry = new_registry(self._instruments)
+        site = make_metrics_site(lambda: pieces(registry), self._reactor)
+        listening = await listen_for_metrics(self._reactor, self._config, site)
+        self._undo.push_async_callback(_stop_listening, listening)
+        self._log.info("{text}", text=describe_metrics(listening))
 
     def _now_ms(self) -> int:
         return int(self._reactor.seconds() * 1000)

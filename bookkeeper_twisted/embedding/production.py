@@ -61,6 +61,10 @@ def _with_descriptors(config: BookieConfig) -> BookieConfig:
 
 
 def _make_site(reactor: Any, config: BookieConfig, admin: IBookieAdmin) -> IProtocolFactory:
+    if config.serves_metrics_alone:
+        from ..http.site import make_metrics_site
+
+        return make_metrics_site(admin.metrics, reactor)
     # Loaded when it is wanted: a bookie without an HTTP server should not pay for one.
     from ..client.admin import BookKeeperAdmin
     from ..client.bookkeeper import BookKeeper

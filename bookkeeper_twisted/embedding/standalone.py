@@ -26,8 +26,9 @@ def standalone_configs(config: BookieConfig, count: int, base: str) -> list[Book
 
     Bookie ``i`` listens on ``bookiePort + i`` and keeps everything in ``<base>/bookie-<i>``; metadata are
     in ``<base>/metadata.db`` unless ``metadataServiceUri`` was set.  Ports left to the system give no
-    stable address, so such bookies get the ids ``bookie-<i>``.  The HTTP server is that of the first, and so is
-    autorecovery, which a cluster of several bookies has unless it is switched off, with short pauses.
+    stable address, so such bookies get the ids ``bookie-<i>``.  The HTTP server, or the port of metrics, is that of
+    the first, and so is autorecovery, which a cluster of several bookies has unless it is switched off, with short
+    pauses.
 
     :raises ConfigError: a value makes no sense for several bookies.
     """
@@ -58,5 +59,6 @@ def _own(config: BookieConfig, index: int, directory: str) -> dict[str, Any]:
         "ledger_directories": ledgers,
         "index_directories": ledgers,
         "http_server_enabled": config.http_server_enabled and index == 0,
+        "prometheus_stats_http_enable": config.prometheus_stats_http_enable and index == 0,
         **({} if index == 0 else {"auto_recovery_daemon_enabled": False}),
     }

@@ -91,6 +91,17 @@ def make_autorecovery_site(
     return BoundedSite(_Paths(pages), clock, hosts, [autorecovery.close, client.close])
 
 
+def make_metrics_site(metrics: Callable[[], Iterator[bytes]], clock: Any) -> BoundedSite:
+    """Make a site of ``/metrics`` alone, as the port of Apache's Prometheus provider has it.
+
+    It can be asked by any name: what a page of another site could read there is no secret, and changes nothing.
+
+    :param metrics: yields what is exported, without the metrics of the process.
+    :param clock: the reactor.
+    """
+    return BoundedSite(_Paths({"metrics": _with_process(metrics, clock)}), clock, HostNames(("*",)), [])
+
+
 async def _alive(question: Question) -> Answer:
     return Answer("OK\n")
 

@@ -16,7 +16,7 @@ class UnusedKeysTests(SynchronousTestCase):
 
     def test_known_and_unused(self) -> None:
         """A thread pool of Java and any RocksDB option are known and unused."""
-        for key in ("numAddWorkerThreads", "dbStorage_rocksDB_blockSize", "prometheusStatsHttpPort"):
+        for key in ("numAddWorkerThreads", "dbStorage_rocksDB_blockSize", "prometheusStatsLatencyRolloverSeconds"):
             self.assertTrue(is_unused(key), key)
 
     def test_unknown(self) -> None:
@@ -28,6 +28,13 @@ class UnusedKeysTests(SynchronousTestCase):
         for field in fields_of(BookieConfig).values():
             self.assertFalse(is_unused(field.key) and field.key not in PROTECTION_KEYS, field.key)
             self.assertNotIn(field.alias, UNUSED_KEYS)
+
+    def test_metrics_of_shipped_files(self) -> None:
+        """Both shipped files ask for a port of metrics, as they do not ask for an HTTP server."""
+        for keys in (BOOKKEEPER, PULSAR):
+            config = BookieConfig.load(from_file(as_file(keys), "conf"))
+            self.assertTrue(config.serves_metrics_alone)
+            self.assertEqual(config.prometheus_stats_http_port, 8000)
 
 
 class ProtectionTests(SynchronousTestCase):

@@ -71,6 +71,15 @@ class AutorecoveryServiceTests(SynchronousTestCase):
         self.assertEqual(len(self.reactor.tcpServers), 1)
         self._stop(without)
 
+    def test_metrics_alone(self) -> None:
+        """With Apache's Prometheus provider and no HTTP server its metrics have a port of their own."""
+        provider = "org.apache.bookkeeper.stats.prometheus.PrometheusMetricsProvider"
+        service = self._made(stats_provider_class=provider, prometheus_stats_http_port=8001)
+        service.start()
+        self._settle()
+        self.assertEqual([(server[0], server[3]) for server in self.reactor.tcpServers], [(8001, "0.0.0.0")])
+        self._stop(service)
+
     def test_failing_start(self) -> None:
         """A client that cannot be made fails the start, with everything undone."""
         config = BookieConfig(**{"metadata_service_uri": "memory:", **_LOCAL})

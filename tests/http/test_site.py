@@ -11,7 +11,7 @@ from zope.interface import implementer
 from bookkeeper_twisted.adaptive import AdaptiveThrottles, SpeedLimits
 from bookkeeper_twisted.client.admin import BookKeeperAdmin
 from bookkeeper_twisted.http.cluster_api import SharedClient
-from bookkeeper_twisted.http.site import make_autorecovery_site, make_site
+from bookkeeper_twisted.http.site import make_autorecovery_site, make_metrics_site, make_site
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 from bookkeeper_twisted.testing.cluster import MemoryCluster
 from bookkeeper_twisted.throttle import Rate, Throttles
@@ -57,6 +57,17 @@ class SiteTests(SynchronousTestCase):
         self.assertEqual(status, 200)
         self.assertTrue(body.startswith(b"# TYPE bookie_WRITE_BYTES counter\nbookie_WRITE_BYTES 3\n"))
         self.assertIn(b"text/plain; version=0.0.4", head)
+
+    def test_metrics_alone(self) -> None:
+        """A site for metrics has nothing else, and can be asked by any name."""
+        site = make_metrics_site(lambda: iter([b"bookie_WRITE_BYTES 3\n"]), Clock())
+        status, _, body = self.get("/metrics", site=site)
+        self.assertEqual((status, body[:21]), (200, b"bookie_WRITE_BYTES 3\n"))
+        self.assertIn(b"process_open_fds", body)
+        for path in ("/", "/heartbeat", "/api/v1/bookie/info", "/api/v1/config/server_config"):
+            self.assertEqual(self.get(path, site=site)[0], 404)
+        self.assertEqual(self.get("/metrics", "PUT", site)[0], 405)
+        self.assertTrue(site.hosts.allow(b"bookie-0.bookie.pulsar.svc.cluster.local:8000"))
 
     def test_process(self) -> None:
         """``/metrics`` has what the process takes, under the names that prometheus_client gives it."""

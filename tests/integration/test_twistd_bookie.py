@@ -14,6 +14,8 @@ from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.errors import NotInitializedError
 from examples.bookie_process import BookieProcess
 
+from .zookeeper import free_port
+
 _reactor: Any = reactor
 _LOCAL = ("--advertisedAddress=127.0.0.1", "--allowLoopback=true", "--bookiePort=0")
 _HTTP = ("--httpServerEnabled=true", "--httpServerHost=127.0.0.1", "--httpServerPort=0")
@@ -56,6 +58,23 @@ class ServingTests(_ProcessCase):
         process = await self.serve(*_HTTP)
         self.assertEqual((await process.get("/heartbeat")).strip(), "OK")
         self.assertEqual((await process.metrics())["bookie_SERVER_STATUS"], 1)
+
+    async def test_metrics_alone(self) -> None:
+        """With Apache's Prometheus provider and no HTTP server there are metrics; no second bookie has their port."""
+        port = free_port()
+        options = (
+            "--statsProviderClass=org.apache.bookkeeper.stats.prometheus.PrometheusMetricsProvider",
+            f"--prometheusStatsHttpPort={port}", "--prometheusStatsHttpAddress=127.0.0.1",
+        )  # fmt: skip
+        process = await self.serve(*options)
+        process.http_port = port
+        self.assertEqual((await process.metrics())["bookie_SERVER_STATUS"], 1)
+        self.assertIn(f"metrics are at 127.0.0.1:{port}/metrics, for this machine alone", process.output.decode())
+        other = BookieProcess.start(_reactor, f"{self.data}-other", *_LOCAL, "--bookieId=other", *options)
+        other.serving.addErrback(lambda failure: None)
+        self.addCleanup(other.end)
+        await other.ended()
+        self.assertRefused(other, f"prometheusStatsHttpPort = {port}", "Address already in use")
 
     async def test_serves_bookie_port(self) -> None:
         """The port it names accepts connections."""

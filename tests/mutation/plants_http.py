@@ -8,6 +8,7 @@ _CONFIG, _SHOWN = "config/fields.py", ["tests.test_secrets"]
 _FILES, _MADE = "storage/filesystem.py", ["tests.storage.test_filesystem.PrivacyTests"]
 _SESSIONS, _STORED = "metadata/embedded/sqlite_sessions.py", ["tests.metadata.embedded.test_sqlite_store"]
 
+_ENDPOINTS = ["tests.bookie.lifecycle.test_endpoints"]
 _CHANNEL, _BOUNDED = "http/channel.py", ["tests.http.test_channel"]
 _PAGE, _SCRAPED = "http/metrics_page.py", ["tests.http.test_metrics_page"]
 
@@ -96,5 +97,21 @@ PLANTS = (
     Plant(
         "the HTTP server is open by default", "config/bookie.py",
         '"httpServerHost", "127.0.0.1", TEXT', '"httpServerHost", "0.0.0.0", TEXT', ["tests.bookie.lifecycle.test_endpoints"],
+    ),
+    Plant(
+        "metrics have a port beside the HTTP server", "config/bookie.py",
+        " and not self.http_server_enabled\n", "\n", _ENDPOINTS,
+    ),
+    Plant(
+        "metrics are served whatever the provider", "config/bookie.py",
+        "self.enable_statistics and self.stats_provider_class.endswith(_PROMETHEUS)", "self.enable_statistics", _ENDPOINTS,
+    ),
+    Plant(
+        "a metrics port that is taken is reported without its key", "bookie/lifecycle/endpoints.py",
+        "    except CannotListenError as error:\n", "    except LookupError as error:\n", _ENDPOINTS,
+    ),
+    Plant(
+        "a scrape by the name of a service is refused", "http/site.py",
+        'HostNames(("*",))', "HostNames()", ["tests.http.test_site"],
     ),
 )

@@ -3,6 +3,7 @@
 from typing import Any
 
 from twisted.internet.endpoints import TCP4ServerEndpoint, serverFromString
+from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IListeningPort, IProtocolFactory, IStreamServerEndpoint
 
 from ...config.bookie import BookieConfig
@@ -54,6 +55,24 @@ async def listen(endpoint: IStreamServerEndpoint, factory: IProtocolFactory, key
         raise ConfigError(f"{key}: {error}") from None
 
 
+async def listen_for_metrics(reactor: Any, config: BookieConfig, factory: IProtocolFactory) -> IListeningPort:
+    """Listen at ``prometheusStatsHttpAddress`` and ``prometheusStatsHttpPort``.
+
+    :param factory: of the protocols of connections.
+    :raises ConfigError: the port is taken, or the address is none of this machine.
+    """
+    host, port = config.prometheus_stats_http_address, config.prometheus_stats_http_port
+    try:
+        return await listen(TCP4ServerEndpoint(reactor, port, interface=host), factory, "prometheusStatsHttpPort")
+    except CannotListenError as error:
+        origin = config.origin("prometheus_stats_http_port")
+        reason = getattr(error.socketError, "strerror", error.socketError)
+        raise ConfigError(
+            f"prometheusStatsHttpPort = {port}, {origin}: cannot listen on {host}:{port} for /metrics: {reason}; "
+            "prometheusStatsHttpEnable=false opens no port"
+        ) from None
+
+
 def loopback_of(listening: IListeningPort) -> str:
     """Return the loopback address that a ``listening`` port has, empty if other machines may reach it."""
     host = str(getattr(listening.getHost(), "host", ""))
@@ -67,6 +86,15 @@ def describe_http(listening: IListeningPort) -> str:
     if loopback_of(listening):
         return f"the HTTP server listens on {where}, for this machine alone: httpServerHost=0.0.0.0 opens it"
     return f"the HTTP server listens on {where}, and asks no one for a password: httpServerHost=127.0.0.1 closes it"
+
+
+def describe_metrics(listening: IListeningPort) -> str:
+    """Describe who can read the metrics at a ``listening`` port that has nothing else, for the log."""
+    place: Any = listening.getHost()
+    where = f"{place.host}:{place.port}/metrics"
+    if loopback_of(listening):
+        return f"metrics are at {where}, for this machine alone: prometheusStatsHttpAddress=0.0.0.0 opens them"
+    return f"metrics are at {where}, for every machine: prometheusStatsHttpAddress=127.0.0.1 closes them"
 
 
 def _parsed(reactor: Any, config: BookieConfig, name: str) -> IStreamServerEndpoint:

@@ -43,7 +43,15 @@ from ..maintenance.ledger_collector import Cluster
 from ..maintenance.maintenance import Maintenance
 from .admin import BookieAdmin, ServedDirectories, ServingParts
 from .disk_monitor import DiskMonitor, DiskState, DiskThresholds
-from .endpoints import bookie_endpoint, describe_http, http_endpoint, listen, loopback_of
+from .endpoints import (
+    bookie_endpoint,
+    describe_http,
+    describe_metrics,
+    http_endpoint,
+    listen,
+    listen_for_metrics,
+    loopback_of,
+)
 from .identity import CookieCheck, bookie_id, expected_cookie, service_info
 from .registration import BookieRegistration
 from .settings import engine_options, journal_settings, maintenance_options, storage_settings, store_paths
@@ -399,7 +407,13 @@ class BookieService(Service):
             await _stop_listening(listening)
 
     async def _serve_http(self) -> None:
-        if not self._config.http_server_enabled or self._make_site is None:
+        if self._make_site is None:
+            return
+        if self._config.serves_metrics_alone:
+            metrics = await listen_for_metrics(self._reactor, self._config, self._make_site(self.admin))
+            self._then_undo(lambda: _stop_listening(metrics))
+            self._log.info("{text}", text=describe_metrics(metrics))
+        if not self._config.http_server_enabled:
             return
         site = self._make_site(self.admin)
         listening = await listen(self._http_endpoint, site, "httpServerEndpoint")

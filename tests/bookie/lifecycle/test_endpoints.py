@@ -3,6 +3,7 @@
 from typing import Any
 
 from twisted.internet.defer import Deferred, fail
+from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IListeningPort, IProtocolFactory, IStreamServerEndpoint
 from twisted.internet.protocol import ServerFactory
 from twisted.internet.testing import MemoryReactorClock
@@ -10,7 +11,12 @@ from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
-from bookkeeper_twisted.bookie.lifecycle.endpoints import bookie_endpoint, http_endpoint, listen
+from bookkeeper_twisted.bookie.lifecycle.endpoints import (
+    bookie_endpoint,
+    http_endpoint,
+    listen,
+    listen_for_metrics,
+)
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.errors import ConfigError
 from bookkeeper_twisted.model import Endpoint
@@ -27,6 +33,8 @@ _BAD = {
     "systemd:domain=INET:name=bookie": "there is no such systemd socket",
 }
 
+PROVIDER: dict[str, Any] = {"stats_provider_class": "org.apache.bookkeeper.stats.prometheus.PrometheusMetricsProvider"}
+
 
 @implementer(IStreamServerEndpoint)
 class _Impossible:
@@ -34,6 +42,13 @@ class _Impossible:
 
     def listen(self, protocolFactory: IProtocolFactory) -> "Deferred[IListeningPort]":
         return fail(OverflowError("bind(): port must be 0-65535."))
+
+
+class _Taken(MemoryReactorClock):
+    """A reactor on a machine whose ports are all taken."""
+
+    def listenTCP(self, port: int, factory: Any, backlog: int = 50, interface: str = "") -> IListeningPort:
+        raise CannotListenError(interface, port, OSError(98, "Address already in use"))
 
 
 class EndpointTests(SynchronousTestCase):
@@ -129,6 +144,42 @@ class ServiceTests(StepTestCase):
         self.start(http_server_enabled=True, http_server_endpoint="tcp:8001:interface=127.0.0.1")
         port, _, _, interface = self.world.reactor.tcpServers[1]
         self.assertEqual((port, interface), (8001, "127.0.0.1"))
+
+    def test_metrics_alone(self) -> None:
+        """With Apache's Prometheus provider and no HTTP server metrics have a port of their own, for every machine."""
+        service, _ = self.start(**PROVIDER)
+        port, _, _, interface = self.world.reactor.tcpServers[1]
+        self.assertEqual((port, interface, service.http_port), (8000, "0.0.0.0", 0))
+        self.assertEqual([endpoint.id for endpoint in self.endpoints()], ["bookie"])
+
+    def test_metrics_elsewhere(self) -> None:
+        """That port and its address can be chosen."""
+        self.start(**PROVIDER, prometheus_stats_http_address="127.0.0.1", prometheus_stats_http_port=8001)
+        port, _, _, interface = self.world.reactor.tcpServers[1]
+        self.assertEqual((port, interface), (8001, "127.0.0.1"))
+
+    def test_no_metrics_alone(self) -> None:
+        """No such port is opened beside the HTTP server, without the provider, or where it is switched off."""
+        for more in (
+            {}, {"stats_provider_class": "org.apache.bookkeeper.stats.codahale.CodahaleMetricsProvider"},
+            {**PROVIDER, "prometheus_stats_http_enable": False}, {**PROVIDER, "enable_statistics": False},
+            {**PROVIDER, "http_server_enabled": True},
+        ):  # fmt: skip
+            self.setUp()
+            self.start(**more)
+            ports = [server[0] for server in self.world.reactor.tcpServers]
+            self.assertNotIn(8000, ports, more)
+
+    def test_metrics_port_is_taken(self) -> None:
+        """A port that is taken is an error with key, place and remedy."""
+        config = BookieConfig(**PROVIDER)
+        starting = Deferred.fromCoroutine(listen_for_metrics(_Taken(), config, ServerFactory()))
+        error = str(self.failureResultOf(starting, ConfigError).value)
+        self.assertEqual(
+            error,
+            "prometheusStatsHttpPort = 8000, default: cannot listen on 0.0.0.0:8000 for /metrics: Address already in "
+            "use; prometheusStatsHttpEnable=false opens no port",
+        )
 
     def test_http_socket(self) -> None:
         """A socket in the file system has no port."""
