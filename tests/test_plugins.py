@@ -39,7 +39,8 @@ SERVICES = {"_public", "cli.entry"}
 # Of what the plugins are made: the wire protocols are functions of the codec, the policies read the configuration.
 PROVIDERS = {
     "metadata.factories", "metadata.zookeeper", "metadata.zookeeper.factory", "placement.factories",
-    "placement.rack_aware", "placement.racks", "placement.random_placement", "protocol.wire_protocols",
+    "placement.rack_aware", "placement.racks", "placement.random_placement", "placement.stored_racks",
+    "protocol.wire_protocols",
 }  # fmt: skip
 HEAVY = {"google", "hypothesis", "kazoo", "prometheus_client", "pyarrow", "pyspark", "rocksdict", "sqlite3"}
 

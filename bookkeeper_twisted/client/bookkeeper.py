@@ -119,7 +119,8 @@ class BookKeeper:
     ) -> "BookKeeper":  # fmt: skip
         chance = system_chance()
         addresses = BookieAddresses(cast(IRegistration, driver.registration), tcp_endpoints(reactor, config))
-        racks = BookieRacks(reactor, rack_resolver(reactor, config), addresses.host_of, local_host_name(config))
+        resolver = rack_resolver(reactor, config, driver)
+        racks = BookieRacks(reactor, resolver, addresses.host_of, local_host_name(config))
         placement = placement or create_placement(chance, config, racks)
         quarantine = Quarantine(reactor, chance, config) if config.bookie_health_check_enabled else None
         answered = None if quarantine is None else quarantine.answered

@@ -10,7 +10,10 @@ from twisted.internet.endpoints import HostnameEndpoint, TCP4ClientEndpoint, TCP
 from twisted.internet.interfaces import IReactorCore, IStreamClientEndpoint
 
 from ..config.bookie import ClientConfig
+from ..config.client import SCRIPT_RACKS
 from ..ledger.placement import Chance
+from ..metadata.interfaces import IMetadataDriver
+from ..placement.factories import create_rack_resolver
 from ..placement.rack_script import RackScript
 from ..placement.racks import IRackResolver, MappingResolver, NoRacks, ScriptResolver
 from ..protocol.direct_transport import direct_reactor
@@ -42,15 +45,20 @@ def system_chance() -> Chance:
     return random.Random()
 
 
-def rack_resolver(reactor: Any, config: ClientConfig) -> IRackResolver:
-    """Make the resolver that the configuration names: a mapping file, else a script, else one that knows nothing.
+def rack_resolver(reactor: Any, config: ClientConfig, driver: IMetadataDriver) -> IRackResolver:
+    """Make the resolver that the configuration names: a mapping file, else the plugin of ``reppDnsResolverClass``, else
+    a script, else one that knows nothing.
 
     :param reactor: runs the script.
     :param config: ``networkTopologyMappingFileName`` and ``networkTopologyScriptFileName`` are used; no file is read
         yet.
+    :param driver: of the cluster, for a plugin.
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin knows the name.
     """
     if config.network_topology_mapping_file_name:
         return MappingResolver(Path(config.network_topology_mapping_file_name).read_text)
+    if config.repp_dns_resolver_class != SCRIPT_RACKS:
+        return create_rack_resolver(reactor, config, driver)
     if config.network_topology_script_file_name:
         return ScriptResolver(RackScript(reactor, config.network_topology_script_file_name).run)
     return NoRacks()

@@ -6,6 +6,9 @@ from .fields import BOOLEAN, TEXT, WORD, decimal, integer, setting
 from .metadata import MetadataConfig
 from .settings import FRAME, MIB, derived
 
+SCRIPT_RACKS = "org.apache.bookkeeper.net.ScriptBasedMapping"
+"""The value of ``reppDnsResolverClass`` with which ``networkTopologyScriptFileName`` counts."""
+
 
 @attrs.frozen(kw_only=True)
 class ClientConfig(MetadataConfig):
@@ -138,12 +141,16 @@ class ClientConfig(MetadataConfig):
         "ensemblePlacementPolicy", "rack-aware", TEXT,
         "random, rack-aware, Apache's name of the class, or the name of a plugin",
     )  # fmt: skip
+    repp_dns_resolver_class: str = setting(
+        "reppDnsResolverClass", SCRIPT_RACKS, TEXT,
+        "where racks come from: Apache's class for the script, Pulsar's for those in ZooKeeper, or a plugin",
+    )  # fmt: skip
     network_topology_script_file_name: str = setting(
         "networkTopologyScriptFileName", "", TEXT, "program that prints a rack for each host it is given"
     )
     network_topology_mapping_file_name: str = setting(
         "networkTopologyMappingFileName", "", TEXT,
-        "file with a host or bookie id and its rack in each line; wins over the script", java="none",
+        "file with a host or bookie id and its rack in each line; wins over reppDnsResolverClass", java="none",
     )  # fmt: skip
     min_num_racks_per_write_quorum: int = setting(
         "minNumRacksPerWriteQuorum", 2, integer(1), "racks that the copies of an entry are spread over"

@@ -1,6 +1,6 @@
 """The metadata seam.  Methods that touch the store are coroutines; all run on the reactor thread."""
 
-from collections.abc import AsyncIterator, Callable, Collection, MutableSequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, MutableSequence
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -359,6 +359,18 @@ class IMetadataDriver(Interface):
 
     async def close() -> None:
         """Ends the session: what was registered through it is gone.  Closing twice is harmless."""
+
+
+class IRackStore(Interface):
+    """A driver of a store in which the racks of bookies can be kept, as Pulsar's tools do."""
+
+    def watch_racks(listener: Callable[[Mapping[str, str]], None]) -> Callable[[], None]:
+        """Call the listener with the rack of each bookie that has one, by bookie id, soon and after each change.
+
+        What cannot be read is logged, and the racks from before remain.
+
+        :returns: a function that ends the watch.
+        """
 
 
 class IClusterAdmin(Interface):

@@ -1,15 +1,19 @@
-"""Placement policies by name, through Twisted plugins; ours among them."""
+"""Placement policies and resolvers of racks by name, through Twisted plugins; ours among them."""
 
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
 from twisted.plugin import IPlugin, getPlugins
 from zope.interface import implementer
 
 from ..config.client import ClientConfig
-from ..errors import ConfigError
+from ..errors import ConfigError, without_credentials
 from ..ledger.placement import Chance
-from .interfaces import IPlacementPolicy, IPlacementPolicyFactory
+from ..metadata.interfaces import IMetadataDriver, IRackStore
+from .interfaces import IPlacementPolicy, IPlacementPolicyFactory, IRackResolverFactory
 from .rack_aware import RackAwarePlacement
-from .racks import BookieRacks
+from .racks import BookieRacks, IRackResolver, NoRacks
 from .random_placement import RandomPlacement
+from .stored_racks import StoredRacks
 
 _JAVA = "org.apache.bookkeeper.client."
 
@@ -28,6 +32,22 @@ def create_placement(chance: Chance, config: ClientConfig, racks: BookieRacks) -
     known = ", ".join(sorted(known for factory in factories for known in factory.names))
     origin = config.origin("ensemble_placement_policy")
     raise ConfigError(f"ensemblePlacementPolicy = {name!r}, {origin}: no such policy; known are {known}")
+
+
+def create_rack_resolver(clock: IReactorTime, config: ClientConfig, driver: IMetadataDriver) -> IRackResolver:
+    """Make the resolver that ``reppDnsResolverClass`` names.
+
+    :param clock: as of :meth:`.IRackResolverFactory.create`, as is ``driver``.
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin answers to the name.
+    """
+    name = config.repp_dns_resolver_class
+    factories = list(getPlugins(IRackResolverFactory))
+    for factory in factories:
+        if name in factory.names:
+            return factory.create(clock, config, driver)
+    known = ", ".join(sorted(known for factory in factories for known in factory.names))
+    origin = config.origin("repp_dns_resolver_class")
+    raise ConfigError(f"reppDnsResolverClass = {name!r}, {origin}: no such resolver of racks; known are {known}")
 
 
 @implementer(IPlugin, IPlacementPolicyFactory)
@@ -53,3 +73,30 @@ class RackAwarePlacementFactory:
             chance, racks, config.min_num_racks_per_write_quorum, config.enforce_min_num_racks_per_write_quorum,
             config.bookie_max_multiple_for_weight_based_placement,
         )  # fmt: skip
+
+
+@implementer(IPlugin, IRackResolverFactory)
+class PulsarRacksFactory:
+    """Makes resolvers of the racks that Pulsar's tools store in the metadata store of the cluster."""
+
+    names = frozenset(
+        {"pulsar", "org.apache.pulsar.zookeeper.ZkBookieRackAffinityMapping"}
+        | {"org.apache.pulsar.bookie.rackawareness.BookieRackAffinityMapping"}
+    )
+    _log = Logger()
+
+    def create(self, clock: IReactorTime, config: ClientConfig, driver: IMetadataDriver) -> IRackResolver:
+        """See :meth:`.IRackResolverFactory.create`; without such a store every bookie is in the default rack."""
+        store = IRackStore(driver, None)
+        if store is None:
+            self._log.warn(
+                "NO RACKS: reppDnsResolverClass = {name}, {origin}, reads them from ZooKeeper, and {uri} is another "
+                "store. Ledgers are placed and repaired as if all bookies were in one rack; "
+                "networkTopologyMappingFileName can name a file with the racks",
+                name=config.repp_dns_resolver_class, origin=config.origin("repp_dns_resolver_class"),
+                uri=without_credentials(driver.uri),
+            )  # fmt: skip
+            return NoRacks()
+        racks = StoredRacks(clock)
+        store.watch_racks(racks.changed)
+        return racks

@@ -11,8 +11,11 @@ from zope.interface import Attribute, Interface
 from ..ledger.placement import Adherence, Candidates, Chance
 
 if TYPE_CHECKING:
+    from twisted.internet.interfaces import IReactorTime
+
     from ..config.client import ClientConfig
-    from .racks import BookieRacks
+    from ..metadata.interfaces import IMetadataDriver
+    from .racks import BookieRacks, IRackResolver
 
 
 class IPlacementPolicy(Interface):
@@ -64,4 +67,18 @@ class IPlacementPolicyFactory(Interface):
         :param chance: for draws; with one seed the policy chooses the same.
         :param racks: looks up racks, for policies that heed them.
         :raises bookkeeper_twisted.errors.ConfigError: the configuration does not fit the policy.
+        """
+
+
+class IRackResolverFactory(Interface):
+    """A plugin that makes resolvers of racks."""
+
+    names: frozenset[str] = Attribute("Values of ``reppDnsResolverClass`` it answers to.")
+
+    def create(clock: "IReactorTime", config: "ClientConfig", driver: "IMetadataDriver") -> "IRackResolver":
+        """Make a resolver.
+
+        :param clock: the reactor.
+        :param driver: of the cluster, open; it is closed with the client, and what the resolver watches ends then.
+        :raises bookkeeper_twisted.errors.ConfigError: the configuration does not fit the resolver.
         """

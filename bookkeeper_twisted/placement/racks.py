@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 import attrs
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
-from zope.interface import Interface, implementer
+from zope.interface import Attribute, Interface, implementer
 
 from ..errors import BookieHandleNotAvailableError, ConfigError
 from ..shared_result import SharedResult
@@ -26,6 +26,8 @@ MAX_ARGUMENTS = 100
 class IRackResolver(Interface):
     """Knows which rack a machine is in."""
 
+    version: int = Attribute("Grows when racks that were returned before may have changed.")
+
     async def racks(hosts: Sequence[str]) -> Mapping[str, str]:
         """Map ``hosts``, names or addresses, to racks, paths such as ``/room/rack``.  Unknown hosts are left out."""
 
@@ -36,6 +38,8 @@ class MappingResolver:
 
     :param read: gives the text; asked again when a host is not in the table, for it may have been added.
     """
+
+    version = 0
 
     def __init__(self, read: Callable[[], str]) -> None:
         self._read = read
@@ -75,6 +79,8 @@ class ScriptResolver:
     :param run: runs it with arguments, gives what it printed; fails if it does.
     """
 
+    version = 0
+
     def __init__(self, run: Callable[[Sequence[str]], Awaitable[bytes]]) -> None:
         self._run = run
 
@@ -97,6 +103,8 @@ class ScriptResolver:
 class NoRacks:
     """Knows nothing, so that every host is in the default rack."""
 
+    version = 0
+
     async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
         """See :meth:`IRackResolver.racks`."""
         return {}
@@ -104,7 +112,7 @@ class NoRacks:
 
 @attrs.define
 class BookieRacks:
-    """The racks of bookies, each looked up once for the life of the client.
+    """The racks of bookies, each looked up once for each version of the resolver.
 
     :ivar local_host: name of this machine, empty if it shall not matter.
     """
@@ -119,6 +127,7 @@ class BookieRacks:
     _looked_up: set[str] = attrs.field(factory=set)
     _local: str | None = None
     _retry_at: float = 0.0
+    _version: int = 0
     _running: SharedResult[None] | None = None
 
     def rack_of(self, bookie_id: str) -> str:
@@ -139,6 +148,9 @@ class BookieRacks:
 
         A look-up that fails is logged, and tried again by a later call.
         """
+        if self._version != self.resolver.version:
+            self._version, self._retry_at = self.resolver.version, 0.0
+            self._looked_up.clear()  # what is known remains until it is looked up again
         while not self._looked_up.issuperset(bookies) and self.clock.seconds() >= self._retry_at:
             running = self._running
             if running is None:
@@ -158,9 +170,7 @@ class BookieRacks:
         finally:
             self._running = None
         for bookie_id, host in hosts.items():
-            rack = racks.get(bookie_id) or racks.get(host)
-            if rack is not None:
-                self._known[bookie_id] = rack
+            self._known[bookie_id] = racks.get(bookie_id) or racks.get(host) or DEFAULT_RACK
         self._looked_up.update(bookies)
         local = racks.get(self.local_host)
         self._local = None if local == DEFAULT_RACK else local

@@ -14,6 +14,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.production import local_host_name, rack_resolver, system_chance, tcp_endpoints
 from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
+from bookkeeper_twisted.metadata.interfaces import IMetadataDriver
 from bookkeeper_twisted.placement.racks import MappingResolver, NoRacks, ScriptResolver
 from bookkeeper_twisted.protocol.direct_transport import DirectClient
 
@@ -62,23 +64,32 @@ class ChanceTests(SynchronousTestCase):
         self.assertNotEqual(system_chance().getrandbits(63), system_chance().getrandbits(63))
 
 
+def _driver() -> IMetadataDriver:
+    return MemoryStore("m").driver(MemoryReactorClock(), "memory:m")
+
+
 class RackTests(SynchronousTestCase):
     """Where racks come from."""
 
     def test_resolvers(self) -> None:
-        """A table wins over a script; without either nothing is known."""
-        reactor = MemoryReactorClock()
+        """A table wins over a plugin, and that over a script; without any nothing is known."""
+        reactor, driver = MemoryReactorClock(), _driver()
+        plugin = ClientConfig(network_topology_script_file_name="/s", repp_dns_resolver_class="pulsar")
+        self.assertIsInstance(rack_resolver(reactor, plugin, driver), NoRacks)  # this store has none
+        table = ClientConfig(network_topology_mapping_file_name="/t", repp_dns_resolver_class="pulsar")
+        self.assertIsInstance(rack_resolver(reactor, table, driver), MappingResolver)
         script = ClientConfig(network_topology_script_file_name="/s")
         both = ClientConfig(network_topology_script_file_name="/s", network_topology_mapping_file_name="/t")
-        self.assertIsInstance(rack_resolver(reactor, ClientConfig()), NoRacks)
-        self.assertIsInstance(rack_resolver(reactor, script), ScriptResolver)
-        self.assertIsInstance(rack_resolver(reactor, both), MappingResolver)
+        self.assertIsInstance(rack_resolver(reactor, ClientConfig(), driver), NoRacks)
+        self.assertIsInstance(rack_resolver(reactor, script, driver), ScriptResolver)
+        self.assertIsInstance(rack_resolver(reactor, both, driver), MappingResolver)
 
     def test_table(self) -> None:
         """The table is the file that is named."""
         path = self.mktemp()
         Path(path).write_text("a /r1")
-        resolver = rack_resolver(MemoryReactorClock(), ClientConfig(network_topology_mapping_file_name=path))
+        config = ClientConfig(network_topology_mapping_file_name=path)
+        resolver = rack_resolver(MemoryReactorClock(), config, _driver())
         self.assertEqual(self.successResultOf(Deferred.fromCoroutine(resolver.racks(["a"]))), {"a": "/r1"})  # type: ignore[arg-type]
 
     def test_local_host(self) -> None:

@@ -16,6 +16,23 @@ PLANTS = (
         "chroot + _PULSAR_ROOT", "chroot or _PULSAR_ROOT", ["tests.metadata.zookeeper.test_uris"],
     ),
     Plant(
+        "racks that cannot be read are no racks", "metadata/zookeeper/racks.py",
+        "            if self._has_read:\n                return\n", "", ["tests.metadata.zookeeper.test_racks"],
+    ),
+    Plant(
+        "a change of racks is not looked up", "placement/racks.py",
+        "            self._looked_up.clear()  #", "            pass  #", ["tests.placement.test_racks"],
+    ),
+    Plant(
+        "a look-up of racks waits for ever", "placement/stored_racks.py",
+        "await waiter.addTimeout(PATIENCE, self._clock)", "await waiter", ["tests.placement.test_stored_racks"],
+    ),
+    Plant(
+        "racks in a store that has none are not warned of", "placement/factories.py",
+        "        if store is None:\n            self._log.warn(", "        if store is None:\n            self._log.debug(",
+        ["tests.placement.test_factories"],
+    ),
+    Plant(
         "a cluster that Pulsar's tool made is refused", "metadata/zookeeper/driver.py",
         "        if self._target.of_pulsar:\n", "        if False:\n", ["tests.metadata.zookeeper.test_driver"],
     ),

@@ -75,6 +75,8 @@ class ResolverTests(SynchronousTestCase):
 class _Resolver:
     """Answers when told."""
 
+    version = 0
+
     def __init__(self) -> None:
         self.asked: list[Sequence[str]] = []
         self.answers: list[Deferred[Mapping[str, str]]] = []
@@ -163,6 +165,30 @@ class BookieRacksTests(SynchronousTestCase):
         self._learn("lost")
         self.resolver.answers[0].callback({"lost": "/r3"})
         self.assertEqual(self.racks.rack_of("lost"), "/r3")
+
+    def test_version(self) -> None:
+        """With a new version of the resolver all bookies are looked up again; what is known remains until then."""
+        self._learn("a:1", "b:1")
+        self.resolver.answers[0].callback({"a": "/r1", "b": "/r1"})
+        self.resolver.version += 1
+        again = self._learn("a:1")
+        self.assertEqual([self.racks.rack_of(one) for one in ("a:1", "b:1")], ["/r1", "/r1"])
+        self.resolver.answers[1].callback({"a": "/r2"})
+        self.successResultOf(again)
+        self._learn("a:1", "b:1")
+        self.assertEqual(self.resolver.asked[2:], [["b", "b:1", "here"]])
+        self.resolver.answers[2].callback({})
+        self.assertEqual([self.racks.rack_of(one) for one in ("a:1", "b:1")], ["/r2", DEFAULT_RACK])
+
+    def test_version_after_failure(self) -> None:
+        """A new version is looked up at once, also when a look-up has just failed."""
+        self._learn("a:1")
+        self.resolver.answers[0].errback(OSError("no such program"))
+        self.flushLoggedErrors(OSError)
+        self.resolver.version += 1
+        self._learn("a:1")
+        self.assertEqual(len(self.resolver.asked), 2)
+        self.resolver.answers[1].callback({})
 
     def test_local_default(self) -> None:
         """A machine in the default rack is nowhere in particular."""

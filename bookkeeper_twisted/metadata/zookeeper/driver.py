@@ -1,14 +1,18 @@
 """The metadata driver for clusters on ZooKeeper."""
 
+from collections.abc import Callable, Mapping
+
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from ..interfaces import IMetadataDriver, MetadataOptions
+from ..interfaces import IMetadataDriver, IRackStore, MetadataOptions
 from .auditing import ZooKeeperAuditing
 from .bookie_sets import AVAILABLE, READ_ONLY
 from .cluster import settle_layout
 from .interfaces import IZooKeeper, NewNode, NodeExistsError, NodeMissingError
 from .ledgers import ZooKeeperLedgers
+from .node_watch import NodeWatches
+from .racks import RackReader, racks_path
 from .registration import ZooKeeperRegistration
 from .session import Session
 from .underreplication import ZooKeeperUnderreplication
@@ -16,7 +20,7 @@ from .uris import ZooKeeperUri
 from .znodes import Znodes
 
 
-@implementer(IMetadataDriver)
+@implementer(IMetadataDriver, IRackStore)
 class ZooKeeperDriver:
     """One session on one cluster.
 
@@ -34,6 +38,7 @@ class ZooKeeperDriver:
         self.ledgers = ZooKeeperLedgers(self._znodes)
         self.underreplication = ZooKeeperUnderreplication(self._znodes)
         self.auditing = ZooKeeperAuditing(self._znodes, target.of_pulsar)
+        self._racks = NodeWatches(self._znodes)
 
     async def open(self) -> None:
         """Connect, and find out how the cluster lays its ledgers out; a driver that failed is closed.
@@ -61,7 +66,12 @@ class ZooKeeperDriver:
         except (NodeExistsError, NodeMissingError):
             pass
 
+    def watch_racks(self, listener: Callable[[Mapping[str, str]], None]) -> Callable[[], None]:
+        path = racks_path(self._target.root)
+        return self._racks.watch(path, lambda data: data, RackReader(path, listener))
+
     async def close(self) -> None:
+        self._racks.stop()
         self.registration.stop()
         self.ledgers.stop()
         self.underreplication.stop()

@@ -1,0 +1,46 @@
+"""The racks of bookies as Pulsar's tools store them on ZooKeeper: in the node ``bookies`` beside the cluster's root."""
+
+from collections.abc import Callable, Mapping
+
+from twisted.logger import Logger
+
+from ...codec.metadata_formats import decode_racks
+from ...errors import CodecError
+
+
+def racks_path(root: str) -> str:
+    """Return the path of the node with the racks of a cluster.
+
+    :param root: of the cluster; ``/chroot/ledgers`` has its racks in ``/chroot/bookies``.
+    """
+    return root.rpartition("/")[0] + "/bookies"
+
+
+class RackReader:
+    """Passes what the node says on; what cannot be read is logged, and what was read before remains.
+
+    :param path: of the node, for the log.
+    :param listener: called with the rack of each bookie that has one.
+    """
+
+    _log = Logger()
+
+    def __init__(self, path: str, listener: Callable[[Mapping[str, str]], None]) -> None:
+        self._path = path
+        self._listener = listener
+        self._has_read = False
+
+    def __call__(self, data: bytes | None) -> None:
+        """Read the ``data`` of the node, None where there is no node."""
+        racks: Mapping[str, str] = {}
+        try:
+            racks = decode_racks(data) if data else {}
+        except CodecError as error:
+            kept = "the racks read before remain" if self._has_read else "no bookie has a rack"
+            self._log.warn("{path}: {error}; {kept}", path=self._path, error=error, kept=kept)
+            if self._has_read:
+                return
+        else:
+            self._log.info("{path} names the racks of {count} bookies", path=self._path, count=len(racks))
+        self._has_read = True
+        self._listener(racks)
