@@ -1,12 +1,12 @@
 """The verbs on a cluster as a whole: to make one, to format or to remove its metadata, to show it."""
 
 from argparse import Namespace
-from urllib.parse import urlsplit
 
 from ...autorecovery.operations.admin import cluster_info
 from ...client.admin import cluster_admin
 from ...errors import without_credentials
 from ...http.api import json_answer
+from ...metadata.zookeeper.uris import root_of
 from ..shell_command import OK, REFUSED, Argument, Command, ShellContext
 from ..shell_text import line
 
@@ -39,7 +39,7 @@ async def initnewcluster(shell: ShellContext, options: Namespace) -> int:
 
 def _root(uri: str) -> str:
     """Return the path in a URI, the root of the cluster: of an embedded store its file."""
-    path = urlsplit(uri).path
+    path = root_of(uri)
     return f"/{path.lstrip('/')}" if path.startswith("/") else path
 
 

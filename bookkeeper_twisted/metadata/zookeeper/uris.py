@@ -2,6 +2,7 @@
 ``metadata-store:zk:host:port;host:port/chroot``."""
 
 import re
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -77,6 +78,16 @@ class ZooKeeperUri:
         if chroot and not _is_path(chroot):
             raise InvalidMetadataUriError(f"{uri!r}: {chroot!r} is not the path of a chroot")
         return cls(hosts, chroot + _PULSAR_ROOT, HIERARCHICAL, of_pulsar=True)
+
+
+def root_of(uri: str) -> str:
+    """Return the path of the root that a metadata service URI of any driver names, empty if it names none.
+
+    :param uri: one that its driver takes.
+    """
+    if uri.partition(":")[0].partition("+")[0].lower() in (SCHEME, PULSAR_SCHEME):
+        return ZooKeeperUri.parse(uri).root
+    return urlsplit(uri).path
 
 
 def _hosts(uri: str, authority: str) -> str:

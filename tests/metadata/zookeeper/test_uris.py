@@ -4,7 +4,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import InvalidMetadataUriError
 from bookkeeper_twisted.metadata.zookeeper.layouts import FLAT, HIERARCHICAL, LONG_HIERARCHICAL
-from bookkeeper_twisted.metadata.zookeeper.uris import ZooKeeperUri
+from bookkeeper_twisted.metadata.zookeeper.uris import ZooKeeperUri, root_of
 
 
 class ZooKeeperUriTests(SynchronousTestCase):
@@ -63,3 +63,11 @@ class ZooKeeperUriTests(SynchronousTestCase):
                 error = str(self.assertRaises(InvalidMetadataUriError, ZooKeeperUri.parse, uri))
                 self.assertIn(repr(uri), error)
                 self.assertIn(reason, error)
+
+    def test_root_of(self) -> None:
+        """The root is found in the URI of any driver."""
+        for uri, root in (
+            ("zk+null://h:1/a/ledgers", "/a/ledgers"), ("metadata-store:zk:h:1;i:2/a", "/a/ledgers"),
+            ("sqlite:////x/metadata.db", "//x/metadata.db"), ("memory:name", "name"),
+        ):  # fmt: skip
+            self.assertEqual(root_of(uri), root)
