@@ -1,4 +1,5 @@
-"""The Java client in a process of its own, which takes one request a line (``tests/java/Interop.java``)."""
+"""A Java program in a process of its own, which takes one request a line: BookKeeper's client
+(``tests/java/Interop.java``), or another."""
 
 import json
 import subprocess
@@ -8,7 +9,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 
-from ..integration.java import classes, java_command
+from ..integration.java import BOOKKEEPER, Jars, classes, java_command
 
 _OPTIONS = ("-Xmx256m", "-XX:MaxDirectMemorySize=256m")
 
@@ -30,11 +31,11 @@ class JavaClient:
     :raises SkipTest: Java or the jars are missing.
     """
 
-    def __init__(self, uri: str, log: Path) -> None:
+    def __init__(self, uri: str, log: Path, main: str = "Interop", kit: Jars = BOOKKEEPER) -> None:
         self._log = log
         with open(log, "ab") as errors:
             self._process = subprocess.Popen(
-                java_command("Interop", uri, options=_OPTIONS, classes=classes()),
+                java_command(main, uri, options=_OPTIONS, classes=classes(kit), kit=kit),
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
             )  # fmt: skip
 
