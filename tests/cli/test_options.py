@@ -143,6 +143,7 @@ class StandaloneTests(SynchronousTestCase):
         """The first bookie has the HTTP server."""
         configs = _parse("--standalone", "2", "--data", "/d", "--httpServerEnabled", "true")
         self.assertEqual([c.http_server_enabled for c in configs], [True, False])
+        self.assertEqual([c.prometheus_stats_http_enable for c in configs], [True, False])
 
     def test_given_metadata_and_address(self) -> None:
         """What was said explicitly is kept."""

@@ -1,9 +1,9 @@
-"""What every placement policy must do.
+"""What every placement policy, and every resolver of racks, must do.
 
 Test modules import this module, not its class, which a test runner would take for a case of theirs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -13,6 +13,7 @@ from zope.interface.verify import verifyObject
 from ...errors import NotEnoughBookiesError
 from ...ledger.placement import Adherence, Candidates
 from ...placement.interfaces import IPlacementPolicy
+from ...placement.racks import IRackResolver
 
 BOOKIES = tuple(f"bookie-{i}:3181" for i in range(6))
 
@@ -80,3 +81,36 @@ class PlacementContract(SynchronousTestCase):
         """Over many ledgers every bookie is chosen."""
         chosen = {bookie for _ in range(100) for bookie in self.policy.new_ensemble(2, 2, Candidates(BOOKIES))}
         self.assertEqual(chosen, set(BOOKIES))
+
+
+class RackResolverContract(SynchronousTestCase):
+    """Mixed with nothing; a subclass makes a resolver that knows the racks of :data:`BOOKIES`, by their ids."""
+
+    def make(self) -> Any:
+        """A resolver."""
+        raise NotImplementedError
+
+    def setUp(self) -> None:
+        self.resolver = self.make()
+
+    def _racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
+        asked: Deferred[Mapping[str, str]] = Deferred.fromCoroutine(self.resolver.racks(hosts))
+        return self.successResultOf(asked)
+
+    def test_interface(self) -> None:
+        """The resolver has every name of the interface."""
+        verifyObject(IRackResolver, self.resolver)
+
+    def test_racks(self) -> None:
+        """Racks are paths, of the hosts that were asked for and of no others; they stay while the version does."""
+        before = self.resolver.version
+        racks = self._racks(BOOKIES[:2])
+        self.assertEqual(set(racks), set(BOOKIES[:2]))
+        for rack in racks.values():
+            self.assertRegex(rack, "^/.")
+        if self.resolver.version == before:
+            self.assertEqual(self._racks(BOOKIES[:2]), racks)
+
+    def test_nobody(self) -> None:
+        """No hosts have no racks."""
+        self.assertEqual(self._racks(()), {})

@@ -1,13 +1,15 @@
-"""The contract of placement policies notices one that breaks it."""
+"""The contracts of placement policies and of resolvers of racks notice one that breaks them."""
 
 import unittest
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
 
 from bookkeeper_twisted.ledger.placement import Candidates
+from bookkeeper_twisted.placement.racks import IRackResolver
 from bookkeeper_twisted.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.testing.contracts import placement_contract
 
@@ -36,14 +38,50 @@ class _Stubborn(RandomPlacement):
         return sorted(candidates.writable)[:size]
 
 
+@implementer(IRackResolver)
+class _Racks:
+    """Keeps to the contract."""
+
+    version = 0
+
+    async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
+        return dict.fromkeys(hosts, "/r1")
+
+
+class _Generous(_Racks):
+    """Answers what was not asked."""
+
+    async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
+        return dict.fromkeys(placement_contract.BOOKIES, "/r1")
+
+
+class _Slashless(_Racks):
+    """Has racks that are no paths."""
+
+    async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
+        return dict.fromkeys(hosts, "r1")
+
+
 def _failures(kind: type[RandomPlacement]) -> set[str]:
     class Case(placement_contract.PlacementContract):
         def make(self) -> RandomPlacement:
             return kind(Random(1))
 
+    return _failed(Case)
+
+
+def _rack_failures(kind: type[_Racks]) -> set[str]:
+    class Case(placement_contract.RackResolverContract):
+        def make(self) -> _Racks:
+            return kind()
+
+    return _failed(Case)
+
+
+def _failed(case: type[SynchronousTestCase]) -> set[str]:
     result = unittest.TestResult()
-    unittest.defaultTestLoader.loadTestsFromTestCase(Case).run(result)
-    return {case.id().rpartition(".")[2] for case, _ in [*result.failures, *result.errors]}
+    unittest.defaultTestLoader.loadTestsFromTestCase(case).run(result)
+    return {failed.id().rpartition(".")[2] for failed, _ in [*result.failures, *result.errors]}
 
 
 class ContractTests(SynchronousTestCase):
@@ -55,3 +93,9 @@ class ContractTests(SynchronousTestCase):
         self.assertEqual(_failures(_Careless), {"test_excluded", "test_not_enough"})
         self.assertEqual(_failures(_Faithful), {"test_replace", "test_nobody_to_replace"})
         self.assertIn("test_spread", _failures(_Stubborn))
+
+    def test_broken_racks(self) -> None:
+        """Racks that nobody asked for, and racks that are no paths, are found."""
+        self.assertEqual(_rack_failures(_Racks), set())
+        self.assertEqual(_rack_failures(_Generous), {"test_racks", "test_nobody"})
+        self.assertEqual(_rack_failures(_Slashless), {"test_racks"})
