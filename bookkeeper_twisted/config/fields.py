@@ -26,11 +26,24 @@ class Kind(Generic[T]):
     :ivar name: for people, with its limits.
     :ivar parse: text to value; raises :class:`ValueError` whose text says why not.
     :ivar check: raises :class:`ValueError` for a value out of its limits.
+    :ivar types: classes that values are of; empty where values come from text only.
     """
 
     name: str
     parse: Callable[[str], T]
     check: Callable[[T], None] = lambda value: None
+    types: tuple[type, ...] = ()
+
+    def verify(self, value: T) -> None:
+        """Check a value that was not parsed: its type, then its limits.
+
+        :raises ValueError: the text says which type is wanted, or what :attr:`check` says.
+        """
+        fits = isinstance(value, self.types) and (not isinstance(value, bool) or bool in self.types)
+        if self.types and not fits:
+            wanted = " or ".join(kind.__name__ for kind in self.types)
+            raise ValueError(f"{type(value).__name__} was given, {wanted} is wanted")
+        self.check(value)
 
 
 @attrs.frozen
@@ -154,12 +167,12 @@ def _bounds(low: float, high: float | None) -> str:
 
 def integer(low: int, high: int | None = None) -> Kind[int]:
     """Return the kind of whole numbers from ``low`` to ``high``, both included; None for no upper limit."""
-    return Kind(f"integer, {_bounds(low, high)}", _parse_integer, _range(low, high))
+    return Kind(f"integer, {_bounds(low, high)}", _parse_integer, _range(low, high), (int,))
 
 
 def decimal(low: float, high: float | None = None) -> Kind[float]:
     """Return the kind of numbers from ``low`` to ``high``, both included; None for no upper limit."""
-    return Kind(f"number, {_bounds(low, high)}", _parse_decimal, _range(low, high))
+    return Kind(f"number, {_bounds(low, high)}", _parse_decimal, _range(low, high), (float, int))
 
 
 def _check_fraction(value: float) -> None:
@@ -167,7 +180,7 @@ def _check_fraction(value: float) -> None:
         raise ValueError("must be between 0 and 1")
 
 
-FRACTION: Kind[float] = Kind("number between 0 and 1", _parse_decimal, _check_fraction)
+FRACTION: Kind[float] = Kind("number between 0 and 1", _parse_decimal, _check_fraction, (float, int))
 
 
 def one_of(*words: str) -> Kind[str]:
@@ -177,7 +190,7 @@ def one_of(*words: str) -> Kind[str]:
         if value not in words:
             raise ValueError("expected one of " + ", ".join(words))
 
-    return Kind(" | ".join(words), lambda text: text.strip().lower(), check)
+    return Kind(" | ".join(words), lambda text: text.strip().lower(), check, (str,))
 
 
 def _parse_list(text: str) -> tuple[str, ...]:
@@ -191,7 +204,7 @@ def some_of(*words: str) -> Kind[tuple[str, ...]]:
         if not value or set(value) - set(words) or len(set(value)) != len(value):
             raise ValueError(f"expected one or more of {', '.join(words)}, separated by commas, each once")
 
-    return Kind(f"{' | '.join(words)}, separated by commas", lambda text: _parse_list(text.lower()), check)
+    return Kind(f"{' | '.join(words)}, separated by commas", lambda text: _parse_list(text.lower()), check, (tuple,))
 
 
 def _check_directories(paths: tuple[str, ...]) -> None:
@@ -199,12 +212,12 @@ def _check_directories(paths: tuple[str, ...]) -> None:
         raise ValueError("a directory is named twice")
 
 
-BOOLEAN: Kind[bool] = Kind("true | false", _parse_boolean)
-TEXT: Kind[str] = Kind("text", str.strip)
-WORD: Kind[str] = Kind("word", lambda text: text.strip().lower())
+BOOLEAN: Kind[bool] = Kind("true | false", _parse_boolean, types=(bool,))
+TEXT: Kind[str] = Kind("text", str.strip, types=(str,))
+WORD: Kind[str] = Kind("word", lambda text: text.strip().lower(), types=(str,))
 """A name, in either case."""
-TEXTS: Kind[tuple[str, ...]] = Kind("texts, separated by commas", _parse_list)
-DIRECTORIES: Kind[tuple[str, ...]] = Kind("paths, separated by commas", _parse_list, _check_directories)
+TEXTS: Kind[tuple[str, ...]] = Kind("texts, separated by commas", _parse_list, types=(tuple,))
+DIRECTORIES: Kind[tuple[str, ...]] = Kind("paths, separated by commas", _parse_list, _check_directories, (tuple,))
 
 
 # ---- settings and where they come from ---------------------------------------------------------------

@@ -45,17 +45,18 @@ class Config:
     def __attrs_post_init__(self) -> None:
         for name, field in fields_of(type(self)).items():
             try:
-                field.kind.check(getattr(self, name))
-            except ValueError as error:
-                raise self._error(name, str(error)) from None
+                field.kind.verify(getattr(self, name))
+            except ValueError as error:  # not of a default
+                raise self._error(name, str(error), self.origins.get(name, f"argument {name}")) from None
         self._check()
 
     def _check(self) -> None:
         """The rules between fields."""
 
-    def _error(self, name: str, reason: str) -> ConfigError:
+    def _error(self, name: str, reason: str, origin: str = "") -> ConfigError:
         field = fields_of(type(self))[name]
-        return ConfigError(f"{field.key} = {field.shown(getattr(self, name))!r}, {self.origin(name)}: {reason}")
+        shown = field.shown(getattr(self, name))
+        return ConfigError(f"{field.key} = {shown!r}, {origin or self.origin(name)}: {reason}")
 
     def origin(self, name: str) -> str:
         """Return the source of the value of an attribute.

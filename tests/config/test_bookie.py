@@ -127,6 +127,6 @@ class RulesTests(SynchronousTestCase):
     def test_made_in_code(self) -> None:
         """A configuration made in code is held to the same rules."""
         error = self.assertRaises(ConfigError, BookieConfig, bookie_port=70000)
-        self.assertEqual(str(error), "bookiePort = '70000', default: must be from 0 to 65535")
+        self.assertEqual(str(error), "bookiePort = '70000', argument bookie_port: must be from 0 to 65535")
         error = self.assertRaises(ConfigError, BookieConfig, ledger_directories=())
         self.assertIn("at least one directory is needed", str(error))
