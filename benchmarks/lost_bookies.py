@@ -255,7 +255,7 @@ class Bench:
         lost = self.cluster.name(port)
         hit = []
         for ledger_id in self.ledgers:
-            metadata = (await self.client.ledger_metadata(ledger_id)).value
+            metadata = await self.client.ledger_metadata(ledger_id)
             if any(lost in segment.bookies for segment in metadata.segments):
                 hit.append(ledger_id)
         self.cluster.kill(port)

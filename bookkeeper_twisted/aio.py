@@ -107,7 +107,7 @@ class BookKeeper:
 
     async def ledger_metadata(self, ledger_id: int) -> LedgerMetadata:
         """Read what is stored of a ledger.  See :meth:`bookkeeper_twisted.client.BookKeeper.ledger_metadata`."""
-        return (await result_of(self._inner.ledger_metadata(ledger_id))).value
+        return await result_of(self._inner.ledger_metadata(ledger_id))
 
     async def close(self) -> None:
         """Close all connections.  Ledgers are not closed: that is for their writers."""

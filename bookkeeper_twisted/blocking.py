@@ -105,7 +105,7 @@ class BookKeeper:
 
     def ledger_metadata(self, ledger_id: int, *, timeout: float | None = None) -> LedgerMetadata:
         """Read what is stored of a ledger.  See :meth:`bookkeeper_twisted.client.BookKeeper.ledger_metadata`."""
-        return self._wait(lambda: self._inner.ledger_metadata(ledger_id), timeout).value
+        return self._wait(lambda: self._inner.ledger_metadata(ledger_id), timeout)
 
     def close(self, *, timeout: float | None = None) -> None:
         """Close all connections.  Ledgers are not closed: that is for their writers.

@@ -6,7 +6,6 @@ journal record list too, so a run travels from the socket to the journal, the ca
 back to a socket without being laid out again.
 """
 
-import operator
 import re
 import struct
 from bisect import bisect_right
@@ -18,6 +17,7 @@ from typing import Any
 
 import attrs
 
+from .arguments import check_integer
 from .errors import IncorrectParameterError, masked
 
 INVALID_ENTRY_ID = -1
@@ -54,7 +54,9 @@ def digest_type_of(digest_type: "DigestType | str") -> DigestType:
         return digest_type
     known = {"MAC": DigestType.HMAC, **DigestType.__members__}
     if not isinstance(digest_type, str) or digest_type not in known:
-        raise IncorrectParameterError(f"no digest type: {digest_type!r}; one of {', '.join(known)}")
+        raise IncorrectParameterError(
+            f"digest_type: {digest_type!r} was given, a DigestType or one of {', '.join(known)} is wanted"
+        )
     return known[digest_type]
 
 
@@ -76,25 +78,12 @@ class WriteFlag(IntFlag):
 MAX_LEDGER_ID = (1 << 63) - 1
 
 
-def check_whole_number(value: int, name: str) -> None:
-    """Check that an argument is an integer.
-
-    :param name: of the argument, for the error.
-    :raises IncorrectParameterError: it is text, a fraction, or nothing.
-    """
-    try:
-        operator.index(value)
-    except TypeError:
-        raise IncorrectParameterError(f"{name} is a whole number, not {type(value).__name__}") from None
-
-
 def check_ledger_id(ledger_id: int) -> int:
     """Check that an argument is a ledger id, and return it.
 
-    :raises IncorrectParameterError: it is below 0 or does not fit 63 bits.
+    :raises IncorrectParameterError: it is not an integer, is below 0 or does not fit 63 bits.
     """
-    if not 0 <= ledger_id <= MAX_LEDGER_ID:
-        raise IncorrectParameterError(f"not a ledger id: {ledger_id}")
+    check_integer("ledger_id", ledger_id)
     return ledger_id
 
 
@@ -108,6 +97,14 @@ def check_bookie_id(bookie_id: str) -> str:
     return bookie_id
 
 
+_SHOWN = 64
+"""Bytes of an entry that are shown."""
+
+
+def _shortened(data: bytes) -> str:
+    return repr(data) if len(data) <= _SHOWN else f"<{len(data)} bytes, {data[:_SHOWN]!r}...>"
+
+
 @attrs.frozen
 class Entry:
     """One entry as an application sees it.
@@ -118,7 +115,7 @@ class Entry:
 
     ledger_id: int
     entry_id: int
-    data: bytes
+    data: bytes = attrs.field(repr=_shortened)
     length: int
     last_add_confirmed: int
 

@@ -23,8 +23,8 @@ MAX_MODULE_LINES = 500
 MAX_FUNCTION_LINES = 50
 
 LAYER_0 = frozenset(
-    {"adaptive", "attended_time", "config", "crc32c", "errors", "instruments", "metrics", "mixed_runs", "model"}
-    | {"ratelimit", "shared_result", "throttle"}
+    {"adaptive", "arguments", "attended_time", "config", "crc32c", "errors", "instruments", "metrics", "mixed_runs"}
+    | {"model", "ratelimit", "shared_result", "throttle"}
 )
 
 _DOORS_OURS = (

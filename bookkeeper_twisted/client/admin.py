@@ -119,7 +119,7 @@ class BookKeeperAdmin:
 
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
         """
-        metadata = (await self.client.ledger_metadata(ledger_id)).value
+        metadata = await self.client.ledger_metadata(ledger_id)
         return LedgerReport(ledger_id, metadata, metadata.bookies, metadata.bookies - await self.registered_bookies())
 
     async def open_ledger(self, ledger_id: int, recover: bool = False) -> LedgerReader:
@@ -128,7 +128,7 @@ class BookKeeperAdmin:
         :param recover: whether a ledger that is not closed is fenced and closed first.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
         """
-        metadata = (await self.client.ledger_metadata(ledger_id)).value
+        metadata = await self.client.ledger_metadata(ledger_id)
         return await self.client.open_ledger(ledger_id, metadata.password, recover)
 
     async def recover_ledger(self, ledger_id: int) -> LedgerMetadata:
@@ -137,14 +137,14 @@ class BookKeeperAdmin:
         :returns: the metadata after that.
         """
         async with await self.open_ledger(ledger_id, recover=True):
-            return (await self.client.ledger_metadata(ledger_id)).value
+            return await self.client.ledger_metadata(ledger_id)
 
     async def read_entry_from(self, bookie_id: str, ledger_id: int, entry_id: int) -> Entry:
         """An entry as one bookie holds it, verified.
 
         :raises bookkeeper_twisted.errors.BookKeeperError: what the bookie answered, or that it did not.
         """
-        metadata = (await self.client.ledger_metadata(ledger_id)).value
+        metadata = await self.client.ledger_metadata(ledger_id)
         reply = await self._bookie_client.read(bookie_id, ledger_id, entry_id)
         if reply.entry is None:
             raise UnexpectedConditionError(f"{bookie_id} gave entry {entry_id} of ledger {ledger_id} without its bytes")
@@ -247,6 +247,9 @@ class BookKeeperAdmin:
     def close(self) -> "Deferred[None]":
         """Closes the client."""
         return self.client.close()
+
+    def __repr__(self) -> str:
+        return f"<BookKeeperAdmin of {self.client!r}>"
 
     async def __aenter__(self) -> "BookKeeperAdmin":
         return self

@@ -1,25 +1,21 @@
 """The way in: connect to a cluster; create, open, list and delete ledgers."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any, TypeVar, cast
 
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
+from ..arguments import check_custom_metadata, check_password, check_type, refusal
 from ..codec.digest import Digester
 from ..config.bookie import ClientConfig
-from ..errors import (
-    ClientClosedError,
-    IncorrectParameterError,
-    NoSuchLedgerMetadataError,
-    UnauthorizedAccessError,
-)
+from ..errors import ClientClosedError, UnauthorizedAccessError
 from ..ledger.placement import Chance
 from ..ledger.recovery_rules import RecoveryRules
 from ..metadata.drivers import create_driver, options_of
-from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, Versioned
-from ..model import DigestType, LedgerMetadata, WriteFlag, check_whole_number, digest_type_of
+from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration
+from ..model import DigestType, LedgerMetadata, WriteFlag, check_ledger_id, digest_type_of
 from ..placement.bookie_watcher import BookieWatcher
 from ..placement.factories import create_placement
 from ..placement.free_space import FreeSpace
@@ -45,17 +41,15 @@ from .writing.write_handle import LedgerWriter
 T = TypeVar("T")
 
 _TOKEN_BITS = 63
+_CLOSED = "close() was called"
 _LISTED_A_TURN = 500  # ids, which take a millisecond or a few
 
 
 class BookKeeper:
-    """A client of one cluster.
+    """A client of one cluster, made by :meth:`connect`.
 
-    :meth:`connect` is the usual way to get one; the constructor takes the parts.  What the parts are
-    good for ends with :meth:`close`, which closes them.  Every call after that fails with
-    ClientClosedError, and so do the adds and reads that are under way.
-
-    :ivar metadata: the open driver.
+    :meth:`close` closes its connections.  Every call after that raises ClientClosedError, and so do the appends and
+    reads that are under way.
     """
 
     _recovery_rules = RecoveryRules
@@ -65,7 +59,9 @@ class BookKeeper:
         config: ClientConfig | None = None, placement: IPlacementPolicy | None = None,
         quarantine: Quarantine | None = None, threads: Threads | None = None,
     ) -> None:  # fmt: skip
-        """:param driver: open.
+        """Make a client of its parts, which are closed with it; :meth:`connect` makes the parts too.
+
+        :param driver: open; kept as ``metadata``.
         :param quarantine: counts the answers that ``bookie_client`` gets.
         :param threads: the operating system's if left out.
         """
@@ -90,20 +86,32 @@ class BookKeeper:
         cls, reactor: Any, uri: str, config: ClientConfig | None = None, placement: IPlacementPolicy | None = None,
         metrics: ClientMetrics | None = None,
     ) -> "Deferred[BookKeeper]":  # fmt: skip
-        """A client of the cluster that a metadata service URI names, over TCP.
+        """Connect to the cluster that a metadata service URI names, over TCP.
 
-        :param placement: instead of the policy that the configuration names.
-        :param metrics: where this client counts, and no other, if that is to be exported.
+        :param reactor: runs the client.
+        :param uri: ``sqlite:///path``, ``zk+hierarchical://host:port/ledgers`` or ``memory:``.
+        :param config: the defaults if left out.
+        :param placement: a policy in place of the one that the configuration names.
+        :param metrics: counts what this client does, and no other client.
+        :returns: an open client.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type.
+        :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no metadata driver can read the URI.
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.
         :raises bookkeeper_twisted.errors.ConfigError: no plugin knows the placement policy.
         """
-        return Deferred.fromCoroutine(cls._connect(reactor, uri, config or ClientConfig(), placement, metrics))
+        return Deferred.fromCoroutine(cls._connect(reactor, uri, config, placement, metrics))
 
     @classmethod
     async def _connect(
-        cls, reactor: Any, uri: str, config: ClientConfig, placement: IPlacementPolicy | None,
+        cls, reactor: Any, uri: str, config: ClientConfig | None, placement: IPlacementPolicy | None,
         metrics: ClientMetrics | None,
     ) -> "BookKeeper":  # fmt: skip
+        check_type("uri", uri, str, "str")
+        config = check_type("config", ClientConfig() if config is None else config, ClientConfig, "a ClientConfig")
+        if placement is not None and not IPlacementPolicy.providedBy(placement):
+            raise refusal("placement", placement, "an IPlacementPolicy")
+        if metrics is not None:
+            check_type("metrics", metrics, ClientMetrics, "a ClientMetrics")
         driver = create_driver(reactor, uri, options_of(config))
         await driver.open()
         try:
@@ -143,21 +151,23 @@ class BookKeeper:
         digest_type: DigestType | str = DigestType.CRC32C, custom_metadata: Mapping[str, bytes] | None = None,
         write_flags: WriteFlag = WriteFlag.NONE,
     ) -> "Deferred[LedgerWriter]":  # fmt: skip
-        """Make a new, empty ledger, and return its only writer.
+        """Create an empty ledger.
 
-        :param ensemble_size: how many bookies share the entries.
-        :param write_quorum: how many of them get each entry.
-        :param ack_quorum: how many must have an entry on disk before its append succeeds.
-        :param password: readers need it; bookies get a key that is made of it.
-        :param digest_type: how entries are protected; the name of a type will do.
-        :param custom_metadata: kept in the ledger's metadata, unchanged.
+        :param ensemble_size: number of bookies that share the entries.
+        :param write_quorum: number of bookies that get each entry.
+        :param ack_quorum: number of bookies that must have an entry on disk before its append succeeds.
+        :param password: bytes that readers need; bookies get a key that is made of it.
+        :param digest_type: the digest that protects entries: a type or its name.
+        :param custom_metadata: names and bytes that are kept in the ledger's metadata, unchanged.
         :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; the last add confirmed moves
             with ``force`` only, and a bookie that fails ends the writer.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: not E >= Wq >= Aq >= 1.
+        :returns: the only writer of the ledger.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or not ensemble size
+            >= write quorum >= ack quorum >= 1.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer bookies are writable.
         """
         created = self._create(
-            None, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata or {}, write_flags
+            None, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags
         )
         return self._run(created).addCallback(LedgerWriter)
 
@@ -166,25 +176,26 @@ class BookKeeper:
         password: bytes = b"", digest_type: DigestType | str = DigestType.CRC32C,
         custom_metadata: Mapping[str, bytes] | None = None, write_flags: WriteFlag = WriteFlag.NONE,
     ) -> "Deferred[AdvLedgerWriter]":  # fmt: skip
-        """Make a new, empty ledger whose entries are numbered by the caller, and return its only writer.
+        """Create an empty ledger whose entries are numbered by the caller.
 
-        The other arguments and errors are as of :meth:`create_ledger`.
+        The other arguments and errors are those of :meth:`create_ledger`.
 
-        :param ledger_id: None for one that was never given out.
+        :param ledger_id: id of the ledger; None for an id that no ledger has had.
+        :returns: the only writer of the ledger.
         :raises bookkeeper_twisted.errors.LedgerExistsError: the id is taken.
         """
         created = self._create(
-            ledger_id, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata or {},
-            write_flags,
-        )  # fmt: skip
+            ledger_id, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags
+        )
         return self._run(created).addCallback(AdvLedgerWriter)
 
     async def _create(
         self, ledger_id: int | None, ensemble_size: int, write_quorum: int, ack_quorum: int, password: bytes,
-        digest_type: DigestType | str, custom_metadata: Mapping[str, bytes], write_flags: WriteFlag,
+        digest_type: DigestType | str, custom_metadata: Mapping[str, bytes] | None, write_flags: WriteFlag,
     ) -> OpenLedger:  # fmt: skip
-        _check_password(password)
-        _check_custom_metadata(custom_metadata)
+        check_password(password)
+        custom_metadata = {} if custom_metadata is None else custom_metadata
+        check_custom_metadata(custom_metadata)
         wanted = NewLedger(
             ledger_id=ledger_id, ensemble_size=ensemble_size, write_quorum=write_quorum, ack_quorum=ack_quorum,
             password=password, digest_type=digest_type_of(digest_type), custom_metadata=dict(custom_metadata),
@@ -201,14 +212,20 @@ class BookKeeper:
     def open_ledger(
         self, ledger_id: int, password: bytes | None = b"", recover: bool = True
     ) -> "Deferred[LedgerReader]":  # fmt: skip
-        """A reader of a ledger.
+        """Open a ledger for reading.
 
-        A closed ledger is read to its end.  One that is not closed is recovered first: its writer, should
-        it be alive, is stopped, and the ledger is closed after the last entry that can have been
-        acknowledged.  With ``recover=False`` it is left alone; the reader begins with what its bookies
-        know to be confirmed, and follows it from there (:meth:`LedgerReader.tail`).
+        A ledger that is not closed is recovered first: its writer, should it be alive, is stopped, and the ledger is
+        closed after the last entry that can have been acknowledged.  With ``recover=False`` the writer is left alone;
+        the reader begins with the last add confirmed that the bookies report, and follows the ledger from there
+        (:meth:`LedgerReader.tail`).
 
-        :param password: None takes it from the metadata, as the tools of administrators do.
+        :param ledger_id: id of the ledger.
+        :param password: bytes that the ledger was created with; None takes them from the metadata, as the tools of
+            administrators do.
+        :param recover: False leaves a ledger that is not closed to its writer.
+        :returns: a reader, to be closed.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or the id is
+            negative.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: wrong password.
         :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered in time.
@@ -218,24 +235,27 @@ class BookKeeper:
         return self._run(open_reader(self._context, ledger_id, password, recover, self._recovery_rules))
 
     def delete_ledger(self, ledger_id: int) -> "Deferred[None]":
-        """Remove a ledger.  Its bookies free the space when they next collect garbage.
+        """Delete a ledger.  Its bookies free the space when they next collect garbage.
 
+        :param ledger_id: id of the ledger.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not an integer, or is negative.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
         """
         return self._run(self._delete(ledger_id))
 
     async def _delete(self, ledger_id: int) -> None:
-        check_whole_number(ledger_id, "a ledger id")
-        if ledger_id < 0:
-            raise IncorrectParameterError(f"ledger ids begin at 0, not {ledger_id}")
-        await self._ledgers.remove(ledger_id)
+        await self._ledgers.remove(check_ledger_id(ledger_id))
 
-    async def list_ledgers(self) -> AsyncIterator[int]:
-        """The ids of all ledgers in ascending order, complete or an error.
+    def list_ledgers(self) -> AsyncGenerator[int, None]:
+        """Iterate over the ids of all ledgers in ascending order; the iteration is complete or ends with an error.
 
-        The reactor gets a turn after every few hundred, also where the metadata store answers at once.
+        :raises bookkeeper_twisted.errors.MetadataError: from the iteration: the metadata store does not answer.
         """
         self._check_open()
+        return self._listed()
+
+    async def _listed(self) -> AsyncGenerator[int, None]:
+        """Yield ids; the reactor gets a turn after every few hundred, also where the store answers at once."""
         count = 0
         async for ledger_id in self._ledgers.ledger_ids():
             count += 1
@@ -243,28 +263,35 @@ class BookKeeper:
                 await deferLater(self._clock, 0)
             yield ledger_id
 
-    async def ledger_metadata(self, ledger_id: int) -> Versioned[LedgerMetadata]:
+    def ledger_metadata(self, ledger_id: int) -> "Deferred[LedgerMetadata]":
         """Return the stored metadata of a ledger.
 
+        :param ledger_id: id of the ledger.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not an integer, or is negative.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
         """
-        self._check_open()
-        return await self._ledgers.read(ledger_id)
+        return self._run(self._metadata_of(ledger_id))
+
+    async def _metadata_of(self, ledger_id: int) -> LedgerMetadata:
+        return (await self._ledgers.read(check_ledger_id(ledger_id))).value
 
     # ---- life ----------------------------------------------------------------------------------------
 
     def _check_open(self) -> None:
         if self._closing is not None:
-            raise ClientClosedError("the client was closed")
+            raise ClientClosedError(f"the client is closed: {_CLOSED}")
 
     def _run(self, work: Coroutine[Deferred[Any], Any, T]) -> "Deferred[T]":
         if self._closing is not None:
             work.close()
-            return fail(ClientClosedError("the client was closed"))
+            return fail(ClientClosedError(f"the client is closed: {_CLOSED}"))
         return Deferred.fromCoroutine(work)
 
     def close(self) -> "Deferred[None]":
-        """Closes all connections.  Ledgers are not closed: that is for their writers."""
+        """Close all connections; later calls share the result.
+
+        Ledgers are not closed: their writers close them.
+        """
         if self._closing is None:
             self._closing = SharedResult()
             self._closing.run(self._close())
@@ -285,17 +312,9 @@ class BookKeeper:
         await self.close()
 
     def __repr__(self) -> str:
-        state = "open" if self._closing is None else "closed"
-        return f"<BookKeeper {state}, {len(self._watcher.writable)} writable bookies>"
-
-
-def _check_custom_metadata(custom_metadata: object) -> None:
-    """:raises IncorrectParameterError: it does not map text to bytes."""
-    if not isinstance(custom_metadata, Mapping):
-        raise IncorrectParameterError(f"custom metadata map text to bytes, not a {type(custom_metadata).__name__}")
-    for key, value in custom_metadata.items():
-        if not (isinstance(key, str) and isinstance(value, bytes)):
-            raise IncorrectParameterError(f"custom metadata map text to bytes: {key!r} has {type(value).__name__}")
+        if self._closing is not None:
+            return f"<BookKeeper closed: {_CLOSED}>"
+        return f"<BookKeeper open, {len(self._watcher.writable)} writable bookies>"
 
 
 async def open_reader(
@@ -306,10 +325,8 @@ async def open_reader(
 
     :param rules: makes the rules of a recovery.
     """
-    check_whole_number(ledger_id, "a ledger id")
-    if ledger_id < 0:
-        raise NoSuchLedgerMetadataError(f"ledger ids begin at 0, not {ledger_id}")
-    stored = await context.ledgers.read(ledger_id)
+    check_type("recover", recover, bool, "True or False")
+    stored = await context.ledgers.read(check_ledger_id(ledger_id))
     digester = _digester(ledger_id, stored.value, password)
     if recover and not stored.value.closed:
         stored = await LedgerRecovery(context, ledger_id, digester, rules).run(stored)
@@ -324,20 +341,10 @@ async def open_reader(
     return reader
 
 
-def _check_password(password: bytes) -> None:
-    """Check that a password is bytes.
-
-    :raises bookkeeper_twisted.errors.IncorrectParameterError: it is text, or something else that is no bytes.
-    """
-    if not isinstance(password, bytes):
-        raise IncorrectParameterError(f"a password is bytes, not {type(password).__name__}")
-
-
 def _digester(ledger_id: int, metadata: LedgerMetadata, password: bytes | None) -> Digester:
-    if password is not None:
-        _check_password(password)
     if password is None:
         password = metadata.password
-    elif metadata.has_password and metadata.password != password:
+    check_password(password)
+    if metadata.has_password and metadata.password != password:
         raise UnauthorizedAccessError(ledger_id, detail="wrong password")
     return Digester(metadata.digest_type, password)

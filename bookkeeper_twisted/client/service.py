@@ -10,8 +10,9 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ..arguments import check_type
 from ..config.client import ClientConfig
-from ..errors import ClientClosedError, MetadataError
+from ..errors import ClientClosedError, MetadataError, without_credentials
 from .bookkeeper import BookKeeper
 
 _LONGEST_PAUSE = 30.0
@@ -37,6 +38,7 @@ class BookKeeperService(Service):
         :param pause_after: seconds until the next attempt, by the number of failed ones.
         """
         self._reactor = reactor
+        self._uri = without_credentials(check_type("uri", uri, str, "str"))
         self._connect = connect or (lambda: BookKeeper.connect(reactor, uri, config))
         self._pause_after = pause_after or backoffPolicy(maxDelay=_LONGEST_PAUSE)
         self._client: BookKeeper | None = None
@@ -55,10 +57,18 @@ class BookKeeperService(Service):
         if self._error is not None:
             return fail(self._error)
         if not self.running:
-            return fail(ClientClosedError("the service does not run"))
+            return fail(ClientClosedError("the service does not run: it was not started, or was stopped"))
         waiter: Deferred[BookKeeper] = Deferred(self._waiting.remove)
         self._waiting.append(waiter)
         return waiter
+
+    def __repr__(self) -> str:
+        state = "connecting" if self.running else "not running"
+        if self._client is not None:
+            state = f"connected, {self._client!r}"
+        elif self._error is not None:
+            state = f"failed: {type(self._error).__name__}: {self._error}"
+        return f"<BookKeeperService {self._uri} {state}>"
 
     def startService(self) -> None:
         """Begin to connect."""

@@ -1,12 +1,24 @@
 """Asynchronous iterations taken in steps, or worked on several items at a time."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from typing import Any, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Iteration(Protocol[T_co]):
+    """An asynchronous iterator that can be left early, as asynchronous generators can."""
+
+    def __aiter__(self) -> AsyncIterator[T_co]: ...
+
+    def __anext__(self) -> Awaitable[T_co]: ...
+
+    def aclose(self) -> Coroutine[Any, Any, None]:
+        """End the iteration, and the requests under way."""
 
 
 async def take(items: AsyncIterator[T], count: int) -> list[T]:

@@ -136,7 +136,7 @@ class ClusterApi:
             number += 1
             if (page - 1) * LEDGERS_A_PAGE < number <= page * LEDGERS_A_PAGE:
                 try:
-                    metadata = (await client.client.ledger_metadata(ledger_id)).value
+                    metadata = await client.client.ledger_metadata(ledger_id)
                 except NoSuchLedgerMetadataError:
                     continue
                 found[str(ledger_id)] = (
@@ -150,7 +150,7 @@ class ClusterApi:
         ledger_id = question.number("ledger_id", -1)
         if ledger_id < 0:
             return Answer("Not found method. Should be GET method, with ledger_id provided", _NOT_FOUND)
-        metadata = (await (await self._connect()).client.ledger_metadata(ledger_id)).value
+        metadata = await (await self._connect()).client.ledger_metadata(ledger_id)
         return json_answer({str(ledger_id): _as_json(ledger_id, metadata)})
 
     async def _read_ledger(self, question: Question) -> Answer:

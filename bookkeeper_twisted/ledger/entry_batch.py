@@ -11,8 +11,9 @@ from functools import lru_cache
 from itertools import pairwise, repeat
 from typing import Any
 
+from ..arguments import check_integer
 from ..codec.digest import Digester
-from ..errors import DigestMatchError, IncorrectParameterError, MissingLibraryError
+from ..errors import DigestMatchError, MissingLibraryError
 from ..model import Entry, EntryRun
 
 LAC_AT, LENGTH_AT = 4 + 16, 4 + 24
@@ -92,8 +93,7 @@ class EntryBatch:
 
         :raises bookkeeper_twisted.errors.IncorrectParameterError: ``entry_id`` is not in it.
         """
-        if not self.first <= entry_id <= self.last:
-            raise IncorrectParameterError(f"entry {entry_id} is not in {self.first}..{self.last}")
+        check_integer("entry_id", entry_id, self.first, self.last)
         (entry,) = EntryBatch(self._run.slice(entry_id, 1), self._digester)
         return entry
 

@@ -129,7 +129,7 @@ class Restorer:
     async def _is_restored(self, ledger_id: int, facts: Facts) -> bool:
         """Whether an attempt before this one wrote a ledger; what it left unfinished is removed."""
         try:
-            stored = (await self._client.ledger_metadata(ledger_id)).value
+            stored = await self._client.ledger_metadata(ledger_id)
         except NoSuchLedgerMetadataError:
             return False
         if stored.custom_metadata.get(RESTORED_BY) != self._restored_by.encode():

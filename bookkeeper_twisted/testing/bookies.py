@@ -52,6 +52,10 @@ class MemoryBookies:
     def __getitem__(self, bookie_id: str) -> MemoryBookie:
         return self._bookies.setdefault(bookie_id, MemoryBookie())
 
+    def __repr__(self) -> str:
+        up = [bookie_id for bookie_id, bookie in self._bookies.items() if bookie.up]
+        return f"<MemoryBookies, {len(up)} of {len(self._bookies)} up>"
+
     # ---- IBookieClient -------------------------------------------------------------------------------
 
     def add(self, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool = False) -> None:

@@ -72,6 +72,9 @@ class MemoryCluster:
 
         return attrs.evolve(threads, call=call)
 
+    def __repr__(self) -> str:
+        return f"<MemoryCluster of {self.bookies!r}>"
+
     async def start_bookie(self, bookie_id: str) -> None:
         """Let a bookie take connections and ledgers: a new one, or one that was stopped, with the entries it had."""
         self.bookies[bookie_id].up = True
@@ -89,6 +92,9 @@ class AioMemoryCluster:
     def __init__(self, inner: MemoryCluster) -> None:
         self._inner = inner
         self.bookies = inner.bookies
+
+    def __repr__(self) -> str:
+        return f"<aio {repr(self._inner)[1:]}"
 
     async def connect(self, config: ClientConfig | None = None) -> aio.BookKeeper:
         """Make a client of this cluster."""
@@ -110,6 +116,9 @@ class BlockingMemoryCluster:
         self._inner = inner
         self._thread = thread
         self.bookies = inner.bookies
+
+    def __repr__(self) -> str:
+        return f"<blocking {repr(self._inner)[1:]}"
 
     def connect(self, config: ClientConfig | None = None) -> blocking.BookKeeper:
         """Make a client of this cluster."""

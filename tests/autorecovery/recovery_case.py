@@ -51,7 +51,7 @@ class RecoveryCase(ClusterCase):
 
     def metadata(self, ledger_id: int) -> LedgerMetadata:
         """What is stored of a ledger."""
-        stored: LedgerMetadata = self.do(self.bk.ledger_metadata(ledger_id)).value
+        stored: LedgerMetadata = self.do(self.bk.ledger_metadata(ledger_id))
         return stored
 
     def bookie(self, ledger_id: int, position: int, segment: int = 0) -> Any:
@@ -131,7 +131,7 @@ class RecoveryCase(ClusterCase):
         """Check a ledger and repair what the check found, fragment by fragment."""
         copier = self.copier(**settings)
         for report in self.check(ledger_id, suspects).damaged:
-            stored = self.do(self.bk.ledger_metadata(ledger_id))
+            stored = self.do(self.bk.context.ledgers.read(ledger_id))
             self.finish(copier.repair(stored, report))
 
     def contents(self, ledger_id: int) -> list[dict[int, set[int]]]:

@@ -170,7 +170,7 @@ class RecoveryRun:
         marks: Any = client.metadata.underreplication
         marked = {ledger_id async for ledger_id in marks.marked_ledgers()}
         for ledger_id in self._ledgers:
-            segments = (await client.ledger_metadata(ledger_id)).value.segments
+            segments = (await client.ledger_metadata(ledger_id)).segments
             if ledger_id in marked or any(self._lost.intersection(segment.bookies) for segment in segments):
                 yield ledger_id
 
@@ -184,7 +184,7 @@ class RecoveryRun:
         problems = [f"ledger {ledger_id} is not repaired" for ledger_id in left]
         checker = self._checker(client)
         for ledger_id, payloads in self._ledgers.items():
-            stored = await client.ledger_metadata(ledger_id)
+            stored = await client.context.ledgers.read(ledger_id)
             report = await checker.check(ledger_id, stored.value, stored.value.bookies)
             if not report.is_whole:
                 problems.append(f"ledger {ledger_id} lacks replicas: {report.damaged}")

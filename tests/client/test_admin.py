@@ -47,7 +47,7 @@ class AdminTests(ClusterCase):
         ids = [self._written(1, ensemble_size=2) for _ in range(8)]
         self.assertEqual(self.do(self._ids()), ids)
         for bookie_id in BOOKIES:
-            expected = [i for i in ids if bookie_id in self.do(self.bk.ledger_metadata(i)).value.segments[0].bookies]
+            expected = [i for i in ids if bookie_id in self.do(self.bk.ledger_metadata(i)).segments[0].bookies]
             self.assertEqual(self.do(self._ids(bookie_id)), expected)
         self.assertEqual(self.do(self._ids("nobody:1")), [])
 
@@ -91,7 +91,7 @@ class AdminTests(ClusterCase):
     def test_read_from(self) -> None:
         """An entry is read from the bookie that is named and from no other, and verified."""
         ledger_id = self._written(1, ensemble_size=2)
-        first, second = self.do(self.bk.ledger_metadata(ledger_id)).value.segments[0].bookies
+        first, second = self.do(self.bk.ledger_metadata(ledger_id)).segments[0].bookies
         self.bookies[first].damage(ledger_id, 0)
         self.error(self.admin.read_entry_from(first, ledger_id, 0), DigestMatchError)
         self.assertEqual(self.do(self.admin.read_entry_from(second, ledger_id, 0)).data, b"entry 0")
@@ -100,7 +100,7 @@ class AdminTests(ClusterCase):
     def test_reply_without_bytes(self) -> None:
         """A bookie that says yes and gives nothing is caught."""
         ledger_id = self._written(1, ensemble_size=2)
-        bookie_id = self.do(self.bk.ledger_metadata(ledger_id)).value.segments[0].bookies[0]
+        bookie_id = self.do(self.bk.ledger_metadata(ledger_id)).segments[0].bookies[0]
         self.bookies[bookie_id].entries[ledger_id][0] = None
         self.error(self.admin.read_entry_from(bookie_id, ledger_id, 0), UnexpectedConditionError)
 

@@ -70,7 +70,7 @@ class FailureTests(ClusterCase):
             self.assertEqual(self.do(writer.append(b"entry %d" % number)), number)
             self.bookies[failing].faults.remove(fault)
         self.do(writer.close())
-        segments = self.do(self.bk.ledger_metadata(writer.ledger_id)).value.segments
+        segments = self.do(self.bk.ledger_metadata(writer.ledger_id)).segments
         self.assertGreater(len(segments), 2)
         reader = self.do(self.bk.open_ledger(writer.ledger_id))
         self.assertEqual([e.data for e in self.do(reader.read(0, 11))], [b"entry %d" % n for n in range(12)])
@@ -83,7 +83,7 @@ class FailureTests(ClusterCase):
         self.assertEqual(reader.last_add_confirmed, 1)
         self.error(writer.append(b"c"), LedgerFencedError)
         self.error(writer.close(), LedgerFencedError)
-        value = self.do(self.bk.ledger_metadata(writer.ledger_id)).value
+        value = self.do(self.bk.ledger_metadata(writer.ledger_id))
         self.assertEqual((value.state, value.last_entry_id, value.length), (LedgerState.CLOSED, 1, 2))
 
     def test_recovered_before_a_change(self) -> None:
@@ -110,7 +110,7 @@ class SentAgainTests(ClusterCase):
         self.writer = self.writers[0]
 
     def _ensemble(self) -> tuple[str, ...]:
-        metadata = self.do(self.bk.ledger_metadata(self.writer.ledger_id)).value
+        metadata = self.do(self.bk.ledger_metadata(self.writer.ledger_id))
         return tuple(metadata.segments[-1].bookies)
 
     def _assert_same_bytes(self, append: Callable[[bytes], object]) -> None:

@@ -22,17 +22,18 @@ class ParameterTests(ClusterCase):
         """What is no digest type is refused with those there are, and no ledger is made."""
         for wrong in ("CRC64", 3, None):
             error = self.error(self.bk.create_ledger(digest_type=wrong), IncorrectParameterError)  # type: ignore[arg-type]
-            self.assertEqual(str(error), f"no digest type: {wrong!r}; one of MAC, CRC32, HMAC, CRC32C, DUMMY")
+            wanted = "a DigestType or one of MAC, CRC32, HMAC, CRC32C, DUMMY is wanted"
+            self.assertEqual(str(error), f"digest_type: {wrong!r} was given, {wanted}")
 
     def test_password_as_text(self) -> None:
         """A password that is text is refused, without being shown."""
         wrong: Any = "secret"
         for call in (self.bk.create_ledger, self.bk.create_ledger_adv):
             error = self.error(call(password=wrong), IncorrectParameterError)
-            self.assertEqual(str(error), "a password is bytes, not str")
+            self.assertEqual(str(error), "password: str was given, bytes is wanted")
         ledger = self.do(self.bk.create_ledger())
         error = self.error(self.bk.open_ledger(ledger.ledger_id, wrong), IncorrectParameterError)
-        self.assertEqual(str(error), "a password is bytes, not str")
+        self.assertEqual(str(error), "password: str was given, bytes is wanted")
 
 
 class ReprTests(ClusterCase):
@@ -43,7 +44,7 @@ class ReprTests(ClusterCase):
         self.do(self.bk.create_ledger())
         self.assertEqual(repr(self.bk), "<BookKeeper open, 4 writable bookies>")
         self.do(self.bk.close())
-        self.assertTrue(repr(self.bk).startswith("<BookKeeper closed"))
+        self.assertEqual(repr(self.bk), "<BookKeeper closed: close() was called>")
 
     def test_writer(self) -> None:
         """A writer says which ledger it writes, its state and how far it came; never the password."""
@@ -51,11 +52,11 @@ class ReprTests(ClusterCase):
         self.do(ledger.append(b"a"))
         self.assertEqual(repr(ledger), "<LedgerWriter ledger 0 open, LAC 0>")
         self.do(ledger.close())
-        self.assertEqual(repr(ledger), "<LedgerWriter ledger 0 closed, LAC 0>")
+        self.assertEqual(repr(ledger), "<LedgerWriter ledger 0 closed, LAC 0, ended: close() was called>")
         fenced = self.do(self.bk.create_ledger_adv(7))
         self.do(self.bk.open_ledger(7))
-        self.error(fenced.write(0, b"x"), LedgerFencedError)
-        self.assertEqual(repr(fenced), "<AdvLedgerWriter ledger 7 failed, LAC -1>")
+        error = self.error(fenced.write(0, b"x"), LedgerFencedError)
+        self.assertEqual(repr(fenced), f"<AdvLedgerWriter ledger 7 failed, LAC -1, ended: LedgerFencedError: {error}>")
 
     def test_reader(self) -> None:
         """A reader says which ledger it reads, its state and how far it came."""
@@ -65,3 +66,5 @@ class ReprTests(ClusterCase):
         self.assertEqual(repr(reader), "<LedgerReader ledger 0 open, LAC -1>")
         self.do(ledger.close())
         self.assertEqual(repr(reader), "<LedgerReader ledger 0 closed, LAC 0>")
+        self.do(reader.close())
+        self.assertEqual(repr(reader), "<LedgerReader ledger 0 closed, LAC 0, ended: close() was called>")

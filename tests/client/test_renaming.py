@@ -38,7 +38,7 @@ class RenamingTests(ClusterCase):
 
     def ensembles(self) -> list[tuple[str, ...]]:
         """Of all ledgers."""
-        return [self.do(self.bk.ledger_metadata(i)).value.segments[0].bookies for i in self.ids]
+        return [self.do(self.bk.ledger_metadata(i)).segments[0].bookies for i in self.ids]
 
     def finish(self, renaming: BookieRenaming) -> tuple[int, int]:
         """Lets it run to its end; ledgers that were looked at, and that were changed."""
@@ -82,7 +82,7 @@ class RenamingTests(ClusterCase):
 
     def test_two_bookies(self) -> None:
         """Where the last ensemble names both ids, no ledger is changed."""
-        stored = self.do(self.bk.ledger_metadata(self.ids[-1]))
+        stored = self.do(self.bk.context.ledgers.read(self.ids[-1]))
         both = attrs.evolve(stored.value, segments=(Segment(0, (_OLD, _NEW, *BOOKIES[2:4])),))
         ledgers: Any = self.bk.metadata.ledgers
         self.do(ledgers.write(self.ids[-1], both, stored.version))

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import ensureDeferred
 from twisted.internet.task import Clock
 
 from bookkeeper_twisted.client.admin import BookKeeperAdmin
@@ -33,8 +33,8 @@ class AutorecoveryApiTests(HttpCase):
         self.clock.pump([0.0] * 60)
 
     def do(self, work: Any) -> Any:
-        """The result of a coroutine."""
-        running = Deferred.fromCoroutine(work)
+        """The result of a coroutine, or of a Deferred."""
+        running = ensureDeferred(work)
         self.settle()
         return self.successResultOf(running)
 
@@ -164,18 +164,18 @@ class AutorecoveryApiTests(HttpCase):
         answer = self.ask(path, "PUT", body)
         self.assertEqual((answer.status, answer.body), (200, "Success send recovery request command."))
         self.settle()
-        self.assertNotIn(gone, self.do(self.client.ledger_metadata(writer.ledger_id)).value.segments[0].bookies)
+        self.assertNotIn(gone, self.do(self.client.ledger_metadata(writer.ledger_id)).segments[0].bookies)
         self.assertNotIn(gone, self.do(self.driver.registration.all_bookies()))
 
     def test_recovery_of_a_running_bookie(self) -> None:
         """It is emptied, but refused at once where its cookie is to go at the end."""
         writer = self.do(self._write())
-        before = self.do(self.client.ledger_metadata(writer.ledger_id)).value
+        before = self.do(self.client.ledger_metadata(writer.ledger_id))
         body = json.dumps({"bookie_src": list(before.segments[0].bookies), "delete_cookie": True})
         answer = self.ask("/api/v1/autorecovery/bookie", "PUT", body)
         self.assertEqual((answer.status, "is running" in answer.body), (400, True))
         self.settle()
-        self.assertEqual(self.do(self.client.ledger_metadata(writer.ledger_id)).value, before)
+        self.assertEqual(self.do(self.client.ledger_metadata(writer.ledger_id)), before)
         self.assertEqual(self.ask("/api/v1/autorecovery/bookie", "PUT", '{"bookie_src": ["no id"]}').status, 400)
 
     async def _write(self) -> Any:

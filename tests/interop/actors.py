@@ -201,7 +201,7 @@ class OurActor:
         return stored(await self._sorted(Deferred.fromCoroutine(self._metadata(ledger_id))))
 
     async def _metadata(self, ledger_id: int) -> LedgerMetadata:
-        return (await self._client.ledger_metadata(ledger_id)).value
+        return await self._client.ledger_metadata(ledger_id)
 
     async def _open(self, dialect: Dialect, ledger_id: int, recover: bool) -> LedgerReader:
         opened = self._client.open_ledger(ledger_id, dialect.password.encode(), recover)

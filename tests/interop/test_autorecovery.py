@@ -193,7 +193,7 @@ class RepairCase(TestCase):
         for ledger_id, dialect in written:
             seen = await java.read(dialect, ledger_id, recover=True)
             self.assertEqual(seen.last, _ENTRIES - 1)
-            stored = await self.bk.ledger_metadata(ledger_id)
+            stored = await self.bk.context.ledgers.read(ledger_id)
             report = await checker.check(ledger_id, stored.value, self.bookies)
             self.assertTrue(report.is_whole, report)
 

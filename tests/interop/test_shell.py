@@ -73,7 +73,7 @@ class ShellTests(TestCase):
         await self.shell("recover", "-force", "-ledger", self.ledger_id, lost)
         found = await self.client.metadata(self.ledger_id)
         self.assertEqual((found.state, found.last), ("CLOSED", _COUNT - 1))
-        ensembles = (await self.ledgers.ledger_metadata(self.ledger_id)).value.segments
+        ensembles = (await self.ledgers.ledger_metadata(self.ledger_id)).segments
         self.assertFalse([segment for segment in ensembles if lost in segment.bookies])
         seen = await self.client.read(_DIALECT, self.ledger_id)
         self.assertEqual((seen.last, seen.closed), (_COUNT - 1, True))

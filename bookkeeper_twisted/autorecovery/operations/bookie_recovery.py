@@ -205,10 +205,10 @@ class BookieRecovery:
         :raises MetadataError: the store failed, or the ledger was deleted.
         :raises BookKeeperError: the first of the problems of its fragments, all of which were tried.
         """
-        stored = await self._admin.client.ledger_metadata(ledger_id)
+        stored = await self._admin.client.context.ledgers.read(ledger_id)
         if self._is_written(stored.value):
             await self._admin.recover_ledger(ledger_id)
-            stored = await self._admin.client.ledger_metadata(ledger_id)
+            stored = await self._admin.client.context.ledgers.read(ledger_id)
         problems: list[BookKeeperError] = []
         gone = await self._presence.gone(self._bookies)
         for report in self._reports(ledger_id, stored.value, gone):
@@ -225,7 +225,7 @@ class BookieRecovery:
             raise
         except BookKeeperError as error:
             problems.append(error)
-            return await self._admin.client.ledger_metadata(report.fragment.ledger_id)
+            return await self._admin.client.context.ledgers.read(report.fragment.ledger_id)
 
     def _reports(self, ledger_id: int, metadata: LedgerMetadata, gone: Collection[str]) -> Iterator[FragmentReport]:
         """The fragments that name the bookies, with everything that these keep.

@@ -135,6 +135,12 @@ class BookieService(Service):
         self._flush_fails = False
         self._registration: BookieRegistration | None = None
 
+    def __repr__(self) -> str:
+        state = "stopped" if self._stopping is not None else "starting" if self._starting is not None else "not started"
+        if self._stopping is None and self._registration is not None:
+            state = f"serves as {self.bookie_id}"
+        return f"<BookieService {state}>"
+
     # -- as a Service --
 
     def startService(self) -> None:

@@ -37,7 +37,7 @@ async def ledgermetadata(shell: ShellContext, options: Namespace) -> int:
         if options.restorefromfile:
             await _restore(shell, cast(ILedgerManager, admin.client.metadata.ledgers), options)
             return OK
-        metadata = (await admin.client.ledger_metadata(options.ledgerid)).value
+        metadata = await admin.client.ledger_metadata(options.ledgerid)
         if options.dumptofile:
             shell.world.files.write(options.dumptofile, encode_ledger_metadata(metadata))
             return OK

@@ -50,7 +50,7 @@ def _confirmed(shell: ShellContext, bookies: list[str], ledger_id: int | None) -
 
 async def _recover_ledger(shell: ShellContext, admin: BookKeeperAdmin, options: Namespace) -> int:
     """Close one ledger that was left open."""
-    metadata = (await admin.client.ledger_metadata(options.ledger)).value
+    metadata = await admin.client.ledger_metadata(options.ledger)
     name = shell.format_id(options.ledger)
     if not metadata.closed and options.skipOpenLedgers:
         shell.out(line("Skipped: the ledger is open", ledgerId=name))
@@ -189,7 +189,7 @@ async def _ledgers(admin: BookKeeperAdmin, only: int | None) -> AsyncIterator[tu
     :raises NoSuchLedgerMetadataError: that one does not exist.
     """
     if only is not None:
-        yield only, (await admin.client.ledger_metadata(only)).value
+        yield only, await admin.client.ledger_metadata(only)
         return
     async for ledger_id, metadata in admin.ledgers():
         yield ledger_id, metadata

@@ -20,6 +20,7 @@ class ClientMetrics:
 
     def __init__(self, instruments: Instruments) -> None:
         self._instruments = instruments
+        self._bookies = set[str]()
         self._requests = instruments.histogram(_OURS + "requests_per_write", _REQUESTS)
         self._bytes = instruments.histogram(_OURS + "bytes_per_write", _BYTES)
 
@@ -39,6 +40,7 @@ class ClientMetrics:
         """
 
         bookie_id, wire = peer.key
+        self._bookies.add(bookie_id)
 
         def export(name: str, read: Callable[[], float], kind: str = "gauge") -> None:
             self._instruments.gauge(name, read, kind, bookie=bookie_id, wire=str(wire.number))
@@ -51,3 +53,6 @@ class ClientMetrics:
         export(_OURS + "queued_bytes", lambda: peer.counts().queued)
         export(_OURS + "unacknowledged_bytes", lambda: peer.counts().unacknowledged)
         export(_OURS + "orphaned_replies", lambda: peer.counts().orphans)
+
+    def __repr__(self) -> str:
+        return f"<ClientMetrics of connections to {len(self._bookies)} bookies>"

@@ -6,6 +6,8 @@ from ...errors import LedgerClosedError, NoSuchLedgerMetadataError
 from ...metadata.interfaces import ILedgerManager, Versioned
 from ...model import LedgerMetadata
 
+HANDLE_CLOSED = "close() was called"
+
 
 def _nothing() -> None:
     """Ends no watch."""
@@ -20,6 +22,7 @@ class LedgerView:
 
     :ivar metadata: the newest seen.
     :ivar last_add_confirmed: -1 if none.
+    :ivar handle_closed: whether the reader was closed, which says nothing about the ledger.
     :ivar length: bytes of all payloads; of a ledger that is not closed, up to the last entry reported.
     """
 
@@ -29,7 +32,7 @@ class LedgerView:
         self.length = 0
         self._version = stored.version
         self._deleted = False
-        self._handle_closed = False
+        self.handle_closed = False
         self._stop_watching = _nothing
         self._listeners: dict[Callable[[], None], None] = {}
         self._adopt(stored.value)
@@ -51,7 +54,7 @@ class LedgerView:
     @property
     def ended(self) -> bool:
         """Whether there is no point in waiting for more."""
-        return self.closed or self._deleted or self._handle_closed
+        return self.closed or self._deleted or self.handle_closed
 
     def confirmed(self, last_add_confirmed: int, length: int = 0) -> None:
         """Take over a LAC that a bookie reported; a lower one than is known has no effect.
@@ -69,8 +72,8 @@ class LedgerView:
 
         :raises bookkeeper_twisted.errors.LedgerClosedError: the handle was closed.
         """
-        if self._handle_closed:
-            raise LedgerClosedError(f"the reader of ledger {self.ledger_id} is closed")
+        if self.handle_closed:
+            raise LedgerClosedError(f"the reader of ledger {self.ledger_id} is closed: {HANDLE_CLOSED}")
 
     def check_growing(self) -> None:
         """Whether it makes sense to wait for more.
@@ -122,7 +125,7 @@ class LedgerView:
 
     def close(self) -> None:
         """End the watch and all waits, since the handle is closed."""
-        self._handle_closed = True
+        self.handle_closed = True
         self._end_watch()
         self._tell()
 

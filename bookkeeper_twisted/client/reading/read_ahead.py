@@ -76,6 +76,9 @@ class ReadAhead:
             await self._something()
         raise StopAsyncIteration
 
+    def __repr__(self) -> str:
+        return f"<ReadAhead asked up to entry {self._next - 1} of {self._last}, {self._used} bytes>"
+
     async def aclose(self) -> None:
         """End the iteration, also for a caller that waits for its next step."""
         self.close()

@@ -1,34 +1,38 @@
 """The reader of a ledger: entries, ranges, batches, iteration, tailing; every byte verified (S18)."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from typing import Any
 
 from twisted.internet.defer import Deferred, succeed
 
+from ...arguments import LARGEST, check_integer, check_seconds, refusal
 from ...codec.digest import Digester
-from ...errors import BookKeeperError, ClientClosedError, IncorrectParameterError, MetadataError, ReadError
+from ...errors import BookKeeperError, ClientClosedError, MetadataError, ReadError
 from ...ledger.entry_batch import EntryBatch
 from ...metadata.interfaces import Versioned
-from ...model import Entry, LedgerMetadata, check_whole_number
+from ...model import Entry, LedgerMetadata
 from .context import ReadingContext
 from .lac_reads import Confirmed, LacReads
-from .ledger_view import LedgerView
+from .ledger_view import HANDLE_CLOSED, LedgerView
 from .read_ahead import ReadAhead
 from .replica_reads import ReplicaReader
 from .tailing import Tail
 
 
 class LedgerReader:
-    """Reads one ledger up to its last add confirmed.
+    """A reader of one ledger up to its last add confirmed.
 
     Errors of all reads: IncorrectParameterError, ReadError beyond the LAC, LedgerClosedError after
     :meth:`close`; else, once every replica was tried, the most telling error: one that is neither
     "missing" nor "no connection" first, NoSuchEntryError only if every replica said so.
 
-    Of a ledger that was not closed when it was opened, the reader follows the metadata: new bookies, and
+    The reader of a ledger that was not closed when it was opened follows the metadata: new bookies, and
     the end.  :meth:`close` it when it is no longer needed.
 
-    :ivar ledger_id: of the ledger.
+    :ivar ledger_id: the id of the ledger.
     """
+
+    ledger_id: int
 
     def __init__(
         self, context: ReadingContext, ledger_id: int, stored: Versioned[LedgerMetadata], digester: Digester
@@ -46,22 +50,22 @@ class LedgerReader:
 
     @property
     def metadata(self) -> LedgerMetadata:
-        """The newest that was seen."""
+        """The newest metadata that this reader has seen."""
         return self._view.metadata
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest id that can be read, -1 if none; it never falls (S13)."""
+        """The highest entry id that can be read, -1 if there is none; it never falls."""
         return self._view.last_add_confirmed
 
     @property
     def length(self) -> int:
-        """Bytes of all payloads; of a ledger that is not closed, up to the last entry reported."""
+        """The bytes of all payloads; of a ledger that is not closed, up to the last entry that a bookie reported."""
         return self._view.length
 
     @property
     def is_closed(self) -> bool:
-        """Whether the *ledger* is closed, so that nothing will ever be added to it."""
+        """Whether the *ledger* is closed, so that no entry will ever be added to it."""
         return self._view.closed
 
     def _follow(self) -> None:
@@ -71,48 +75,61 @@ class LedgerReader:
     # ---- entries -------------------------------------------------------------------------------------
 
     def read(self, first: int, last: int) -> "Deferred[list[Entry]]":
-        """The entries ``first .. last``; the first one that cannot be read fails the call.
+        """Read the entries ``first .. last``; the first one that cannot be read fails the call.
 
         :param first: id of the first entry, >= 0.
         :param last: id of the last entry, <= the LAC.
         :returns: the entries in order; all of them are in memory.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: ``first`` is negative, or above ``last``.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an id is not an integer or negative, or ``first`` is
+            above ``last``.
         :raises bookkeeper_twisted.errors.ReadError: ``last`` is above the LAC.
         :raises bookkeeper_twisted.errors.BookKeeperError: no replica gave an entry: the reason that says most.
         """
         return Deferred.fromCoroutine(self._read(first, last, self._view))
 
     def read_entry(self, entry_id: int) -> "Deferred[Entry]":
-        """One entry.
+        """Read one entry.
 
-        :raises bookkeeper_twisted.errors.BookKeeperError: as :meth:`read`.
+        :param entry_id: id of the entry, from 0 to the LAC.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`read`.
         """
-        return self.read(entry_id, entry_id).addCallback(lambda entries: entries[0])
+        return Deferred.fromCoroutine(self._read_entry(entry_id))
+
+    async def _read_entry(self, entry_id: int) -> Entry:
+        check_integer("entry_id", entry_id)
+        (entry,) = await self._read(entry_id, entry_id, self._view)
+        return entry
 
     def read_unconfirmed(self, first: int, last: int) -> "Deferred[list[Entry]]":
-        """As :meth:`read`, beyond the LAC too: of entries that were perhaps never acknowledged, and that a recovery may
-        drop.
+        """Read entries beyond the LAC too: they were perhaps never acknowledged, and a recovery may drop them.
 
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: ``first`` is negative, or above ``last``.
+        :param first: id of the first entry, >= 0.
+        :param last: id of the last entry.
+        :returns: the entries in order; all of them are in memory.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an id is not an integer or negative, or ``first`` is
+            above ``last``.
         :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`read`.
         """
         return Deferred.fromCoroutine(self._read(first, last, None))
 
     def read_batch(self, start: int, max_count: int = 0, max_size: int = 0) -> "Deferred[EntryBatch]":
-        """Consecutive entries from ``start`` on, at least one; maybe fewer than asked for, so ask again.
+        """Read consecutive entries from ``start`` on: at least one, perhaps fewer than asked for.
 
-        :param max_count: 0 sets no limit; negative is refused.
-        :param max_size: bytes, to be exceeded by a first entry that is greater; 0, negative and more than
-            a frame holds mean what a frame holds.
+        :param start: id of the first entry, from 0 to the LAC.
+        :param max_count: number of entries at most; 0 sets no limit.
+        :param max_size: bytes at most, which a first entry that is greater exceeds; 0, negative and more than a frame
+            holds mean the bytes that a frame holds.
+        :returns: the entries ``start .. batch.last``; to go on, read from ``batch.last + 1``.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`read`.
         """
         return Deferred.fromCoroutine(self._read_batch(start, max_count, max_size))
 
     async def _read(self, first: int, last: int, limit: LedgerView | None) -> list[Entry]:
-        for entry_id in (first, last):
-            check_whole_number(entry_id, "an entry id")
+        check_integer("first", first)
+        check_integer("last", last)
         if first > last:
-            raise IncorrectParameterError(f"no range of entries: {first}..{last}")
-        self._check(first, last, limit)
+            raise refusal("last", last, f"an entry id that is not below first = {first}")
+        self._check_readable(last, limit)
         entries: list[Entry] = []
         while first <= last:
             batch = await self._fetch(first, last - first + 1, 0)
@@ -121,11 +138,10 @@ class LedgerReader:
         return entries
 
     async def _read_batch(self, start: int, max_count: int, max_size: int) -> EntryBatch:
-        for number, name in ((start, "an entry id"), (max_count, "max_count"), (max_size, "max_size")):
-            check_whole_number(number, name)
-        if max_count < 0:
-            raise IncorrectParameterError(f"max_count is negative: {max_count}")
-        self._check(start, start, self._view)
+        check_integer("start", start)
+        check_integer("max_count", max_count)
+        check_integer("max_size", max_size, -LARGEST)
+        self._check_readable(start, self._view)
         available = self.last_add_confirmed - start + 1
         return await self._fetch(start, min(max_count, available) if max_count else available, max_size)
 
@@ -155,9 +171,8 @@ class LedgerReader:
         self._replicas.metadata = self._view.metadata
         return self._replicas.metadata.ensemble_at(entry_id) != asked
 
-    def _check(self, first: int, last: int, limit: LedgerView | None) -> None:
-        if first < 0:
-            raise IncorrectParameterError(f"entry ids begin at 0, not {first}")
+    def _check_readable(self, last: int, limit: LedgerView | None) -> None:
+        self._view.check()
         if limit is not None and last > limit.last_add_confirmed:
             raise ReadError(
                 f"entry {last} of ledger {self.ledger_id} is beyond the last add confirmed {self.last_add_confirmed}"
@@ -166,29 +181,37 @@ class LedgerReader:
     # ---- iteration -----------------------------------------------------------------------------------
 
     def batches(self, start: int = 0, end: int | None = None) -> ReadAhead:
-        """Batches of the entries ``start .. end``, read ahead within ``readAheadBytes``.
+        """Iterate over batches of the entries ``start .. end``, read ahead within ``readAheadBytes``.
+
+        An iteration that is left early goes on reading until it is closed: by the ``aclose`` of an asynchronous one,
+        the ``close`` of another.
 
         :param start: id of the first entry, >= 0.
-        :param end: id of the last one; None for the LAC that is known now.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: ``start`` is negative.
+        :param end: id of the last entry; None for the LAC that is known now.  Below ``start`` there is no batch.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an id is not an integer, or ``start`` is negative.
         :raises bookkeeper_twisted.errors.ReadError: ``end`` is above the LAC.
-
-        ``await batches.aclose()`` ends an iteration that is not gone through, and the requests it made.
         """
+        check_integer("start", start)
+        if end is not None:
+            check_integer("end", end, -1)
         last = self.last_add_confirmed if end is None else end
-        if start < 0:
-            raise IncorrectParameterError(f"entry ids begin at 0, not {start}")
-        if start <= last:
-            self._check(start, last, self._view)
+        self._check_readable(last if start <= last else -1, self._view)
         return ReadAhead(self._fetch, start, last, self._read_ahead_bytes)
 
-    async def entries(self, start: int = 0, end: int | None = None) -> AsyncIterator[Entry]:
-        """The entries ``start .. end``, one by one, read as :meth:`batches`; leaving the loop ends the reading.
+    def entries(self, start: int = 0, end: int | None = None) -> AsyncGenerator[Entry, None]:
+        """Iterate over the entries ``start .. end``, read as by :meth:`batches`; leaving the loop ends the reading.
 
         :param start: as of :meth:`batches`.
         :param end: as of :meth:`batches`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`batches`.
         """
-        batches = self.batches(start, end)
+        return self._each(self.batches(start, end))
+
+    def __aiter__(self) -> AsyncGenerator[Entry, None]:
+        """Iterate over all entries up to the LAC that is known now, as by :meth:`entries`."""
+        return self.entries()
+
+    async def _each(self, batches: ReadAhead) -> AsyncGenerator[Entry, None]:
         try:
             async for batch in batches:
                 for entry in batch:
@@ -196,50 +219,67 @@ class LedgerReader:
         finally:
             batches.close()
 
-    def tail(self, start: int = 0) -> AsyncIterator[Entry]:
-        """The entries from ``start`` on, each as soon as it is confirmed; ends when the ledger is closed.
+    def tail(self, start: int = 0) -> AsyncGenerator[Entry, None]:
+        """Iterate over the entries from ``start`` on, each as soon as it is confirmed, until the ledger is closed.
 
-        Open the ledger with ``recover=False`` for this: a recovery ends its writer.  Leaving the loop, or
-        cancelling what awaits it, ends the requests under way.
+        Open the ledger with ``recover=False`` for this: a recovery ends its writer.  Leaving the loop, and
+        cancelling a step of it, end the requests under way.
 
+        :param start: id of the first entry, >= 0.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: ``start`` is not an integer, or is negative.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: from the iteration: it was deleted.
         """
         return self._tail(start).entries()
 
-    def tail_batches(self, start: int = 0) -> AsyncIterator[EntryBatch]:
-        """As :meth:`tail`, in the batches in which the entries arrive.
+    def tail_batches(self, start: int = 0) -> AsyncGenerator[EntryBatch, None]:
+        """Iterate over the entries as :meth:`tail`, in the batches in which they arrive.
 
         :param start: id of the first entry, >= 0.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`tail`.
         """
         return self._tail(start).batches()
 
     def _tail(self, start: int) -> Tail:
-        if start < 0:
-            raise IncorrectParameterError(f"entry ids begin at 0, not {start}")
+        check_integer("start", start)
+        self._view.check()
         return Tail(self._clock, self._view, self._lac_reads, self._fetch, start, self._read_ahead_bytes)
 
     # ---- the end -------------------------------------------------------------------------------------
 
     def read_last_add_confirmed(self) -> "Deferred[int]":
-        """Asks the bookies how far the ledger came, and waits until no write set can know more.
+        """Ask the bookies for the last add confirmed, and wait until no write set can have a higher one.
 
+        :returns: the highest entry id that can be read, -1 if there is none.
         :raises bookkeeper_twisted.errors.ReadError: too few bookies answered.
         """
-        return Deferred.fromCoroutine(self._lac_reads.read())
+        return Deferred.fromCoroutine(self._ask(self._lac_reads.read))
 
     def try_read_last_add_confirmed(self) -> "Deferred[int]":
-        """Asks the bookies how far the ledger came; the first that knows more than this handle is believed."""
-        return Deferred.fromCoroutine(self._lac_reads.read_any())
+        """Ask the bookies for the last add confirmed, and take the first that is higher than the one known.
+
+        :returns: the highest entry id that can be read, -1 if there is none.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no bookie answered.
+        """
+        return Deferred.fromCoroutine(self._ask(self._lac_reads.read_any))
+
+    async def _ask(self, question: Callable[[], Coroutine[Any, Any, int]]) -> int:
+        self._view.check()
+        return await question()
 
     def read_last_add_confirmed_and_entry(self, entry_id: int, timeout: float) -> "Deferred[Confirmed]":
-        """Waits until an entry is confirmed, and gives it with the LAC.
+        """Wait until an entry is confirmed, and read it.
 
-        :param timeout: seconds; without news until then, or at the end of the ledger, there is no entry.
+        :param entry_id: id of the entry, >= 0.
+        :param timeout: seconds; if the entry is not confirmed by then, or the ledger ends before, there is no entry.
+        :returns: the entry and the LAC.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument is not a number, or is negative.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no bookie answered, or no replica gave the entry.
         """
         return Deferred.fromCoroutine(self._wait_for(entry_id, timeout))
 
     async def _wait_for(self, entry_id: int, timeout: float) -> Confirmed:
-        self._check(entry_id, entry_id, None)
+        check_integer("entry_id", entry_id)
+        check_seconds("timeout", timeout)
         self._view.check()
         if entry_id > self.last_add_confirmed and not self.is_closed:
             found = await self._lac_reads.wait(entry_id, timeout)
@@ -253,14 +293,15 @@ class LedgerReader:
     # ---- life ----------------------------------------------------------------------------------------
 
     def close(self) -> "Deferred[None]":
-        """Ends the handle: later reads fail, and so does waiting.  The ledger is not touched."""
+        """Close the reader: later calls and reads under way raise LedgerClosedError.  The ledger is not touched."""
         self._view.close()
         self._bookies.retire()
         return succeed(None)
 
     def __repr__(self) -> str:
         state = self.metadata.state.name.lower()
-        return f"<LedgerReader ledger {self.ledger_id} {state}, LAC {self.last_add_confirmed}>"
+        ended = f", ended: {HANDLE_CLOSED}" if self._view.handle_closed else ""
+        return f"<LedgerReader ledger {self.ledger_id} {state}, LAC {self.last_add_confirmed}{ended}>"
 
     async def __aenter__(self) -> "LedgerReader":
         return self

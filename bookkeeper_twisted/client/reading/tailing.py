@@ -1,6 +1,6 @@
 """Following a ledger while it is written: every entry as soon as it is confirmed, until the ledger is closed."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from twisted.internet.defer import Deferred
@@ -38,7 +38,7 @@ class Tail:
         self._batch_bytes = batch_bytes
         self._pause = FIRST_PAUSE
 
-    async def entries(self) -> AsyncIterator[Entry]:
+    async def entries(self) -> AsyncGenerator[Entry, None]:
         """The entries of :meth:`batches`, one by one."""
         async with aclosing(self.batches()) as batches:
             async for batch in batches:

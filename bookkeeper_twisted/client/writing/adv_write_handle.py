@@ -3,8 +3,9 @@
 import attrs
 from twisted.internet.defer import Deferred, fail
 
+from ...arguments import as_bytes, check_integer
 from ...errors import DuplicateEntryIdError, IncorrectParameterError, TooManyRequestsError
-from .base_writer import BaseWriter, as_bytes
+from .base_writer import BaseWriter
 from .context import OpenLedger
 
 
@@ -15,7 +16,7 @@ class _Later:
 
 
 class AdvLedgerWriter(BaseWriter):
-    """Writes entries under ids that the caller gives, in any order.
+    """The only writer of one ledger, whose entries get the ids that the caller gives, in any order.
 
     Entries complete without a gap: while an id is left out, later ones wait.  An entry is sent once all
     before it were given, and not at once as by Apache's client: it could not complete earlier, and
@@ -32,14 +33,25 @@ class AdvLedgerWriter(BaseWriter):
         self._later_size = 0
 
     def write(self, entry_id: int, data: bytes) -> "Deferred[int]":
-        """Writes one entry.
+        """Write one entry.
 
-        :returns: its id, once it and everything before it is acknowledged by an ack quorum.
+        An id behind a gap waits until the gap is filled.
+
+        :param entry_id: id of the entry, >= 0.
+        :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
+        :returns: the id, once an ack quorum has acknowledged the entry and everything before it.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer or negative, or the data are
+            not bytes or larger than an entry may be.
         :raises bookkeeper_twisted.errors.DuplicateEntryIdError: the id was given before.
         :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait; the entry that the
             others wait for is taken all the same as long as there is room to send it.
+        :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
         """
-        data = as_bytes(data)
+        try:
+            check_integer("entry_id", entry_id)
+            data = as_bytes("data", data)
+        except IncorrectParameterError as error:
+            return fail(error)
         size = len(data)
         if size > self._largest or self._quorum.in_flight + self._held_size > self._most_held:
             return fail(self._refusal(size))
@@ -56,8 +68,6 @@ class AdvLedgerWriter(BaseWriter):
         return waiter
 
     def _refusal_of(self, entry_id: int, size: int) -> Exception | None:
-        if not 0 <= entry_id < 1 << 63:
-            return IncorrectParameterError(f"not an entry id: {entry_id}")
         if entry_id <= self.last_add_pushed or entry_id in self._later:
             return DuplicateEntryIdError(f"ledger {self.ledger_id}: entry {entry_id} was given before")
         if entry_id > self.last_add_pushed + 1 and self._later_size + size > self._max_in_flight:

@@ -6,7 +6,7 @@ A writer that ended says why to every later call, and closes the ledger after it
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from types import TracebackType
@@ -16,6 +16,7 @@ import attrs
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.logger import Logger
 
+from ...arguments import as_bytes, refusal
 from ...codec.adds import largest_payload
 from ...errors import (
     BookKeeperError,
@@ -36,6 +37,8 @@ from .quorum_writer import AddRules, QuorumWriter
 
 _rules = lru_cache(maxsize=64)(AddRules)
 """Writers of one client share theirs."""
+
+_CLOSED = "close() was called"
 
 _NOTHING = -1
 """Bytes of the largest payload that is taken by a writer that takes none."""
@@ -61,13 +64,17 @@ class BaseWriter:
 
     It keeps a bounded amount of memory: ``max_in_flight_bytes`` of frames are in flight, the same
     again may wait for their turn (in order, with their ids given), and beyond that more fail with
-    TooManyRequestsError.  Cancelling a Deferred stops the notification only; the entry is written.
+    TooManyRequestsError.  Cancelling an append ends the wait for it only; the entry is written.
 
-    :ivar ledger_id: of the ledger.
-    :ivar last_add_pushed: the last id given out, -1 if none; of entries that the caller numbers, the last
+    :ivar ledger_id: the id of the ledger.
+    :ivar last_add_pushed: the last id given out, -1 if there is none; of entries that the caller numbers, the last
         one before the first gap.
-    :ivar length: bytes of all payloads up to there; once closed, of the confirmed ones.
+    :ivar length: the bytes of all payloads up to :attr:`last_add_pushed`; once closed, of the confirmed ones.
     """
+
+    ledger_id: int
+    last_add_pushed: int
+    length: int
 
     _log = Logger()
     _core = QuorumWriter  # what decides about answers and failures
@@ -120,24 +127,27 @@ class BaseWriter:
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest id up to which every entry is acknowledged and synced, -1 if none."""
+        """The highest id up to which every entry is acknowledged and synced, -1 if there is none."""
         return self._quorum.confirmed
 
     @property
     def metadata(self) -> LedgerMetadata:
-        """The metadata as last seen by this writer."""
+        """The newest metadata that this writer has seen."""
         return self._stored.metadata.value
 
     # ---- sending -------------------------------------------------------------------------------------
+
+    def _closed_error(self) -> LedgerClosedError:
+        return LedgerClosedError(f"the writer of ledger {self.ledger_id} is closed: {_CLOSED}")
 
     def _refusal(self, size: int) -> Exception:
         """Return why a payload of ``size`` bytes cannot be taken now."""
         if self._failure is not None:
             return self._failure
         if self._closing is not None:
-            return LedgerClosedError(f"ledger {self.ledger_id} is closed")
+            return self._closed_error()
         if size > self._largest:
-            return IncorrectParameterError(f"an entry of {size} bytes; at most {self._largest} fit a frame")
+            return too_large(size, self._largest)
         detail = f"{self._held_size} bytes wait for {self._quorum.in_flight} in flight"
         return TooManyRequestsError(self.ledger_id, detail=detail)
 
@@ -249,16 +259,16 @@ class BaseWriter:
         """Takes nothing more, and fails what has no id yet, for writers that have such entries."""
 
     def force(self) -> "Deferred[None]":
-        """Syncs every entry that is acknowledged; needed with deferred sync only.
+        """Sync every entry that is acknowledged; needed with deferred sync only.
 
-        The last add confirmed is at least the last entry that was acknowledged when this was called.
+        After it the last add confirmed is at least the last entry that was acknowledged before the call.
 
         :raises bookkeeper_twisted.errors.BookKeeperError: a bookie of the ensemble did not sync.
         """
         if self._failure is not None:
             return fail(self._failure)
         if self._closing is not None:
-            return fail(LedgerClosedError(f"ledger {self.ledger_id} is closed"))
+            return fail(self._closed_error())
         if self._quorum.completed == INVALID_ENTRY_ID:
             return succeed(None)
         return Deferred.fromCoroutine(self._force())
@@ -281,9 +291,9 @@ class BaseWriter:
     # ---- closing -------------------------------------------------------------------------------------
 
     def close(self) -> "Deferred[None]":
-        """Closes the ledger after its last confirmed entry; later calls share the result.
+        """Close the ledger after its last confirmed entry; later calls share the result.
 
-        Appends made before are completed (and synced) first, later ones fail with LedgerClosedError.
+        Appends made before are completed (and synced) first, later ones raise LedgerClosedError.
 
         :raises bookkeeper_twisted.errors.BookKeeperError: an append failed (the ledger is closed at the
             last confirmed entry all the same, unless the client was closed or the ledger is being recovered), or
@@ -293,7 +303,7 @@ class BaseWriter:
         if self._closing is None:
             self._quorum.notice = None
             self._closing, self._largest = SharedResult(), _NOTHING
-            self._drop_later(LedgerClosedError(f"ledger {self.ledger_id} is closed"))
+            self._drop_later(self._closed_error())
             self._drained, self._quorum.alert = Deferred(), True
             if self._failure is not None or self._at_rest:
                 self._notify_drained()
@@ -337,8 +347,12 @@ class BaseWriter:
         return not recovered and not isinstance(self._failure, ClientClosedError)
 
     def __repr__(self) -> str:
-        state = self.metadata.state.name.lower() if self._failure is None else "failed"
-        return f"<{type(self).__name__} ledger {self.ledger_id} {state}, LAC {self.last_add_confirmed}>"
+        state, why = self.metadata.state.name.lower(), ""
+        if self._failure is not None:
+            state, why = "failed", f", ended: {type(self._failure).__name__}: {self._failure}"
+        elif self._closing is not None:
+            why = f", ended: {_CLOSED}"
+        return f"<{type(self).__name__} ledger {self.ledger_id} {state}, LAC {self.last_add_confirmed}{why}>"
 
     async def __aenter__(self) -> Self:
         return self
@@ -346,7 +360,7 @@ class BaseWriter:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Closes; an error of the body is not hidden by one of the close."""
+        """Close; an error of the body is not hidden by one of the close."""
         closed = self.close()
         if error is not None:
             closed.addErrback(lambda _: None)
@@ -359,13 +373,20 @@ class InOrderWriter(BaseWriter):
     __slots__ = ()
 
     def append(self, data: bytes) -> "Deferred[int]":
-        """Appends one entry.
+        """Append one entry.
 
-        :returns: its id, once an ack quorum has it on disk (with deferred sync: has it) and everything
+        :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
+        :returns: the id of the entry, once an ack quorum has it on disk (with deferred sync: has it) and everything
             before it is acknowledged.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not bytes, or is larger than an entry may be.
+        :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait for their acknowledgement.
+        :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
         """
         if type(data) is not bytes:
-            data = as_bytes(data)
+            try:
+                data = as_bytes("data", data)
+            except IncorrectParameterError as error:
+                return fail(error)
         size = len(data)
         if size > self._largest or self._quorum.in_flight + self._held_size > self._most_held:
             return fail(self._refusal(size))
@@ -374,16 +395,20 @@ class InOrderWriter(BaseWriter):
         return waiter
 
     def append_many(self, payloads: Sequence[bytes]) -> "Deferred[tuple[int, int]]":
-        """Append entries with consecutive ids, at least one; all of them or, if refused, none.
+        """Append entries with consecutive ids: all of them or, if one is refused, none.
 
-        :param payloads: one for each entry; they must not change.
+        This is many times faster than to append one by one.
+
+        :param payloads: the data of each entry, at least one; as of :meth:`append`.
         :returns: first and last id, once all are acknowledged.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: there is no entry, one is not bytes, or one is larger
+            than an entry may be.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`append`.
         """
-        payloads = list(payloads)
-        if not payloads:
-            return fail(IncorrectParameterError("nothing to append"))
-        if set(map(type, payloads)) != {bytes}:
-            payloads = list(map(as_bytes, payloads))
+        try:
+            payloads = _all_bytes(payloads)
+        except IncorrectParameterError as error:
+            return fail(error)
         sizes = list(map(len, payloads))
         largest = max(sizes)
         if largest > self._largest or self._quorum.in_flight + self._held_size > self._most_held:
@@ -393,11 +418,21 @@ class InOrderWriter(BaseWriter):
         return waiter.addCallback(lambda last: (first, last))
 
 
-def as_bytes(data: object) -> bytes:
-    """A payload that its caller may change afterwards.
+def _all_bytes(payloads: Sequence[bytes]) -> list[bytes]:
+    """Return payloads as bytes.
 
-    :raises TypeError: it is not made of bytes.
+    :raises IncorrectParameterError: there is none, or one is not made of bytes.
     """
-    if isinstance(data, bytes | bytearray | memoryview):
-        return bytes(data)
-    raise TypeError(f"an entry is bytes, not {type(data).__name__}")
+    if isinstance(payloads, bytes | bytearray | memoryview | str) or not isinstance(payloads, Iterable):
+        raise refusal("payloads", payloads, "a sequence of bytes")
+    payloads = list(payloads)
+    if not payloads:
+        raise IncorrectParameterError("payloads: an empty sequence was given, at least one entry is wanted")
+    if set(map(type, payloads)) != {bytes}:
+        return [as_bytes(f"payloads[{index}]", payload) for index, payload in enumerate(payloads)]
+    return payloads
+
+
+def too_large(size: int, largest: int) -> IncorrectParameterError:
+    """Return the error of a payload of ``size`` bytes where ``largest`` bytes fit a frame."""
+    return IncorrectParameterError(f"data: {size} bytes were given, at most {largest} are wanted, which fit a frame")

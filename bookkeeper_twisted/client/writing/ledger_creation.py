@@ -4,11 +4,17 @@ from collections.abc import Mapping
 
 import attrs
 
-from ...errors import IncorrectParameterError, LedgerExistsError, NotEnoughBookiesError, masked
+from ...arguments import check_integer, refusal
+from ...errors import LedgerExistsError, NotEnoughBookiesError, masked
 from ...ledger.schedule import Schedule
 from ...metadata.interfaces import ILedgerManager, Versioned
-from ...model import DigestType, LedgerMetadata, Segment, WriteFlag, check_whole_number
+from ...model import DigestType, LedgerMetadata, Segment, WriteFlag, check_ledger_id
 from ...placement.bookie_watcher import BookieWatcher
+
+LARGEST_ENSEMBLE = 1000
+"""Bookies of a ledger at most: a schedule keeps a table of ensemble size times write quorum."""
+
+_WRITE_FLAGS = (WriteFlag.NONE, WriteFlag.DEFERRED_SYNC)
 
 
 @attrs.frozen(kw_only=True)
@@ -16,7 +22,7 @@ class NewLedger:
     """The properties of a ledger that is to be created.
 
     :ivar ledger_id: None for one that was never given out.
-    :raises bookkeeper_twisted.errors.IncorrectParameterError: not E >= Wq >= Aq >= 1, or no ledger id.
+    :raises bookkeeper_twisted.errors.IncorrectParameterError: not E >= Wq >= Aq >= 1, no ledger id, or no flags.
     """
 
     ensemble_size: int
@@ -30,10 +36,12 @@ class NewLedger:
 
     def __attrs_post_init__(self) -> None:
         for name in ("ensemble_size", "write_quorum", "ack_quorum"):
-            check_whole_number(getattr(self, name), name)
-        Schedule(self.ensemble_size, self.write_quorum, self.ack_quorum)  # checks the sizes
-        if self.ledger_id is not None and self.ledger_id < 0:
-            raise IncorrectParameterError(f"ledger ids begin at 0, not {self.ledger_id}")
+            check_integer(name, getattr(self, name), 1, LARGEST_ENSEMBLE)
+        Schedule(self.ensemble_size, self.write_quorum, self.ack_quorum)  # checks the order of the sizes
+        if self.ledger_id is not None:
+            check_ledger_id(self.ledger_id)
+        if not isinstance(self.write_flags, WriteFlag) or self.write_flags not in _WRITE_FLAGS:
+            raise refusal("write_flags", self.write_flags, f"one of {', '.join(map(repr, _WRITE_FLAGS))}")
 
     def metadata(self, ensemble: tuple[str, ...], token: int) -> LedgerMetadata:
         """The metadata to be stored.

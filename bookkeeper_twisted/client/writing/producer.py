@@ -22,6 +22,10 @@ from .log_terms import Term
 IDLE = -1
 REVOKED = -2
 
+_NO_CLAIM = "this thread has claimed nothing: claim() comes before payload, commit() and abort()"
+_OPEN_CLAIM = "a claim of this thread is open, or was given up: commit() or abort() comes first"
+_GIVEN_UP = "the claim of this thread was given up because it was open for too long; nothing is appended"
+
 _NO_SHAPES: dict[int, FrameShape] = {}
 
 
@@ -162,7 +166,7 @@ class Producer:
         :raises IllegalOperationError: there is none.
         """
         if self._payload is None:
-            raise IllegalOperationError("nothing is claimed")
+            raise IllegalOperationError(_NO_CLAIM)
         return self._payload
 
     def commit(self) -> int:
@@ -180,7 +184,12 @@ class Producer:
         return end
 
     def abort(self) -> None:
-        """Gives the claim up."""
+        """Give the claim up, if the log has not done so.
+
+        :raises IllegalOperationError: there is no claim.
+        """
+        if self.start == IDLE:
+            raise IllegalOperationError(_NO_CLAIM)
         self._let_go()
         self.give_up(self.term)
         self._log.wake()
@@ -207,7 +216,7 @@ class Producer:
 
     def _shape(self, size: int) -> FrameShape:
         if self.start != IDLE:
-            raise IllegalOperationError("a claim of this handle is open, or was given up")
+            raise IllegalOperationError(_OPEN_CLAIM)
         return self._log.shape(size)
 
     def give_up(self, term: Term) -> None:
@@ -221,4 +230,4 @@ class Producer:
 
     def _revoked(self) -> None:
         was, self.start = self.start, IDLE
-        raise IllegalOperationError("the log gave this claim up" if was == REVOKED else "nothing is claimed")
+        raise IllegalOperationError(_GIVEN_UP if was == REVOKED else _NO_CLAIM)

@@ -14,8 +14,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
-from ...errors import IncorrectParameterError
-from .base_writer import as_bytes
+from ...arguments import as_bytes, check_integer
+from .base_writer import too_large
 from .claim_log import ClaimLog
 from .producer import ClaimResult, Producer, WhenFull
 from .threads import Threads
@@ -28,22 +28,26 @@ def _failed(failure: Failure, future: "Future[int]") -> None:
 
 
 class ThreadAppender:
-    """Appends to one ledger, from any thread and from many at once.
+    """An appender to one ledger, for any thread and for many at once.
 
     What one thread offers keeps its order; what several offer is in the order of their calls.  A thread that has its
     entry as bytes offers it; one that encodes it claims its place first, and encodes it there.
+
+    *Positions*, which offers, claims and flushes give, only grow: they count the bytes that go to a bookie.  They are
+    no entry ids.  What was offered is durable once a :meth:`flush` that was asked for later has a result.
     """
 
-    __slots__ = ("_log", "_flush", "_local", "_largest", "_when_full", "_patience")
+    __slots__ = ("_ledger_id", "_log", "_flush", "_local", "_largest", "_when_full", "_patience")
 
     def __init__(
-        self, log: ClaimLog, flush: "Callable[[], Future[int]]", threads: Threads, largest: int, when_full: WhenFull,
-        patience: float | None = None,
+        self, ledger_id: int, log: ClaimLog, flush: "Callable[[], Future[int]]", threads: Threads, largest: int,
+        when_full: WhenFull, patience: float | None = None,
     ) -> None:  # fmt: skip
         """
         :param flush: see :meth:`ThreadAppends.flush`.
         :param largest: bytes of a payload at most.
         """
+        self._ledger_id = ledger_id
         self._log = log
         self._flush = flush
         self._local = threads.local()
@@ -52,18 +56,20 @@ class ThreadAppender:
         self._patience = patience
 
     def offer(self, data: bytes) -> int:
-        """Appends an entry, without waiting for anything but, if that is wanted, room.
+        """Append an entry, without waiting for anything but, with ``WhenFull.BLOCK``, room.
 
-        :returns: the position behind it in the order of all offers and claims, or BACK_PRESSURED: there was no room.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is larger than an entry may be.
+        :param data: bytes, a bytearray or a memoryview; copied before this returns.
+        :returns: the position behind it, or a negative number, which is a ``ClaimResult``: BACK_PRESSURED if there was
+            no room, and nothing is appended.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not bytes, or is larger than an entry may be.
         :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait for room, or a
             claim of this thread is open.
         :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
         """
         if type(data) is not bytes:
-            data = as_bytes(data)
+            data = as_bytes("data", data)
         if len(data) > self._largest:
-            raise self._too_large(len(data))
+            raise too_large(len(data), self._largest)
         try:
             producer: Producer = self._local.producer
         except AttributeError:
@@ -75,22 +81,21 @@ class ThreadAppender:
         return position
 
     def claim(self, size: int) -> int:
-        """Takes the place of the next entry, for this thread to encode it there without another copy.
+        """Claim the place of the next entry, for this thread to encode it there without another copy.
 
         It is filled through :attr:`payload`, then :meth:`commit` or :meth:`abort` ends the claim.  A thread has one
         claim at a time.  Entries behind an open claim wait for it: after 15 s, or if its thread has ended, it is given
         up for them.
 
-        :param size: bytes of the entry; they are zero at first.
-        :returns: the position behind it in the order of all offers and claims, or BACK_PRESSURED: there was no room,
-            and nothing is claimed.
+        :param size: bytes of the entry, at least one; they are zero at first.
+        :returns: the position behind it, or a negative number, which is a ``ClaimResult``: BACK_PRESSURED if there was
+            no room, and nothing is claimed.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an entry cannot have this size.
         :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait for room, or a
             claim of this thread is open.
         :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
         """
-        if not 0 <= size <= self._largest:
-            raise self._too_large(size)
+        check_integer("size", size, 1, self._largest)
         position = self._producer().claim(size)
         if position < 0:
             self._check_open(position)
@@ -114,7 +119,12 @@ class ThreadAppender:
         return self._producer().commit()
 
     def abort(self) -> None:
-        """Append nothing in the place that this thread has claimed: no entry id is used for it."""
+        """Append nothing in the place that this thread has claimed: no entry id is used for it.
+
+        A claim that was given up meanwhile is aborted already, which is no error.
+
+        :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim.
+        """
         self._producer().abort()
 
     def _producer(self) -> Producer:
@@ -127,20 +137,29 @@ class ThreadAppender:
         self._local.producer = producer
         return producer
 
-    def _too_large(self, size: int) -> IncorrectParameterError:
-        return IncorrectParameterError(f"an entry of {size} bytes; at most {self._largest} fit a frame")
-
     def _check_open(self, position: int) -> None:
         """Raises why the ledger takes no more, if that is what the result of a claim says."""
         if position == ClaimResult.CLOSED and self._log.failure is not None:
             raise self._log.failure
 
     def flush(self) -> "Future[int]":
-        """Completes once all that threads have offered up to now is acknowledged; fails with why it never will be.
+        """Return a future of all that threads have offered, and claimed and committed, up to now.
 
-        Not to be waited for on the reactor's thread, which has to see to it.
+        It must not be waited for on the thread of the reactor or the loop, which does the work:
+        ``await asyncio.wrap_future(appender.flush())`` there.
+
+        :returns: its result is the position up to which everything is acknowledged; it fails with the reason why that
+            will never be.
         """
         return self._flush()
+
+    def __repr__(self) -> str:
+        log = self._log
+        state = "open" if log.failure is None else f"closed: {type(log.failure).__name__}: {log.failure}"
+        return (
+            f"<ThreadAppender ledger {self._ledger_id}, when full: {self._when_full.value}, "
+            f"{log.in_flight} bytes not acknowledged, {state}>"
+        )
 
 
 class ThreadAppends:
@@ -150,13 +169,14 @@ class ThreadAppends:
     """
 
     def __init__(
-        self, clock: IReactorTime, threads: Threads, new_log: Callable[[Callable[[], None]], ClaimLog],
+        self, ledger_id: int, clock: IReactorTime, threads: Threads, new_log: Callable[[Callable[[], None]], ClaimLog],
         drain: Callable[[], None],
     ) -> None:  # fmt: skip
         """
         :param new_log: makes the log, of what wakes its sender.
         :param drain: sends what is in it.
         """
+        self._ledger_id = ledger_id
         self._clock = clock
         self._threads = threads
         self._drain = drain
@@ -171,7 +191,7 @@ class ThreadAppends:
         :param when_full: what an offer does that finds no room.
         :param patience: seconds that an offer waits with ``WhenFull.BLOCK``, None for any time.
         """
-        return ThreadAppender(self.log, self.flush, self._threads, largest, when_full, patience)
+        return ThreadAppender(self._ledger_id, self.log, self.flush, self._threads, largest, when_full, patience)
 
     def flush(self) -> "Future[int]":
         """Return a future that completes once all that was offered up to now is acknowledged; any thread.

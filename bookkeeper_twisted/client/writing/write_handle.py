@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from twisted.internet.defer import Deferred
 
-from ...errors import LedgerClosedError
+from ...arguments import check_seconds, check_type
 from .base_writer import InOrderWriter
 from .claim_log import MAX_TERMS, ClaimLog
 from .context import OpenLedger
@@ -14,10 +14,10 @@ from .thread_appender import ThreadAppender, ThreadAppends
 
 
 class LedgerWriter(InOrderWriter):
-    """Appends to one ledger.
+    """The only writer of one ledger; entries get their ids in the order of the calls.
 
-    ``append`` never blocks.  Await what it returns, every now and then, and it is never refused for want
-    of memory.  Threads append through :meth:`appender`.
+    A program that waits now and then for what :meth:`append` gives is never refused for want of memory.  Threads append
+    through :meth:`appender`.
     """
 
     __slots__ = ("_appends",)
@@ -30,22 +30,28 @@ class LedgerWriter(InOrderWriter):
     # ---- threads -------------------------------------------------------------------------------------
 
     def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
-        """Return an appender for any thread, which does not wait for the reactor; to be called on the reactor's thread.
+        """Return an appender for any thread, whose offers do not wait for their acknowledgement.
 
+        To be called where this object belongs: on the thread of its reactor or loop; any thread in plain calls.
         Entries of all threads and of this handle get their ids in one sequence, what was appended here first.
         :meth:`close` waits until all that was offered is acknowledged, and offers that come later fail.
 
         :param when_full: what an offer does while ``maxInFlightBytes`` of offers are not acknowledged.
-        :param patience: seconds it waits at most, if it waits; None for ever.
+        :param patience: seconds that an offer waits for room at most, with ``WhenFull.BLOCK``; None for ever.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or is negative.
         :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
         """
+        check_type("when_full", when_full, WhenFull, "a WhenFull")
+        check_seconds("patience", patience, "for ever")
         if self._failure is not None:
             raise self._failure
         if self._closing is not None:
-            raise LedgerClosedError(f"ledger {self.ledger_id} is closed")
+            raise self._closed_error()
         if self._appends is None:
             context = self._ledger.context
-            self._appends = ThreadAppends(context.clock, context.threads, self._claim_log, self._drain_appends)
+            self._appends = ThreadAppends(
+                self.ledger_id, context.clock, context.threads, self._claim_log, self._drain_appends
+            )
             self._quorum.alert = True
         return self._appends.appender(self._largest, when_full, patience)
 

@@ -62,7 +62,7 @@ class LostBookieTests(RecoveryCase):
         report = self.check(ledger_id)
         for bookie_id in BOOKIES:
             self.bookies[bookie_id].requests.clear()
-        self.finish(self.copier().repair(self.do(self.bk.ledger_metadata(ledger_id)), report.damaged[0]))
+        self.finish(self.copier().repair(self.do(self.bk.context.ledgers.read(ledger_id)), report.damaged[0]))
         reads = [one for b in BOOKIES for one in self.bookies[b].requests if one[0] == "read_many"]
         self.assertLessEqual(len(reads), 4)  # the lost bookie, and those that have the entries
         schedule = Schedule(3, 2, 2)
@@ -92,7 +92,7 @@ class LostBookieTests(RecoveryCase):
         self.kill(ensemble[0])
         self.kill(ensemble[2])
         report = self.check(ledger_id)
-        stored = self.do(self.bk.ledger_metadata(ledger_id))
+        stored = self.do(self.bk.context.ledgers.read(ledger_id))
         with self.assertRaises(NotEnoughBookiesError) as raised:
             self.finish(self.copier().repair(stored, report.damaged[0]))
         (left,) = {loss.bookie_id for loss in self.check(ledger_id).losses()}
@@ -109,7 +109,7 @@ class LostBookieTests(RecoveryCase):
         spare = next(b for b in BOOKIES if b not in before.segments[0].bookies)
         self.bookies[spare].delay = 3.0
         report = self.check(ledger_id)
-        stored = self.do(self.bk.ledger_metadata(ledger_id))
+        stored = self.do(self.bk.context.ledgers.read(ledger_id))
         work = self.start(self.copier(window_entries=10).repair(stored, report.damaged[0]))
         for _ in range(3):
             self.settle()
@@ -127,7 +127,7 @@ class LostBookieTests(RecoveryCase):
         self.kill(before.segments[0].bookies[0])
         spare = next(b for b in BOOKIES if b not in before.segments[0].bookies)
         report = self.check(ledger_id)
-        stored = self.do(self.bk.ledger_metadata(ledger_id))
+        stored = self.do(self.bk.context.ledgers.read(ledger_id))
         for limits in (Rate(), Rate(bytes=10)):
             self.throttles.get(REPLICATION_READ).change(limits)
             self.throttles.get(REPLICATION_WRITE).change(limits)
@@ -145,22 +145,22 @@ class LostBookieTests(RecoveryCase):
         ledger_id = self.write(self.payloads(30))
         self.kill(self.metadata(ledger_id).segments[0].bookies[0])
         report = self.check(ledger_id)
-        stored = self.do(self.bk.ledger_metadata(ledger_id))
+        stored = self.do(self.bk.context.ledgers.read(ledger_id))
         self.do(self.bk.delete_ledger(ledger_id))
         with self.assertRaises(NoSuchLedgerMetadataError):
             self.finish(self.copier().repair(stored, report.damaged[0]))
-        self.error(self.bk.ledger_metadata(ledger_id), NoSuchLedgerMetadataError)
+        self.error(self.bk.context.ledgers.read(ledger_id), NoSuchLedgerMetadataError)
 
     def test_other_worker(self) -> None:
         """What another worker put in place meanwhile stays in place."""
         ledger_id = self.write(self.payloads(30))
         self.kill(self.metadata(ledger_id).segments[0].bookies[0])
         report = self.check(ledger_id)
-        stored = self.do(self.bk.ledger_metadata(ledger_id))
+        stored = self.do(self.bk.context.ledgers.read(ledger_id))
         for _ in range(2):
             self.finish(self.copier().repair(stored, report.damaged[0]))
             self.assert_complete(ledger_id, self.payloads(30))
-            self.assertEqual(self.do(self.bk.ledger_metadata(ledger_id)).version, stored.version + 1)
+            self.assertEqual(self.do(self.bk.context.ledgers.read(ledger_id)).version, stored.version + 1)
 
 
 class DamagedBookieTests(RecoveryCase):
@@ -171,7 +171,7 @@ class DamagedBookieTests(RecoveryCase):
         payloads = [b"%04d" % n * 500 for n in range(100)]
         for sizes in ((3, 3, 2), (3, 2, 2)):
             ledger_id = self.write(payloads, sizes)
-            stored = self.do(self.bk.ledger_metadata(ledger_id))
+            stored = self.do(self.bk.context.ledgers.read(ledger_id))
             bookie_id = stored.value.segments[0].bookies[1]
             held = self.bookies[bookie_id].entries[ledger_id]
             whole = dict(held)
@@ -184,7 +184,7 @@ class DamagedBookieTests(RecoveryCase):
             self.assertEqual(held, whole)
             added = [one for one in self.bookies[bookie_id].requests if one[0] == "add"]
             self.assertEqual(sum(count for *_, count in added), 4)
-            self.assertEqual(self.do(self.bk.ledger_metadata(ledger_id)), stored)
+            self.assertEqual(self.do(self.bk.context.ledgers.read(ledger_id)), stored)
             self.assert_complete(ledger_id, payloads)
 
     def test_read_only(self) -> None:
@@ -282,7 +282,7 @@ class LostEntryTests(RecoveryCase):
         ensemble = self.metadata(ledger_id).segments[0].bookies
         self.kill(ensemble[0])
         report = self.check(ledger_id)
-        stored = self.do(self.bk.ledger_metadata(ledger_id))
+        stored = self.do(self.bk.context.ledgers.read(ledger_id))
         for bookie_id in ensemble[1:]:
             for operation in ("read_batch", "read_many"):
                 self.bookies[bookie_id].fail(operation, TooManyRequestsError)
@@ -302,7 +302,7 @@ class LimitTests(RecoveryCase):
         for bookie_id in ensemble[:2]:
             self.kill(bookie_id)
         report = self.check(ledger_id)
-        stored = self.do(self.bk.ledger_metadata(ledger_id))
+        stored = self.do(self.bk.context.ledgers.read(ledger_id))
         for name, per_entry in ((REPLICATION_READ, 1), (REPLICATION_WRITE, 2)):
             for rate in (Rate(bytes=50_000.0), Rate(entries=50.0)):
                 self.throttles.get(name).change(rate)
@@ -321,7 +321,7 @@ class LimitTests(RecoveryCase):
         ledger_id = self.write([b"x" * 964] * 400)
         self.kill(self.metadata(ledger_id).segments[0].bookies[0])
         report = self.check(ledger_id)
-        stored = self.do(self.bk.ledger_metadata(ledger_id))
+        stored = self.do(self.bk.context.ledgers.read(ledger_id))
         bookies = [self.bookies[bookie_id] for bookie_id in self.do(self.cluster.registration.writable_bookies())]
         for name, operation in ((REPLICATION_READ, "read_batch"), (REPLICATION_WRITE, "add")):
             throttle = self.throttles.get(name)
@@ -344,5 +344,5 @@ class LimitTests(RecoveryCase):
         self.do(writer.append_many(self.payloads(20)))
         self.kill(self.metadata(writer.ledger_id).segments[0].bookies[0])
         report = self.check(writer.ledger_id)
-        stored = self.do(self.bk.ledger_metadata(writer.ledger_id))
+        stored = self.do(self.bk.context.ledgers.read(writer.ledger_id))
         self.error(self.copier().repair(stored, report.damaged[0]), IllegalOperationError)

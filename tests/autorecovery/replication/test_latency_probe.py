@@ -22,7 +22,7 @@ class LatencyProbeTests(RecoveryCase):
         lost = ensemble[0]
         self.kill(lost)
         report = self.check(ledger_id)
-        stored = self.do(self.bk.ledger_metadata(ledger_id))
+        stored = self.do(self.bk.context.ledgers.read(ledger_id))
         others = [self.bookies[bookie_id] for bookie_id in self.bookie_ids if bookie_id != lost]
         for bookie in others:
             bookie.delay = 0.02

@@ -22,7 +22,7 @@ class ListLedgersTests(ShellCase):
         expected = [
             f"log entry {{ledgerId={n}}}"
             for n in range(6)
-            if BOOKIES[3] in self.do(self.client.ledger_metadata(n)).value.segments[0].bookies
+            if BOOKIES[3] in self.do(self.client.ledger_metadata(n)).segments[0].bookies
         ]
         self.assertEqual(self.shell("listledgers", "-bookieid", BOOKIES[3]), 0)
         self.assertEqual(self.printed, expected)
@@ -48,16 +48,16 @@ class LedgerMetadataTests(ShellCase):
     def test_file(self) -> None:
         """Metadata are kept in a file and stored again, as a new ledger or over one that exists."""
         self.written(1)
-        stored = self.do(self.client.ledger_metadata(0)).value
+        stored = self.do(self.client.ledger_metadata(0))
         self.assertEqual(self.shell("ledgermetadata", "-l", "0", "-dumptofile", "f"), 0)
         self.assertEqual((self.printed, list(self.files)), ([], ["f"]))
         self.do(self.client.delete_ledger(0))
         self.assertEqual(self.shell("ledgermetadata", "-l", "0", "-restorefromfile", "f"), 0)
-        self.assertEqual(self.do(self.client.ledger_metadata(0)).value, stored)
+        self.assertEqual(self.do(self.client.ledger_metadata(0)), stored)
         self.written(2)
         self.assertEqual(self.shell("ledgermetadata", "-l", "1", "-restorefromfile", "f"), 255)
         self.assertEqual(self.shell("ledgermetadata", "-l", "1", "-restorefromfile", "f", "-update"), 0)
-        self.assertEqual(self.do(self.client.ledger_metadata(1)).value, stored)
+        self.assertEqual(self.do(self.client.ledger_metadata(1)), stored)
 
     def test_no_ledger(self) -> None:
         """A ledger must be named and must exist."""
@@ -129,7 +129,7 @@ class ReadLedgerTests(ShellCase):
     def test_bookie(self) -> None:
         """Only what one bookie holds."""
         self.written(4)
-        position = self.do(self.client.ledger_metadata(0)).value.segments[0].bookies.index(BOOKIES[0])
+        position = self.do(self.client.ledger_metadata(0)).segments[0].bookies.index(BOOKIES[0])
         held = [n for n in range(4) if (position - n) % 4 < 3]
         self.assertEqual(self.shell("readledger", "-l", "0", "-b", BOOKIES[0]), 0)
         self.assertEqual([int(text.split("=")[1].split(",")[0]) for text in self.printed], held)

@@ -13,7 +13,7 @@ class QueryTests(ShellCase):
         self.written(1)
         self.written(0, ensemble_size=1, write_quorum=1, ack_quorum=1)
         self.assertEqual(self.shell("recover", "-q", BOOKIES[3]), 0)
-        bookies = self.do(self.client.ledger_metadata(0)).value.segments[0].bookies
+        bookies = self.do(self.client.ledger_metadata(0)).segments[0].bookies
         marked = " ".join(b + "*" * (b == BOOKIES[3]) for b in bookies)
         self.assertEqual(self.printed[1:4], ["ledger 0 : CLOSED", f"0:\t{marked}", "summary: [0=1]"])
         self.assertEqual(self.printed[-1], "Done")
@@ -37,11 +37,11 @@ class RecoverTests(ShellCase):
     """Recoveries."""
 
     def _state(self, ledger_id: int) -> LedgerState:
-        state: LedgerState = self.do(self.client.ledger_metadata(ledger_id)).value.state
+        state: LedgerState = self.do(self.client.ledger_metadata(ledger_id)).state
         return state
 
     def _bookie_of(self, ledger_id: int) -> str:
-        name: str = self.do(self.client.ledger_metadata(ledger_id)).value.segments[0].bookies[0]
+        name: str = self.do(self.client.ledger_metadata(ledger_id)).segments[0].bookies[0]
         return name
 
     def test_nothing(self) -> None:
@@ -55,7 +55,7 @@ class RecoverTests(ShellCase):
         gone = BOOKIES[0]
         self.do(self.cluster.registration.write_cookie(gone, b"5\n", None))
         self.do(self.cluster.registration.unregister_bookie(gone))
-        named = [i for i in ids if gone in self.do(self.client.ledger_metadata(i)).value.segments[0].bookies]
+        named = [i for i in ids if gone in self.do(self.client.ledger_metadata(i)).segments[0].bookies]
         self.assertEqual(self.shell("recover", "-dr", gone), 0, self.complaints)
         self.assertEqual(self.printed[-1], f"Ledgers to recover {{count={len(named)}, bytes={60 * len(named)}}}")
         self.answers = [True]
@@ -71,7 +71,7 @@ class RecoverTests(ShellCase):
         )
         self.assertEqual(self.progress, [("recover", 60 * len(named), 60 * len(named))])
         for ledger_id in ids:
-            self.assertNotIn(gone, self.do(self.client.ledger_metadata(ledger_id)).value.segments[0].bookies)
+            self.assertNotIn(gone, self.do(self.client.ledger_metadata(ledger_id)).segments[0].bookies)
         self.assertNotIn(gone, self.do(self.cluster.registration.all_bookies()))
 
     def test_unknown_bookie(self) -> None:
@@ -88,10 +88,10 @@ class RecoverTests(ShellCase):
     def test_cookie_of_a_running_bookie(self) -> None:
         """Nothing is copied where the cookie could not be deleted at the end."""
         ledger_id = self.written(1, ensemble_size=4, write_quorum=2)
-        before = self.do(self.client.ledger_metadata(ledger_id)).value
+        before = self.do(self.client.ledger_metadata(ledger_id))
         self.assertEqual(self.shell("recover", "-f", "-d", BOOKIES[3]), 255)
         self.assertIn("is running", self.complaints[0])
-        self.assertEqual(self.do(self.client.ledger_metadata(ledger_id)).value, before)
+        self.assertEqual(self.do(self.client.ledger_metadata(ledger_id)), before)
 
     def test_interrupted(self) -> None:
         """A recovery that is cancelled releases its locks, says so, and has the status of an interrupted process."""
@@ -113,7 +113,7 @@ class RecoverTests(ShellCase):
         """A ledger without another copy fails the command, unless that is allowed for; the cookie stays then."""
         self.tick = 1.0
         ledger_id = self.written(1, ensemble_size=1, write_quorum=1, ack_quorum=1)
-        (gone,) = self.do(self.client.ledger_metadata(ledger_id)).value.segments[0].bookies
+        (gone,) = self.do(self.client.ledger_metadata(ledger_id)).segments[0].bookies
         self.do(self.cluster.registration.unregister_bookie(gone))
         self.assertEqual(self.shell("recover", "-f", gone), 255)
         self.assertIn(f"Not recovered {{ledgerId={ledger_id}, reason=", self.printed[0])
@@ -128,15 +128,15 @@ class RecoverTests(ShellCase):
         fifth = BookieServiceInfo((Endpoint("bookie", "127.0.0.1", 3285, "bookie-rpc"),))
         self.do(self.cluster.registration.register_bookie("127.0.0.1:3285", False, fifth))
         self.assertEqual(self.shell("recover", "-f", "-l", str(second), gone), 0, (self.printed, self.complaints))
-        self.assertIn(gone, self.do(self.client.ledger_metadata(first)).value.segments[0].bookies)
-        self.assertNotIn(gone, self.do(self.client.ledger_metadata(second)).value.segments[0].bookies)
+        self.assertIn(gone, self.do(self.client.ledger_metadata(first)).segments[0].bookies)
+        self.assertNotIn(gone, self.do(self.client.ledger_metadata(second)).segments[0].bookies)
         self.assertEqual(self.shell("recover", "-f", "-l", str(second), gone), 255)
         self.assertIn("names none of these bookies", self.complaints[0])
 
     def test_open_ledgers(self) -> None:
         """They are skipped, or closed and copied."""
         ledger_id = self.written(2, close=False, ensemble_size=3)
-        gone = self.do(self.client.ledger_metadata(ledger_id)).value.segments[0].bookies[0]
+        gone = self.do(self.client.ledger_metadata(ledger_id)).segments[0].bookies[0]
         self.do(self.cluster.registration.unregister_bookie(gone))
         self.assertEqual(self.shell("recover", "-f", "-sk", gone), 0)
         self.assertIn(f"Skipped: the ledger is open {{ledgerId={ledger_id}}}", self.printed)

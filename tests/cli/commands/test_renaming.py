@@ -18,7 +18,7 @@ class RenamingCase(ShellCase):
     def assertRenamed(self) -> None:
         """The new id is in the place of the old one."""
         for ledger_id in self.ids:
-            bookies = self.do(self.client.ledger_metadata(ledger_id)).value.segments[0].bookies
+            bookies = self.do(self.client.ledger_metadata(ledger_id)).segments[0].bookies
             self.assertNotIn(_OLD, bookies)
             self.assertIn(_NEW, bookies)
 

@@ -130,7 +130,7 @@ class WireTests(RealBatchCase):
         self.assertEqual([self.successResultOf(waiter) for waiter in waiters], [3] * 6)
         for writer in writers:
             self.do(writer.close())
-            (*_, last) = self.do(self.bk.ledger_metadata(writer.ledger_id)).value.segments
+            (*_, last) = self.do(self.bk.ledger_metadata(writer.ledger_id)).segments
             self.assertNotIn("b1:1", last.bookies)
             reader = self.do(self.bk.open_ledger(writer.ledger_id))
             self.assertEqual([entry.data for entry in self.do(reader.read(0, 3))], [b"0", b"1", b"2", b"3"])

@@ -46,7 +46,7 @@ class Meeting:
             threads(), call=self._calls.append, lock=self.turns.lock, signal=self.turns.signal, local=lambda: local
         )
         self.appends = ThreadAppends(
-            Clock(), seen, lambda wake: ClaimLog(layout(), TermPool(256), seen, wake, _WINDOW), self._drain
+            7, Clock(), seen, lambda wake: ClaimLog(layout(), TermPool(256), seen, wake, _WINDOW), self._drain
         )
         self.log = self.appends.log
         self.appender = self.appends.appender(_WINDOW - OVERHEAD, when_full, None)

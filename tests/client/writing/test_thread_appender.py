@@ -24,7 +24,7 @@ class ThreadAppenderTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.shared = Shared()
         self.log = self.shared.log
-        self.appends = ThreadAppends(Clock(), threads(), lambda wake: self.log, lambda: None)
+        self.appends = ThreadAppends(7, Clock(), threads(), lambda wake: self.log, lambda: None)
         self.appender = self.appends.appender(300, WhenFull.CODE, None)
 
     def test_flush(self) -> None:
@@ -71,12 +71,12 @@ class ThreadAppenderTests(SynchronousTestCase):
         self.assertEqual(positions[-1], ClaimResult.BACK_PRESSURED)
 
     def test_too_large(self) -> None:
-        """What fits no frame is refused, and what is no byte string."""
+        """An entry that fits no frame is refused, one that is no byte string, and a claim of no byte."""
         with self.assertRaises(IncorrectParameterError):
             self.appender.offer(bytes(301))
-        with self.assertRaises(TypeError):
+        with self.assertRaises(IncorrectParameterError):
             self.appender.offer(cast(bytes, "text"))
-        for size in (301, -1):
+        for size in (301, -1, 0, cast(int, "1")):
             with self.assertRaises(IncorrectParameterError):
                 self.appender.claim(size)
         self.assertEqual(self.log.tail, 0)
@@ -167,7 +167,7 @@ class ThreadAppendsTests(SynchronousTestCase):
         def new_log(wake: Callable[[], None]) -> ClaimLog:
             return ClaimLog(layout(), TermPool(1024), seen, wake)
 
-        self.appends = ThreadAppends(self.clock, seen, new_log, self._drain)
+        self.appends = ThreadAppends(7, self.clock, seen, new_log, self._drain)
         self.sender = Sender(self.appends.log)
         self.appender = self.appends.appender(300, WhenFull.CODE, None)
 

@@ -86,7 +86,7 @@ class AppendTests(WriterTestCase):
         self.assertEqual(order, [0, 1])
 
     def test_payload_types(self) -> None:
-        """Byte-like payloads are copied when appended; anything else is a TypeError."""
+        """Byte-like payloads are copied when appended; anything else is refused, and no entry is appended."""
         buffer = bytearray(b"abc")
         self.writer.append(buffer)  # type: ignore[arg-type]
         self.writer.append_many([memoryview(b"xyz")])  # type: ignore[list-item]
@@ -95,8 +95,9 @@ class AppendTests(WriterTestCase):
         entries = self.bookies["b0"].entries[LEDGER]
         self.assertEqual([self.digester.entry(LEDGER, e, entries[e]).data for e in (0, 1)], [b"abc", b"xyz"])
         for wrong in ("text", None, 5, [b"a"]):
-            self.assertRaises(TypeError, self.writer.append, wrong)
-        self.assertRaises(TypeError, self.writer.append_many, [b"a", "b"])
+            self.failureResultOf(self.writer.append(wrong), IncorrectParameterError)  # type: ignore[arg-type]
+        for many in ("text", b"bytes", None, 5, [b"a", "b"]):
+            self.failureResultOf(self.writer.append_many(many), IncorrectParameterError)  # type: ignore[arg-type]
         self.assertEqual(self.writer.last_add_pushed, 1)
 
     def test_nothing(self) -> None:

@@ -69,7 +69,7 @@ class RepairsTests(RecoveryCase):
 
     def version(self) -> int:
         """Of the metadata."""
-        return int(self.do(self.bk.ledger_metadata(self.ledger_id)).version)
+        return int(self.do(self.bk.context.ledgers.read(self.ledger_id)).version)
 
     def assert_released(self) -> None:
         """Nothing is locked."""

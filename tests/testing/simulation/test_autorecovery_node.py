@@ -38,12 +38,12 @@ class AutorecoveryNodeTests(WorldCase):
         writer = self.result(self.client.create_ledger(2, 2, 2))
         self.result(writer.append(b"one"))
         self.result(writer.close())
-        (segment,) = self.result(self.client.ledger_metadata(writer.ledger_id)).value.segments
+        (segment,) = self.result(self.client.ledger_metadata(writer.ledger_id)).segments
         (lost,) = [bookie for bookie in self.bookies if bookie.bookie_id == segment.bookies[0]]
         lost.lose()
         lost.start()
         self.pass_time(60)
         self.assertFalse(lost.running)
-        (segment,) = self.result(self.client.ledger_metadata(writer.ledger_id)).value.segments
+        (segment,) = self.result(self.client.ledger_metadata(writer.ledger_id)).segments
         self.assertNotIn(lost.bookie_id, segment.bookies)
         self.assertEqual(self.world.metadata.store.marks, {})

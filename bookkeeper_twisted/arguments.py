@@ -1,0 +1,105 @@
+"""Checks of the arguments of public calls: every error names the parameter, what was given and what is wanted.
+
+The values of texts and byte strings are not shown, since they may be secrets or long: their type is.
+"""
+
+import operator
+from collections.abc import Mapping
+from numbers import Real
+from typing import TypeVar
+
+from .errors import IncorrectParameterError
+
+T = TypeVar("T")
+
+LARGEST = 2**63 - 1
+"""The largest number that fits the fields of the wire protocols and of metadata."""
+
+LONGEST = 10**9
+"""Seconds of the longest wait, thirty years: the operating system has timers of that length."""
+
+_LONGEST_SHOWN = 64
+"""Bits of the largest integer whose digits are shown."""
+
+
+def refusal(name: str, given: object, wanted: str) -> IncorrectParameterError:
+    """Return the error of an argument that cannot be used.
+
+    :param name: of the parameter.
+    :param given: the argument; only numbers and None are shown themselves.
+    :param wanted: the values that can be used.
+    """
+    return IncorrectParameterError(f"{name}: {_shown(given)} was given, {wanted} is wanted")
+
+
+def _shown(given: object) -> str:
+    if isinstance(given, int) and given.bit_length() > _LONGEST_SHOWN:
+        return f"an integer of {given.bit_length()} bits"
+    return str(given) if given is None or isinstance(given, Real) else type(given).__name__
+
+
+def check_integer(name: str, given: int, low: int = 0, high: int = LARGEST) -> None:
+    """Check that an argument is an integer from ``low`` to ``high``, both included.
+
+    :raises IncorrectParameterError: it is not.
+    """
+    try:
+        fits = low <= operator.index(given) <= high
+    except TypeError:
+        fits = False
+    if not fits:
+        raise refusal(name, given, f"an integer from {low} to {high}")
+
+
+def check_seconds(name: str, given: float | None, otherwise: str = "") -> None:
+    """Check that an argument is a length of time.
+
+    :param otherwise: the meaning of None, where None can be given.
+    :raises IncorrectParameterError: it is negative, longer than :data:`LONGEST`, not a number, or None without a
+        meaning.
+    """
+    if given is None and otherwise:
+        return
+    if not (isinstance(given, Real) and 0 <= given <= LONGEST):  # not-a-number fails as well
+        none = f" (or None: {otherwise})" if otherwise else ""
+        raise refusal(name, given, f"a number of seconds from 0 to {LONGEST}{none}")
+
+
+def check_type(name: str, given: object, kind: type[T], wanted: str) -> T:
+    """Check that an argument is an instance of a class, and return it.
+
+    :raises IncorrectParameterError: it is not.
+    """
+    if not isinstance(given, kind):
+        raise refusal(name, given, wanted)
+    return given
+
+
+def as_bytes(name: str, given: object) -> bytes:
+    """Return the bytes of an argument whose memory its caller may change afterwards.
+
+    :raises IncorrectParameterError: it is not made of bytes.
+    """
+    if isinstance(given, bytes | bytearray | memoryview):
+        return bytes(given)
+    raise refusal(name, given, "bytes, bytearray or memoryview")
+
+
+def check_password(given: object) -> None:
+    """Check that a password is bytes.
+
+    :raises IncorrectParameterError: it is not.
+    """
+    check_type("password", given, bytes, "bytes")
+
+
+def check_custom_metadata(given: object) -> None:
+    """Check that custom metadata map text to bytes.
+
+    :raises IncorrectParameterError: they do not.
+    """
+    if not isinstance(given, Mapping):
+        raise refusal("custom_metadata", given, "a mapping of str to bytes")
+    for key, value in given.items():
+        check_type("a key of custom_metadata", key, str, "str")
+        check_type(f"custom_metadata[{key!r}]", value, bytes, "bytes")
