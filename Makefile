@@ -8,13 +8,14 @@ DOCUMENTED := $(VENV)/.documented
 SPARKED := $(VENV)/.spark
 JAVA := $(shell command -v java 2>/dev/null)
 
-.PHONY: help run test check chaos fuzz simulate mutate bench floors docs news dist clean pipeline
+.PHONY: help run test check doors chaos fuzz simulate mutate bench floors docs news dist clean pipeline
 
 help:
 	@echo "make run [FILE=path]  write a file to a bookie, kill it, restart it, read the file back"
 	@echo "make pipeline [DIRECTORY=path]  a real corpus in ledgers, on Spark: read, query, follow, check, export"
 	@echo "make test             run all tests"
 	@echo "make check            ruff, mypy, architecture"
+	@echo "make doors            write the asyncio and the blocking client from Twisted's"
 	@echo "make chaos [BOOKIES=3] [SECONDS=120] [SEED=1]"
 	@echo "                      kill and pause bookies under load, then compare every entry"
 	@echo "make chaos AUTORECOVERY=1 [ROUNDS=200]"
@@ -64,6 +65,9 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy bookkeeper_twisted tests benchmarks
 	$(BIN)/python -W error -m tests tests.test_architecture
+
+doors: $(READY)
+	@$(BIN)/python -m tests.doors
 
 chaos: $(READY)
 	@$(BIN)/python -W error -m tests.chaos --bookies $(or $(BOOKIES),3) --seconds $(or $(SECONDS),120) --seed $(or $(SEED),1) \

@@ -20,8 +20,8 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted import client
-from bookkeeper_twisted.aio_reactor import acquire_reactor, release_reactor, result_of
-from bookkeeper_twisted.reactor_thread import ReactorThread
+from bookkeeper_twisted.aio.reactor import acquire_reactor, release_reactor, result_of
+from bookkeeper_twisted.blocking.reactor_thread import ReactorThread
 
 _THREAD = ReactorThread()
 _PAYLOAD = bytes(100)

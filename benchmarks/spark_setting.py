@@ -14,7 +14,7 @@ _BOOKIES = """
 import sys, threading
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.embedding import make_bookie, standalone_configs
-from bookkeeper_twisted.reactor_thread import ReactorThread
+from bookkeeper_twisted.blocking.reactor_thread import ReactorThread
 
 thread = ReactorThread()
 config = BookieConfig(bookie_port=0, listening_interface="127.0.0.1", journal_pre_alloc_size_mb=16)

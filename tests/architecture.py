@@ -47,16 +47,14 @@ OURS: dict[str, frozenset[str]] = {
     "autorecovery": LAYER_0 | {"autorecovery", "codec", "ledger", "metadata", "placement", "client"},
     # of storage: what entry log files look like, for work on the files of many bookies
     "spark": LAYER_0
-    | {"spark", "codec", "ledger", "wire", "metadata", "client", "reactor_thread"}
-    | {"storage.entry_log", "storage.filesystem", "storage.ledger_dirs"},
+    | {"spark", "codec", "ledger", "wire", "metadata", "client"}
+    | {"blocking.reactor_thread", "storage.entry_log", "storage.filesystem", "storage.ledger_dirs"},
     "http": _DOORS_OURS | {"http"},
     "embedding": _DOORS_OURS | {"http", "embedding"},
     "cli": _DOORS_OURS | {"http", "embedding", "cli", "__version__"},
-    "testing": _DOORS_OURS | {"http", "testing", "aio", "aio_reactor", "blocking"},
-    "aio": LAYER_0 | {"aio_reactor", "client", "ledger", "placement"},
-    "aio_reactor": LAYER_0,
-    "blocking": LAYER_0 | {"reactor_thread", "client", "ledger", "placement"},
-    "reactor_thread": LAYER_0,
+    "testing": _DOORS_OURS | {"http", "testing", "aio", "blocking"},
+    "aio": LAYER_0 | {"aio", "client", "ledger", "placement"},
+    "blocking": LAYER_0 | {"blocking", "client", "ledger", "placement"},
     "__main__": frozenset({"cli"}),
     "_public": _DOORS_OURS | {"embedding"},
     "": frozenset({"_public"}),
@@ -78,7 +76,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "metadata": _TWISTED | {"kazoo"},
     **dict.fromkeys(("placement", "protocol", "bookie"), _TWISTED),
     **dict.fromkeys(("client", "autorecovery"), _TWISTED),
-    **dict.fromkeys(("aio", "aio_reactor", "blocking", "reactor_thread"), _TWISTED),
+    **dict.fromkeys(("aio", "blocking"), _TWISTED),
     "spark": _TWISTED | {"pyspark", "pyarrow"},
     **dict.fromkeys(("http", "embedding"), _TWISTED | {"prometheus_client"}),
     "cli": _TWISTED | {"prometheus_client", "tqdm"},
@@ -94,7 +92,7 @@ WORLD = frozenset(
 
 # The production adapters, and what each of them is the door to.
 DOORS: dict[str, frozenset[str]] = {
-    "reactor_thread.py": frozenset({"threading"}),
+    "blocking/reactor_thread.py": frozenset({"threading"}),
     "storage/filesystem.py": frozenset({"os", "fcntl", "mmap"}),
     "storage/disk_queue.py": frozenset({"mmap"}),
     "storage/index/index_file.py": frozenset({"sqlite3"}),

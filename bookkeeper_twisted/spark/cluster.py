@@ -11,13 +11,13 @@ from typing import TypeVar, cast
 
 from twisted.internet.defer import Deferred, DeferredSemaphore, FirstError, gatherResults
 
+from ..blocking.reactor_thread import ReactorThread
 from ..config.client import ClientConfig
 from ..errors import BookieHandleNotAvailableError, NoSuchLedgerMetadataError, NotUnderreplicatedError
 from ..metadata.drivers import create_driver, options_of
 from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication, Versioned
 from ..metadata.registered import bookie_address, bookies_there
 from ..model import LedgerMetadata, UnderreplicatedLedger
-from ..reactor_thread import ReactorThread
 from ..wire import Address
 from .publication_ids import FIRST_PUBLICATION
 

@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
 
 from .. import aio, blocking
-from ..aio_reactor import acquire_reactor, release_reactor, result_of
+from ..aio.reactor import acquire_reactor, release_reactor, result_of
 from ..client import BookKeeper
 from ..client.writing.threads import Threads, system_threads
 from ..config.client import ClientConfig

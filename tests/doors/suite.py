@@ -6,7 +6,7 @@ one door; for the blocking door calls return something that can be awaited and i
 
 from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from bookkeeper_twisted.client import WhenFull
 from bookkeeper_twisted.errors import (
@@ -22,14 +22,19 @@ from bookkeeper_twisted.errors import (
 )
 from bookkeeper_twisted.model import DigestType, LedgerState, WriteFlag
 
-Body = Callable[["DoorSuite", Any, Any], Coroutine[Any, Any, None]]
+from .generator import MODULES, members_of
+
+CALLS = {member.name: member.kind for kinds in MODULES.values() for kind in kinds for member in members_of(kind)}
+"""How each call of the client ends: ``waits``, ``iteration`` or ``plain``; attributes are ``property``."""
+
+SuiteT = TypeVar("SuiteT", bound="DoorSuite")
 
 
-def driven(body: Body) -> Callable[["DoorSuite"], None]:
+def driven(body: Callable[[SuiteT, Any, Any], Coroutine[Any, Any, None]]) -> Callable[[SuiteT], None]:
     """Make a test of a coroutine function that takes a cluster and a client."""
 
     @wraps(body)
-    def test(self: "DoorSuite") -> None:
+    def test(self: SuiteT) -> None:
         async def with_client(cluster: Any) -> None:
             bk = await cluster.connect()
             await body(self, cluster, bk)
@@ -52,10 +57,11 @@ class DoorSuite:
         """Run a coroutine function with a cluster of four bookies."""
         raise NotImplementedError
 
-    async def error_of(self, kind: type[Exception], call: Callable[..., Any], *arguments: Any) -> Any:
-        """The error of a call, whether it comes at once or later."""
+    async def error_of(self, kind: type[Exception], call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        """The error of a call that is awaited, or of one that gives an iteration or a value at once."""
+        pending = call(*arguments, **named) if CALLS.get(call.__name__, "waits") == "waits" else None
         try:
-            await call(*arguments)
+            await pending if pending is not None else call(*arguments, **named)
         except kind as error:
             return error
         raise AssertionError(f"no {kind.__name__}")
@@ -178,8 +184,7 @@ class DoorSuite:
         for n in range(3):
             await (await bk.create_ledger(custom_metadata={"n": b"%d" % n})).close()
         ids = [ledger_id async for ledger_id in bk.list_ledgers()]
-        stored = await bk.ledger_metadata(ids[1])
-        metadata = getattr(stored, "value", stored)  # Twisted's door has the version beside it
+        metadata = await bk.ledger_metadata(ids[1])
         self.assertEqual((metadata.state, metadata.custom_metadata), (LedgerState.CLOSED, {"n": b"1"}))
         await bk.delete_ledger(ids[1])
         self.assertEqual([ledger_id async for ledger_id in bk.list_ledgers()], [ids[0], ids[2]])
@@ -234,12 +239,15 @@ class DoorSuite:
 
 
 class Ready:
-    """A result that can be awaited, or iterated over, though it is there already."""
+    """A result, or an error, that can be awaited, or iterated over, though it is there already."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, error: BaseException | None = None) -> None:
         self._value = value
+        self._error = error
 
     def __await__(self) -> Any:
+        if self._error is not None:
+            raise self._error
         return self._value
         yield  # makes this a generator, as Python wants it
 
@@ -251,23 +259,30 @@ class Ready:
 class Awaitable:
     """A blocking object whose calls can be awaited."""
 
-    PLAIN = ("appender",)
-    """Calls that no door waits for."""
-
     def __init__(self, inner: Any) -> None:
         self._inner = inner
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._inner, name)
-        if not callable(value) or name in self.PLAIN:
+        kind = CALLS.get(name, "waits")
+        if not callable(value) or kind == "plain":
             return value
 
+        @wraps(value)
         def call(*arguments: Any, **named: Any) -> Ready:
-            result = value(*arguments, **named)
-            ours = type(result).__module__ == "bookkeeper_twisted.blocking"
+            try:
+                result = value(*arguments, **named)
+            except Exception as error:
+                if kind == "iteration":
+                    raise
+                return Ready(None, error)
+            ours = type(result).__module__.startswith("bookkeeper_twisted.blocking")
             return Ready(Awaitable(result) if ours else result)
 
         return call
+
+    def __repr__(self) -> str:
+        return repr(self._inner)
 
     async def __aenter__(self) -> "Awaitable":
         self._inner.__enter__()

@@ -2,31 +2,40 @@
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import aclosing
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred, ensureDeferred
+from twisted.internet.defer import TimeoutError as DeferredTimeoutError
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted import aio, blocking, client
+from bookkeeper_twisted.errors import IncorrectParameterError
 from bookkeeper_twisted.testing.cluster import MemoryCluster, aio_cluster, blocking_cluster
 
-from .suite import Awaitable, DoorSuite
+from .contract import SECONDS, ContractSuite
+from .suite import CALLS, Awaitable
 
 Body = Callable[[Any], Coroutine[Any, Any, None]]
+Call = Callable[..., Any]
 
 BOOKIES = 4
 TURN = 0.01
 TURNS = 10_000
+SOON = 0.01
+"""Seconds that are not enough."""
 
 
-class DeferredDoorTests(DoorSuite, SynchronousTestCase):
+class DeferredDoorTests(ContractSuite, SynchronousTestCase):
     """Twisted's door, on a clock."""
 
     def drive(self, body: Body) -> None:
         """See :meth:`DoorSuite.drive`."""
-        clock = Clock()
+        self.clock = clock = Clock()
         running = Deferred.fromCoroutine(body(MemoryCluster(clock, BOOKIES)))
         ended: list[Any] = []
         running.addBoth(ended.append)
@@ -36,8 +45,28 @@ class DeferredDoorTests(DoorSuite, SynchronousTestCase):
             clock.advance(TURN)
         self.assertEqual(ended, [None])
 
+    def connect(self, **arguments: Any) -> Any:
+        """See :meth:`ContractSuite.connect`."""
+        return client.BookKeeper.connect(self.clock, **arguments)
 
-class AioDoorTests(DoorSuite, SynchronousTestCase):
+    def _begin(self, call: Call, arguments: Mapping[str, Any]) -> "Deferred[Any]":
+        begun = call(**arguments)
+        return begun if isinstance(begun, Deferred) else ensureDeferred(anext(begun))
+
+    async def expire(self, call: Call, arguments: Mapping[str, Any]) -> None:
+        """See :meth:`ContractSuite.expire`."""
+        with self.assertRaises(DeferredTimeoutError):
+            await self._begin(call, arguments).addTimeout(SOON, self.clock)
+
+    async def cancel(self, call: Call, arguments: Mapping[str, Any]) -> None:
+        """See :meth:`ContractSuite.cancel`."""
+        begun = self._begin(call, arguments)
+        begun.cancel()
+        with self.assertRaises(CancelledError):
+            await begun
+
+
+class AioDoorTests(ContractSuite, SynchronousTestCase):
     """asyncio's door, on a loop of its own."""
 
     def drive(self, body: Body) -> None:
@@ -49,8 +78,33 @@ class AioDoorTests(DoorSuite, SynchronousTestCase):
 
         asyncio.run(run())
 
+    def connect(self, **arguments: Any) -> Any:
+        """See :meth:`ContractSuite.connect`."""
+        return aio.BookKeeper.connect(**arguments)
 
-class BlockingDoorTests(DoorSuite, SynchronousTestCase):
+    async def _first(self, call: Call, arguments: Mapping[str, Any]) -> Any:
+        begun = call(**arguments)
+        if inspect.iscoroutine(begun):
+            return await begun
+        async with aclosing(begun):
+            return await anext(begun)
+
+    async def expire(self, call: Call, arguments: Mapping[str, Any]) -> None:
+        """See :meth:`ContractSuite.expire`."""
+        with self.assertRaises(TimeoutError):
+            async with asyncio.timeout(SOON):
+                await self._first(call, arguments)
+
+    async def cancel(self, call: Call, arguments: Mapping[str, Any]) -> None:
+        """See :meth:`ContractSuite.cancel`."""
+        begun = asyncio.ensure_future(self._first(call, arguments))
+        await asyncio.sleep(0)
+        begun.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await begun
+
+
+class BlockingDoorTests(ContractSuite, SynchronousTestCase):
     """The blocking door."""
 
     def drive(self, body: Body) -> None:
@@ -60,54 +114,33 @@ class BlockingDoorTests(DoorSuite, SynchronousTestCase):
             with self.assertRaises(StopIteration):
                 running.send(None)
 
+    def connect(self, **arguments: Any) -> Any:
+        """See :meth:`ContractSuite.connect`."""
+        return Awaitable(blocking.BookKeeper).connect(**arguments)
 
-class ParityTests(SynchronousTestCase):
-    """The public names of the doors."""
+    async def expire(self, call: Call, arguments: Mapping[str, Any]) -> None:
+        """See :meth:`ContractSuite.expire`."""
+        await self._end(call, SOON, arguments)
 
-    KINDS = ("BookKeeper", "LedgerWriter", "AdvLedgerWriter", "LedgerReader")
+    async def cancel(self, call: Call, arguments: Mapping[str, Any]) -> None:
+        """See :meth:`ContractSuite.cancel`: no time at all, as Ctrl-C is for the whole process."""
+        await self._end(call, 0, arguments)
 
-    def _public(self, kind: type) -> dict[str, list[str]]:
-        """Names of what an object can do, and of the parameters of each."""
-        found = {}
-        for name in {n for n in dir(kind) if n[0] != "_"}:
-            value = getattr(kind, name)
-            if callable(value) and not isinstance(value, type):
-                parameters = [p for p in inspect.signature(value).parameters if p != "self"]
-                found[name] = parameters
-        return found
+    async def _end(self, call: Call, timeout: float, arguments: Mapping[str, Any]) -> None:
+        if "timeout" in arguments:
+            return  # the time of the wait itself
+        begun = call(**arguments, timeout=timeout)
+        with self.assertRaises(TimeoutError):
+            await (anext(aiter(begun)) if CALLS.get(call.__name__) == "iteration" else begun)
 
-    def test_asyncio(self) -> None:
-        """Whatever Twisted's door can do, asyncio's can, with the same parameters."""
-        for kind in self.KINDS:
-            ours = self._public(getattr(aio, kind))
-            for name, parameters in self._public(getattr(client, kind)).items():
-                self.assertEqual(ours.get(name), [p for p in parameters if p != "reactor"], f"{kind}.{name}")
-
-    def test_blocking(self) -> None:
-        """Whatever asyncio's door can do, the blocking one can, and every call that waits takes a timeout."""
-        for kind in self.KINDS:
-            ours = self._public(getattr(blocking, kind))
-            for name, parameters in self._public(getattr(aio, kind)).items():
-                more = [] if name == "appender" or "timeout" in parameters else ["timeout"]
-                found = [p for p in ours.get(name, ()) if p != "thread"]
-                self.assertEqual(found, parameters + more, f"{kind}.{name}")
-
-    def test_nothing_internal(self) -> None:
-        """Public objects have nothing that is not for applications."""
-        names = {kind: set(self._public(getattr(client, kind))) for kind in self.KINDS}
-        shared = {"close", "force"}
-        self.assertEqual(names["LedgerWriter"], shared | {"append", "append_many", "appender"})
-        self.assertEqual(names["AdvLedgerWriter"], shared | {"write"})
-        whole = {"close", "connect", "create_ledger", "create_ledger_adv", "open_ledger", "delete_ledger"}
-        self.assertEqual(names["BookKeeper"], whole | {"list_ledgers", "ledger_metadata"})
-        for name in names["LedgerReader"] - {"close"}:
-            self.assertRegex(name, "read|entries|batches|tail")
-
-    def test_properties(self) -> None:
-        """The attributes of handles are the same."""
-        for kind in self.KINDS:
-            named = [
-                {n for n, v in inspect.getmembers(getattr(door, kind)) if isinstance(v, property) and n[0] != "_"}
-                for door in (aio, blocking)
-            ]
-            self.assertEqual(named[0], named[1], kind)
+    def test_timeouts(self) -> None:
+        """Every call refuses a timeout that is none, when it is made."""
+        with blocking_cluster(BOOKIES) as cluster, cluster.connect() as bk, bk.create_ledger() as ledger:
+            reader = bk.open_ledger(ledger.ledger_id, recover=False)
+            for call in (
+                bk.create_ledger, bk.list_ledgers, ledger.force, ledger.close, reader.read_last_add_confirmed,
+                reader.batches, reader.entries, reader.tail, partial(blocking.BookKeeper.connect, "memory:"),
+            ):  # fmt: skip
+                for wrong in (*SECONDS, timedelta(1)):
+                    error = self.assertRaises(IncorrectParameterError, call, timeout=wrong)
+                    self.assertIn("timeout: ", str(error))

@@ -9,7 +9,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.epollreactor import EPollReactor
 from twisted.python.failure import Failure
 
-from .errors import IllegalOperationError
+from ..arguments import check_seconds
+from ..errors import IllegalOperationError
 
 T = TypeVar("T")
 
@@ -41,9 +42,11 @@ class ReactorThread:
 
         :param timeout: seconds; None waits for ever.
         :raises TimeoutError: there was no result in time.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: the timeout is negative, or not a number.
         :raises bookkeeper_twisted.errors.IllegalOperationError: called on the reactor's thread, which would wait for
             itself.
         """
+        check_timeout(timeout)
         if threading.current_thread() is self._thread:
             raise IllegalOperationError("a blocking call on the thread of its reactor would never end")
         outcome, cancel = self.begin(work)
@@ -80,3 +83,18 @@ class ReactorThread:
         reactor.callFromThread(start)
         # a cancellation is queued after the start, so there is something to cancel
         return outcome, lambda: reactor.callFromThread(lambda: running[0].cancel())
+
+    def __repr__(self) -> str:
+        return f"<ReactorThread {'not started' if self._thread is None else 'running'}>"
+
+
+def check_timeout(timeout: float | None) -> None:
+    """Check the timeout of a call.
+
+    :raises IncorrectParameterError: it is negative, or not a number.
+    """
+    check_seconds("timeout", timeout, "no limit")
+
+
+SHARED_THREAD = ReactorThread()
+"""The thread of all connections that are given no other."""

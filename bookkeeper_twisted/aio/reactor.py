@@ -31,7 +31,7 @@ class LoopReactor(AsyncioSelectorReactor):
         self._life = self._live()
 
     async def begin(self) -> None:
-        """Starts it; to be awaited in the loop."""
+        """Start it; to be awaited in the loop."""
         self.startRunning(installSignalHandlers=False)
         await anext(self._life)
 

@@ -1,0 +1,137 @@
+"""The client of a cluster, as asyncio has it; written by ``make doors``, not by hand."""
+
+from collections.abc import AsyncGenerator, Mapping
+from typing import Self
+
+from .. import client
+from ..client.connections.metrics import ClientMetrics
+from ..config.client import ClientConfig
+from ..model import DigestType, LedgerMetadata, WriteFlag
+from ..placement.interfaces import IPlacementPolicy
+from .handle import Connection, iterate
+from .reactor import result_of
+from .reader import LedgerReader
+from .writers import AdvLedgerWriter, LedgerWriter
+
+
+class BookKeeper(Connection[client.BookKeeper]):
+    """A client of one cluster, made by :meth:`connect`.
+
+    :meth:`close` closes its connections.  Every call after that raises ClientClosedError, and so do the appends and
+    reads that are under way.
+    """
+
+    @classmethod
+    async def connect(
+        cls, uri: str, config: ClientConfig | None = None, placement: IPlacementPolicy | None = None,
+        metrics: ClientMetrics | None = None,
+    ) -> Self:  # fmt: skip
+        """Connect to the cluster that a metadata service URI names, over TCP.
+
+        :param uri: ``sqlite:///path``, ``zk+hierarchical://host:port/ledgers`` or ``memory:``.
+        :param config: the defaults if left out.
+        :param placement: a policy in place of the one that the configuration names.
+        :param metrics: counts what this client does, and no other client.
+        :returns: an open client.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type.
+        :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no metadata driver can read the URI.
+        :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.
+        :raises bookkeeper_twisted.errors.ConfigError: no plugin knows the placement policy.
+        """
+        return await cls._connected(lambda reactor: client.BookKeeper.connect(reactor, uri, config, placement, metrics))
+
+    async def create_ledger(
+        self, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2, password: bytes = b"",
+        digest_type: DigestType | str = DigestType.CRC32C, custom_metadata: Mapping[str, bytes] | None = None,
+        write_flags: WriteFlag = WriteFlag.NONE,
+    ) -> LedgerWriter:  # fmt: skip
+        """Create an empty ledger.
+
+        :param ensemble_size: number of bookies that share the entries.
+        :param write_quorum: number of bookies that get each entry.
+        :param ack_quorum: number of bookies that must have an entry on disk before its append succeeds.
+        :param password: bytes that readers need; bookies get a key that is made of it.
+        :param digest_type: the digest that protects entries: a type or its name.
+        :param custom_metadata: names and bytes that are kept in the ledger's metadata, unchanged.
+        :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; the last add confirmed moves
+            with ``force`` only, and a bookie that fails ends the writer.
+        :returns: the only writer of the ledger.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or not ensemble size
+            >= write quorum >= ack quorum >= 1.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer bookies are writable.
+        """
+        return LedgerWriter(await result_of(self._inner.create_ledger(
+            ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags
+        )))
+
+    async def create_ledger_adv(
+        self, ledger_id: int | None = None, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2,
+        password: bytes = b"", digest_type: DigestType | str = DigestType.CRC32C,
+        custom_metadata: Mapping[str, bytes] | None = None, write_flags: WriteFlag = WriteFlag.NONE,
+    ) -> AdvLedgerWriter:  # fmt: skip
+        """Create an empty ledger whose entries are numbered by the caller.
+
+        The other arguments and errors are those of :meth:`create_ledger`.
+
+        :param ledger_id: id of the ledger; None for an id that no ledger has had.
+        :returns: the only writer of the ledger.
+        :raises bookkeeper_twisted.errors.LedgerExistsError: the id is taken.
+        """
+        return AdvLedgerWriter(await result_of(self._inner.create_ledger_adv(
+            ledger_id, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags
+        )))
+
+    async def open_ledger(self, ledger_id: int, password: bytes | None = b"", recover: bool = True) -> LedgerReader:
+        """Open a ledger for reading.
+
+        A ledger that is not closed is recovered first: its writer, should it be alive, is stopped, and the ledger is
+        closed after the last entry that can have been acknowledged.  With ``recover=False`` the writer is left alone;
+        the reader begins with the last add confirmed that the bookies report, and follows the ledger from there
+        (:meth:`LedgerReader.tail`).
+
+        :param ledger_id: id of the ledger.
+        :param password: bytes that the ledger was created with; None takes them from the metadata, as the tools of
+            administrators do.
+        :param recover: False leaves a ledger that is not closed to its writer.
+        :returns: a reader, to be closed.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or the id is
+            negative.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        :raises bookkeeper_twisted.errors.UnauthorizedAccessError: wrong password.
+        :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered in time.
+        :raises bookkeeper_twisted.errors.LedgerRecoveryError: the recovery failed; any client may try again.
+        :raises bookkeeper_twisted.errors.ReadError: without recovery, too few bookies answered.
+        """
+        return LedgerReader(await result_of(self._inner.open_ledger(ledger_id, password, recover)))
+
+    async def delete_ledger(self, ledger_id: int) -> None:
+        """Delete a ledger.  Its bookies free the space when they next collect garbage.
+
+        :param ledger_id: id of the ledger.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not an integer, or is negative.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        """
+        await result_of(self._inner.delete_ledger(ledger_id))
+
+    def list_ledgers(self) -> AsyncGenerator[int, None]:
+        """Iterate over the ids of all ledgers in ascending order; the iteration is complete or ends with an error.
+
+        :raises bookkeeper_twisted.errors.MetadataError: from the iteration: the metadata store does not answer.
+        """
+        return iterate(self._inner.list_ledgers(), 1000)
+
+    async def ledger_metadata(self, ledger_id: int) -> LedgerMetadata:
+        """Return the stored metadata of a ledger.
+
+        :param ledger_id: id of the ledger.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not an integer, or is negative.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        """
+        return await result_of(self._inner.ledger_metadata(ledger_id))
+
+    async def close(self) -> None:
+        """Close all connections; later calls share the result.
+
+        Ledgers are not closed: their writers close them.
+        """
+        await super().close()

@@ -1,0 +1,178 @@
+"""The writers of ledgers, as asyncio has it; written by ``make doors``, not by hand."""
+
+from collections.abc import Sequence
+
+from .. import client
+from ..client.writing.producer import WhenFull
+from ..client.writing.thread_appender import ThreadAppender
+from ..model import LedgerMetadata
+from .handle import Handle
+from .reactor import result_of
+
+
+class LedgerWriter(Handle[client.LedgerWriter]):
+    """The only writer of one ledger; entries get their ids in the order of the calls.
+
+    A program that waits now and then for what :meth:`append` gives is never refused for want of memory.  Threads append
+    through :meth:`appender`.
+    """
+
+    def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
+        """Return an appender for any thread, whose offers do not wait for their acknowledgement.
+
+        To be called where this object belongs: on the thread of its reactor or loop; any thread in plain calls.
+        Entries of all threads and of this handle get their ids in one sequence, what was appended here first.
+        :meth:`close` waits until all that was offered is acknowledged, and offers that come later fail.
+
+        :param when_full: what an offer does while ``maxInFlightBytes`` of offers are not acknowledged.
+        :param patience: seconds that an offer waits for room at most, with ``WhenFull.BLOCK``; None for ever.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or is negative.
+        :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
+        """
+        return self._inner.appender(when_full, patience)
+
+    async def append(self, data: bytes) -> int:
+        """Append one entry.
+
+        :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
+        :returns: the id of the entry, once an ack quorum has it on disk (with deferred sync: has it) and everything
+            before it is acknowledged.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not bytes, or is larger than an entry may be.
+        :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait for their acknowledgement.
+        :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
+        """
+        return await result_of(self._inner.append(data))
+
+    async def append_many(self, payloads: Sequence[bytes]) -> tuple[int, int]:
+        """Append entries with consecutive ids: all of them or, if one is refused, none.
+
+        This is many times faster than to append one by one.
+
+        :param payloads: the data of each entry, at least one; as of :meth:`append`.
+        :returns: first and last id, once all are acknowledged.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: there is no entry, one is not bytes, or one is larger
+            than an entry may be.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`append`.
+        """
+        return await result_of(self._inner.append_many(payloads))
+
+    @property
+    def ledger_id(self) -> int:
+        """The id of the ledger."""
+        return self._inner.ledger_id
+
+    @property
+    def last_add_pushed(self) -> int:
+        """The last id given out, -1 if there is none; of entries that the caller numbers, the last one before the first
+        gap."""
+        return self._inner.last_add_pushed
+
+    @property
+    def length(self) -> int:
+        """The bytes of all payloads up to :attr:`last_add_pushed`; once closed, of the confirmed ones."""
+        return self._inner.length
+
+    @property
+    def last_add_confirmed(self) -> int:
+        """The highest id up to which every entry is acknowledged and synced, -1 if there is none."""
+        return self._inner.last_add_confirmed
+
+    @property
+    def metadata(self) -> LedgerMetadata:
+        """The newest metadata that this writer has seen."""
+        return self._inner.metadata
+
+    async def force(self) -> None:
+        """Sync every entry that is acknowledged; needed with deferred sync only.
+
+        After it the last add confirmed is at least the last entry that was acknowledged before the call.
+
+        :raises bookkeeper_twisted.errors.BookKeeperError: a bookie of the ensemble did not sync.
+        """
+        await result_of(self._inner.force())
+
+    async def close(self) -> None:
+        """Close the ledger after its last confirmed entry; later calls share the result.
+
+        Appends made before are completed (and synced) first, later ones raise LedgerClosedError.
+
+        :raises bookkeeper_twisted.errors.BookKeeperError: an append failed (the ledger is closed at the
+            last confirmed entry all the same, unless the client was closed or the ledger is being recovered), or
+            the metadata could not be written.  So a close that succeeds means that every append is in
+            the ledger.
+        """
+        await super().close()
+
+
+class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
+    """The only writer of one ledger, whose entries get the ids that the caller gives, in any order.
+
+    Entries complete without a gap: while an id is left out, later ones wait.  An entry is sent once all
+    before it were given, and not at once as by Apache's client: it could not complete earlier, and
+    so the length in each entry's header counts exactly the payloads up to it, in id order.  (Headers
+    that count in call order make the length of a recovered ledger wrong.)
+    """
+
+    async def write(self, entry_id: int, data: bytes) -> int:
+        """Write one entry.
+
+        An id behind a gap waits until the gap is filled.
+
+        :param entry_id: id of the entry, >= 0.
+        :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
+        :returns: the id, once an ack quorum has acknowledged the entry and everything before it.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer or negative, or the data are
+            not bytes or larger than an entry may be.
+        :raises bookkeeper_twisted.errors.DuplicateEntryIdError: the id was given before.
+        :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait; the entry that the
+            others wait for is taken all the same as long as there is room to send it.
+        :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
+        """
+        return await result_of(self._inner.write(entry_id, data))
+
+    @property
+    def ledger_id(self) -> int:
+        """The id of the ledger."""
+        return self._inner.ledger_id
+
+    @property
+    def last_add_pushed(self) -> int:
+        """The last id given out, -1 if there is none; of entries that the caller numbers, the last one before the first
+        gap."""
+        return self._inner.last_add_pushed
+
+    @property
+    def length(self) -> int:
+        """The bytes of all payloads up to :attr:`last_add_pushed`; once closed, of the confirmed ones."""
+        return self._inner.length
+
+    @property
+    def last_add_confirmed(self) -> int:
+        """The highest id up to which every entry is acknowledged and synced, -1 if there is none."""
+        return self._inner.last_add_confirmed
+
+    @property
+    def metadata(self) -> LedgerMetadata:
+        """The newest metadata that this writer has seen."""
+        return self._inner.metadata
+
+    async def force(self) -> None:
+        """Sync every entry that is acknowledged; needed with deferred sync only.
+
+        After it the last add confirmed is at least the last entry that was acknowledged before the call.
+
+        :raises bookkeeper_twisted.errors.BookKeeperError: a bookie of the ensemble did not sync.
+        """
+        await result_of(self._inner.force())
+
+    async def close(self) -> None:
+        """Close the ledger after its last confirmed entry; later calls share the result.
+
+        Appends made before are completed (and synced) first, later ones raise LedgerClosedError.
+
+        :raises bookkeeper_twisted.errors.BookKeeperError: an append failed (the ledger is closed at the
+            last confirmed entry all the same, unless the client was closed or the ledger is being recovered), or
+            the metadata could not be written.  So a close that succeeds means that every append is in
+            the ledger.
+        """
+        await super().close()

@@ -1,0 +1,162 @@
+"""The client of a cluster, with calls that wait; written by ``make doors``, not by hand."""
+
+from collections.abc import Iterator, Mapping
+from typing import Self
+
+from .. import client
+from ..client.connections.metrics import ClientMetrics
+from ..config.client import ClientConfig
+from ..model import DigestType, LedgerMetadata, WriteFlag
+from ..placement.interfaces import IPlacementPolicy
+from .handle import Handle
+from .reactor_thread import SHARED_THREAD, ReactorThread
+from .reader import LedgerReader
+from .writers import AdvLedgerWriter, LedgerWriter
+
+
+class BookKeeper(Handle[client.BookKeeper]):
+    """A client of one cluster, made by :meth:`connect`.
+
+    :meth:`close` closes its connections.  Every call after that raises ClientClosedError, and so do the appends and
+    reads that are under way.
+    """
+
+    @classmethod
+    def connect(
+        cls, uri: str, config: ClientConfig | None = None, placement: IPlacementPolicy | None = None,
+        metrics: ClientMetrics | None = None, *, thread: ReactorThread = SHARED_THREAD, timeout: float | None = None,
+    ) -> Self:  # fmt: skip
+        """Connect to the cluster that a metadata service URI names, over TCP.
+
+        :param uri: ``sqlite:///path``, ``zk+hierarchical://host:port/ledgers`` or ``memory:``.
+        :param config: the defaults if left out.
+        :param placement: a policy in place of the one that the configuration names.
+        :param metrics: counts what this client does, and no other client.
+        :param thread: the thread with the reactor; all connections share one if left out.
+        :param timeout: seconds that the call waits at most; None for any time.
+        :returns: an open client.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type.
+        :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no metadata driver can read the URI.
+        :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.
+        :raises bookkeeper_twisted.errors.ConfigError: no plugin knows the placement policy.
+        :raises TimeoutError: no result within ``timeout``.
+        """
+        return cls._connected(
+            lambda reactor: client.BookKeeper.connect(reactor, uri, config, placement, metrics), thread, timeout
+        )
+
+    def create_ledger(
+        self, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2, password: bytes = b"",
+        digest_type: DigestType | str = DigestType.CRC32C, custom_metadata: Mapping[str, bytes] | None = None,
+        write_flags: WriteFlag = WriteFlag.NONE, *, timeout: float | None = None,
+    ) -> LedgerWriter:  # fmt: skip
+        """Create an empty ledger.
+
+        :param ensemble_size: number of bookies that share the entries.
+        :param write_quorum: number of bookies that get each entry.
+        :param ack_quorum: number of bookies that must have an entry on disk before its append succeeds.
+        :param password: bytes that readers need; bookies get a key that is made of it.
+        :param digest_type: the digest that protects entries: a type or its name.
+        :param custom_metadata: names and bytes that are kept in the ledger's metadata, unchanged.
+        :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; the last add confirmed moves
+            with ``force`` only, and a bookie that fails ends the writer.
+        :param timeout: seconds that the call waits at most; None for any time.
+        :returns: the only writer of the ledger.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or not ensemble size
+            >= write quorum >= ack quorum >= 1.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer bookies are writable.
+        :raises TimeoutError: no result within ``timeout``.
+        """
+        return LedgerWriter(self._wait(lambda: self._inner.create_ledger(
+            ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags
+        ), timeout), self._thread)
+
+    def create_ledger_adv(
+        self, ledger_id: int | None = None, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2,
+        password: bytes = b"", digest_type: DigestType | str = DigestType.CRC32C,
+        custom_metadata: Mapping[str, bytes] | None = None, write_flags: WriteFlag = WriteFlag.NONE, *,
+        timeout: float | None = None,
+    ) -> AdvLedgerWriter:  # fmt: skip
+        """Create an empty ledger whose entries are numbered by the caller.
+
+        The other arguments and errors are those of :meth:`create_ledger`.
+
+        :param ledger_id: id of the ledger; None for an id that no ledger has had.
+        :param timeout: seconds that the call waits at most; None for any time.
+        :returns: the only writer of the ledger.
+        :raises bookkeeper_twisted.errors.LedgerExistsError: the id is taken.
+        :raises TimeoutError: no result within ``timeout``.
+        """
+        return AdvLedgerWriter(self._wait(lambda: self._inner.create_ledger_adv(
+            ledger_id, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags
+        ), timeout), self._thread)
+
+    def open_ledger(
+        self, ledger_id: int, password: bytes | None = b"", recover: bool = True, *, timeout: float | None = None
+    ) -> LedgerReader:
+        """Open a ledger for reading.
+
+        A ledger that is not closed is recovered first: its writer, should it be alive, is stopped, and the ledger is
+        closed after the last entry that can have been acknowledged.  With ``recover=False`` the writer is left alone;
+        the reader begins with the last add confirmed that the bookies report, and follows the ledger from there
+        (:meth:`LedgerReader.tail`).
+
+        :param ledger_id: id of the ledger.
+        :param password: bytes that the ledger was created with; None takes them from the metadata, as the tools of
+            administrators do.
+        :param recover: False leaves a ledger that is not closed to its writer.
+        :param timeout: seconds that the call waits at most; None for any time.
+        :returns: a reader, to be closed.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or the id is
+            negative.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        :raises bookkeeper_twisted.errors.UnauthorizedAccessError: wrong password.
+        :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered in time.
+        :raises bookkeeper_twisted.errors.LedgerRecoveryError: the recovery failed; any client may try again.
+        :raises bookkeeper_twisted.errors.ReadError: without recovery, too few bookies answered.
+        :raises TimeoutError: no result within ``timeout``.
+        """
+        return LedgerReader(self._wait(lambda: self._inner.open_ledger(
+            ledger_id, password, recover
+        ), timeout), self._thread)
+
+    def delete_ledger(self, ledger_id: int, *, timeout: float | None = None) -> None:
+        """Delete a ledger.  Its bookies free the space when they next collect garbage.
+
+        :param ledger_id: id of the ledger.
+        :param timeout: seconds that the call waits at most; None for any time.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not an integer, or is negative.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        :raises TimeoutError: no result within ``timeout``.
+        """
+        self._wait(lambda: self._inner.delete_ledger(ledger_id), timeout)
+
+    def list_ledgers(self, *, timeout: float | None = None) -> Iterator[int]:
+        """Iterate over the ids of all ledgers in ascending order; the iteration is complete or ends with an error.
+
+        :param timeout: seconds that each step of the iteration waits at most; None for any time.
+        :raises bookkeeper_twisted.errors.MetadataError: from the iteration: the metadata store does not answer.
+        :raises TimeoutError: from the iteration: no result within ``timeout``.
+        """
+        return self._iterate(self._inner.list_ledgers(), 1000, timeout)
+
+    def ledger_metadata(self, ledger_id: int, *, timeout: float | None = None) -> LedgerMetadata:
+        """Return the stored metadata of a ledger.
+
+        :param ledger_id: id of the ledger.
+        :param timeout: seconds that the call waits at most; None for any time.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not an integer, or is negative.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        :raises TimeoutError: no result within ``timeout``.
+        """
+        return self._wait(lambda: self._inner.ledger_metadata(ledger_id), timeout)
+
+    def close(self, *, timeout: float | None = None) -> None:
+        """Close all connections; later calls share the result.
+
+        Ledgers are not closed: their writers close them.
+
+        :param timeout: seconds that the call waits at most; None for any time.
+        :raises TimeoutError: no result within ``timeout``.
+        """
+        super().close(timeout=timeout)

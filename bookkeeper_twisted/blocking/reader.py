@@ -1,0 +1,194 @@
+"""The reader of a ledger, with calls that wait; written by ``make doors``, not by hand."""
+
+from collections.abc import Iterator
+
+from .. import client
+from ..client.reading.lac_reads import Confirmed
+from ..ledger.entry_batch import EntryBatch
+from ..model import Entry, LedgerMetadata
+from .handle import Handle, each
+
+
+class LedgerReader(Handle[client.LedgerReader]):
+    """A reader of one ledger up to its last add confirmed.
+
+    Errors of all reads: IncorrectParameterError, ReadError beyond the LAC, LedgerClosedError after
+    :meth:`close`; else, once every replica was tried, the most telling error: one that is neither
+    "missing" nor "no connection" first, NoSuchEntryError only if every replica said so.
+
+    The reader of a ledger that was not closed when it was opened follows the metadata: new bookies, and
+    the end.  :meth:`close` it when it is no longer needed.
+    """
+
+    @property
+    def ledger_id(self) -> int:
+        """The id of the ledger."""
+        return self._inner.ledger_id
+
+    @property
+    def metadata(self) -> LedgerMetadata:
+        """The newest metadata that this reader has seen."""
+        return self._inner.metadata
+
+    @property
+    def last_add_confirmed(self) -> int:
+        """The highest entry id that can be read, -1 if there is none; it never falls."""
+        return self._inner.last_add_confirmed
+
+    @property
+    def length(self) -> int:
+        """The bytes of all payloads; of a ledger that is not closed, up to the last entry that a bookie reported."""
+        return self._inner.length
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the *ledger* is closed, so that no entry will ever be added to it."""
+        return self._inner.is_closed
+
+    def read(self, first: int, last: int, *, timeout: float | None = None) -> list[Entry]:
+        """Read the entries ``first .. last``; the first one that cannot be read fails the call.
+
+        :param first: id of the first entry, >= 0.
+        :param last: id of the last entry, <= the LAC.
+        :param timeout: seconds that the call waits at most; None for any time.
+        :returns: the entries in order; all of them are in memory.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an id is not an integer or negative, or ``first`` is
+            above ``last``.
+        :raises bookkeeper_twisted.errors.ReadError: ``last`` is above the LAC.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no replica gave an entry: the reason that says most.
+        :raises TimeoutError: no result within ``timeout``.
+        """
+        return self._wait(lambda: self._inner.read(first, last), timeout)
+
+    def read_entry(self, entry_id: int, *, timeout: float | None = None) -> Entry:
+        """Read one entry.
+
+        :param entry_id: id of the entry, from 0 to the LAC.
+        :param timeout: seconds that the call waits at most; None for any time.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`read`.
+        :raises TimeoutError: no result within ``timeout``.
+        """
+        return self._wait(lambda: self._inner.read_entry(entry_id), timeout)
+
+    def read_unconfirmed(self, first: int, last: int, *, timeout: float | None = None) -> list[Entry]:
+        """Read entries beyond the LAC too: they were perhaps never acknowledged, and a recovery may drop them.
+
+        :param first: id of the first entry, >= 0.
+        :param last: id of the last entry.
+        :param timeout: seconds that the call waits at most; None for any time.
+        :returns: the entries in order; all of them are in memory.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an id is not an integer or negative, or ``first`` is
+            above ``last``.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`read`.
+        :raises TimeoutError: no result within ``timeout``.
+        """
+        return self._wait(lambda: self._inner.read_unconfirmed(first, last), timeout)
+
+    def read_batch(
+        self, start: int, max_count: int = 0, max_size: int = 0, *, timeout: float | None = None
+    ) -> EntryBatch:
+        """Read consecutive entries from ``start`` on: at least one, perhaps fewer than asked for.
+
+        :param start: id of the first entry, from 0 to the LAC.
+        :param max_count: number of entries at most; 0 sets no limit.
+        :param max_size: bytes at most, which a first entry that is greater exceeds; 0, negative and more than a frame
+            holds mean the bytes that a frame holds.
+        :param timeout: seconds that the call waits at most; None for any time.
+        :returns: the entries ``start .. batch.last``; to go on, read from ``batch.last + 1``.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`read`.
+        :raises TimeoutError: no result within ``timeout``.
+        """
+        return self._wait(lambda: self._inner.read_batch(start, max_count, max_size), timeout)
+
+    def batches(self, start: int = 0, end: int | None = None, *, timeout: float | None = None) -> Iterator[EntryBatch]:
+        """Iterate over batches of the entries ``start .. end``, read ahead within ``readAheadBytes``.
+
+        An iteration that is left early goes on reading until it is closed: by the ``aclose`` of an asynchronous one,
+        the ``close`` of another.
+
+        :param start: id of the first entry, >= 0.
+        :param end: id of the last entry; None for the LAC that is known now.  Below ``start`` there is no batch.
+        :param timeout: seconds that each step of the iteration waits at most; None for any time.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an id is not an integer, or ``start`` is negative.
+        :raises bookkeeper_twisted.errors.ReadError: ``end`` is above the LAC.
+        :raises TimeoutError: from the iteration: no result within ``timeout``.
+        """
+        return self._iterate(self._inner.batches(start, end), 1, timeout)
+
+    def entries(self, start: int = 0, end: int | None = None, *, timeout: float | None = None) -> Iterator[Entry]:
+        """Iterate over the entries ``start .. end``, read as by :meth:`batches`; leaving the loop ends the reading.
+
+        :param start: as of :meth:`batches`.
+        :param end: as of :meth:`batches`.
+        :param timeout: seconds that each step of the iteration waits at most; None for any time.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`batches`.
+        :raises TimeoutError: from the iteration: no result within ``timeout``.
+        """
+        return each(self.batches(start, end, timeout=timeout))
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Iterate over all entries up to the LAC that is known now, as by :meth:`entries`."""
+        return self.entries()
+
+    def tail(self, start: int = 0, *, timeout: float | None = None) -> Iterator[Entry]:
+        """Iterate over the entries from ``start`` on, each as soon as it is confirmed, until the ledger is closed.
+
+        Open the ledger with ``recover=False`` for this: a recovery ends its writer.  Leaving the loop, and
+        cancelling a step of it, end the requests under way.
+
+        :param start: id of the first entry, >= 0.
+        :param timeout: seconds that each step of the iteration waits at most; None for any time.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: ``start`` is not an integer, or is negative.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: from the iteration: it was deleted.
+        :raises TimeoutError: from the iteration: no result within ``timeout``.
+        """
+        return each(self.tail_batches(start, timeout=timeout))
+
+    def tail_batches(self, start: int = 0, *, timeout: float | None = None) -> Iterator[EntryBatch]:
+        """Iterate over the entries as :meth:`tail`, in the batches in which they arrive.
+
+        :param start: id of the first entry, >= 0.
+        :param timeout: seconds that each step of the iteration waits at most; None for any time.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`tail`.
+        :raises TimeoutError: from the iteration: no result within ``timeout``.
+        """
+        return self._iterate(self._inner.tail_batches(start), 1, timeout)
+
+    def read_last_add_confirmed(self, *, timeout: float | None = None) -> int:
+        """Ask the bookies for the last add confirmed, and wait until no write set can have a higher one.
+
+        :param timeout: seconds that the call waits at most; None for any time.
+        :returns: the highest entry id that can be read, -1 if there is none.
+        :raises bookkeeper_twisted.errors.ReadError: too few bookies answered.
+        :raises TimeoutError: no result within ``timeout``.
+        """
+        return self._wait(lambda: self._inner.read_last_add_confirmed(), timeout)
+
+    def try_read_last_add_confirmed(self, *, timeout: float | None = None) -> int:
+        """Ask the bookies for the last add confirmed, and take the first that is higher than the one known.
+
+        :param timeout: seconds that the call waits at most; None for any time.
+        :returns: the highest entry id that can be read, -1 if there is none.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no bookie answered.
+        :raises TimeoutError: no result within ``timeout``.
+        """
+        return self._wait(lambda: self._inner.try_read_last_add_confirmed(), timeout)
+
+    def read_last_add_confirmed_and_entry(self, entry_id: int, timeout: float) -> Confirmed:
+        """Wait until an entry is confirmed, and read it.
+
+        :param entry_id: id of the entry, >= 0.
+        :param timeout: seconds; if the entry is not confirmed by then, or the ledger ends before, there is no entry.
+        :returns: the entry and the LAC.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument is not a number, or is negative.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no bookie answered, or no replica gave the entry.
+        """
+        return self._wait(lambda: self._inner.read_last_add_confirmed_and_entry(entry_id, timeout))
+
+    def close(self, *, timeout: float | None = None) -> None:
+        """Close the reader: later calls and reads under way raise LedgerClosedError.  The ledger is not touched.
+
+        :param timeout: seconds that the call waits at most; None for any time.
+        :raises TimeoutError: no result within ``timeout``.
+        """
+        super().close(timeout=timeout)
