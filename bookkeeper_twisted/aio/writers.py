@@ -31,7 +31,7 @@ class LedgerWriter(Handle[client.LedgerWriter]):
         """
         return self._inner.appender(when_full, patience)
 
-    async def append(self, data: bytes) -> int:
+    async def append(self, data: bytes | bytearray | memoryview) -> int:
         """Append one entry.
 
         :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
@@ -43,7 +43,7 @@ class LedgerWriter(Handle[client.LedgerWriter]):
         """
         return await result_of(self._inner.append(data))
 
-    async def append_many(self, payloads: Sequence[bytes]) -> tuple[int, int]:
+    async def append_many(self, payloads: Sequence[bytes | bytearray | memoryview]) -> tuple[int, int]:
         """Append entries with consecutive ids: all of them or, if one is refused, none.
 
         This is many times faster than to append one by one.
@@ -113,7 +113,7 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
     that count in call order make the length of a recovered ledger wrong.)
     """
 
-    async def write(self, entry_id: int, data: bytes) -> int:
+    async def write(self, entry_id: int, data: bytes | bytearray | memoryview) -> int:
         """Write one entry.
 
         An id behind a gap waits until the gap is filled.

@@ -30,7 +30,7 @@ class LedgerWriter(Handle[client.LedgerWriter]):
         """
         return self._call(lambda: self._inner.appender(when_full, patience))
 
-    def append(self, data: bytes, *, timeout: float | None = None) -> int:
+    def append(self, data: bytes | bytearray | memoryview, *, timeout: float | None = None) -> int:
         """Append one entry.
 
         :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
@@ -44,7 +44,9 @@ class LedgerWriter(Handle[client.LedgerWriter]):
         """
         return self._wait(lambda: self._inner.append(data), timeout)
 
-    def append_many(self, payloads: Sequence[bytes], *, timeout: float | None = None) -> tuple[int, int]:
+    def append_many(
+        self, payloads: Sequence[bytes | bytearray | memoryview], *, timeout: float | None = None
+    ) -> tuple[int, int]:
         """Append entries with consecutive ids: all of them or, if one is refused, none.
 
         This is many times faster than to append one by one.
@@ -120,7 +122,7 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
     that count in call order make the length of a recovered ledger wrong.)
     """
 
-    def write(self, entry_id: int, data: bytes, *, timeout: float | None = None) -> int:
+    def write(self, entry_id: int, data: bytes | bytearray | memoryview, *, timeout: float | None = None) -> int:
         """Write one entry.
 
         An id behind a gap waits until the gap is filled.

@@ -32,7 +32,7 @@ class AdvLedgerWriter(BaseWriter):
         self._later: dict[int, _Later] = {}
         self._later_size = 0
 
-    def write(self, entry_id: int, data: bytes) -> "Deferred[int]":
+    def write(self, entry_id: int, data: bytes | bytearray | memoryview) -> "Deferred[int]":
         """Write one entry.
 
         An id behind a gap waits until the gap is filled.

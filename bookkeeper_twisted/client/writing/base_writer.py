@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import attrs
 from twisted.internet.defer import Deferred, fail, succeed
@@ -372,7 +372,7 @@ class InOrderWriter(BaseWriter):
 
     __slots__ = ()
 
-    def append(self, data: bytes) -> "Deferred[int]":
+    def append(self, data: bytes | bytearray | memoryview) -> "Deferred[int]":
         """Append one entry.
 
         :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
@@ -394,7 +394,7 @@ class InOrderWriter(BaseWriter):
         self._push(data, waiter)
         return waiter
 
-    def append_many(self, payloads: Sequence[bytes]) -> "Deferred[tuple[int, int]]":
+    def append_many(self, payloads: Sequence[bytes | bytearray | memoryview]) -> "Deferred[tuple[int, int]]":
         """Append entries with consecutive ids: all of them or, if one is refused, none.
 
         This is many times faster than to append one by one.
@@ -406,31 +406,31 @@ class InOrderWriter(BaseWriter):
         :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`append`.
         """
         try:
-            payloads = _all_bytes(payloads)
+            entries = _all_bytes(payloads)
         except IncorrectParameterError as error:
             return fail(error)
-        sizes = list(map(len, payloads))
+        sizes = list(map(len, entries))
         largest = max(sizes)
         if largest > self._largest or self._quorum.in_flight + self._held_size > self._most_held:
             return fail(self._refusal(largest))
         first, waiter = self.last_add_pushed + 1, Deferred[int]()
-        self._push_many(payloads, sum(sizes), waiter)
+        self._push_many(entries, sum(sizes), waiter)
         return waiter.addCallback(lambda last: (first, last))
 
 
-def _all_bytes(payloads: Sequence[bytes]) -> list[bytes]:
+def _all_bytes(payloads: Iterable[object]) -> list[bytes]:
     """Return payloads as bytes.
 
     :raises IncorrectParameterError: there is none, or one is not made of bytes.
     """
     if isinstance(payloads, bytes | bytearray | memoryview | str) or not isinstance(payloads, Iterable):
         raise refusal("payloads", payloads, "a sequence of bytes")
-    payloads = list(payloads)
-    if not payloads:
+    entries: list[Any] = list(payloads)
+    if not entries:
         raise IncorrectParameterError("payloads: an empty sequence was given, at least one entry is wanted")
-    if set(map(type, payloads)) != {bytes}:
-        return [as_bytes(f"payloads[{index}]", payload) for index, payload in enumerate(payloads)]
-    return payloads
+    if set(map(type, entries)) != {bytes}:
+        return [as_bytes(f"payloads[{index}]", entry) for index, entry in enumerate(entries)]
+    return entries
 
 
 def too_large(size: int, largest: int) -> IncorrectParameterError:

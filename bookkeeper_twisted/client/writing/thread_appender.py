@@ -55,7 +55,7 @@ class ThreadAppender:
         self._when_full = when_full
         self._patience = patience
 
-    def offer(self, data: bytes) -> int:
+    def offer(self, data: bytes | bytearray | memoryview) -> int:
         """Append an entry, without waiting for anything but, with ``WhenFull.BLOCK``, room.
 
         :param data: bytes, a bytearray or a memoryview; copied before this returns.

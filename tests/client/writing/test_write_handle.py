@@ -88,8 +88,8 @@ class AppendTests(WriterTestCase):
     def test_payload_types(self) -> None:
         """Byte-like payloads are copied when appended; anything else is refused, and no entry is appended."""
         buffer = bytearray(b"abc")
-        self.writer.append(buffer)  # type: ignore[arg-type]
-        self.writer.append_many([memoryview(b"xyz")])  # type: ignore[list-item]
+        self.writer.append(buffer)
+        self.writer.append_many([memoryview(b"xyz")])
         buffer[:] = b"???"
         self.settle()
         entries = self.bookies["b0"].entries[LEDGER]

@@ -12,7 +12,7 @@ async def write(bk: BookKeeper) -> None:
     async with await bk.create_ledger(1, 1, 1, password=b"x", digest_type=DigestType.HMAC) as ledger:
         assert_type(ledger, LedgerWriter)
         assert_type(await ledger.append(b"x"), int)
-        assert_type(await ledger.append_many([b"x"]), tuple[int, int])
+        assert_type(await ledger.append_many([b"x", bytearray(b"y"), memoryview(b"z")]), tuple[int, int])
         assert_type(await ledger.force(), None)
         assert_type(ledger.appender(), ThreadAppender)
         assert_type((ledger.ledger_id, ledger.last_add_confirmed, ledger.last_add_pushed), tuple[int, int, int])
