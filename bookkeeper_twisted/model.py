@@ -90,9 +90,10 @@ def check_ledger_id(ledger_id: int) -> int:
 def check_bookie_id(bookie_id: str) -> str:
     """Check that an argument is a bookie id, and return it.
 
-    :raises IncorrectParameterError: it has a character that bookie ids do not have, or is ``readonly`` (metadata.md 6).
+    :raises IncorrectParameterError: it is no text, has a character that bookie ids do not have, or is ``readonly``
+        (metadata.md 6).
     """
-    if not _BOOKIE_ID.fullmatch(bookie_id) or bookie_id.lower() == "readonly":
+    if not isinstance(bookie_id, str) or not _BOOKIE_ID.fullmatch(bookie_id) or bookie_id.lower() == "readonly":
         raise IncorrectParameterError(f"not a bookie id: {bookie_id!r}")
     return bookie_id
 

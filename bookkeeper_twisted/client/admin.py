@@ -11,6 +11,7 @@ from typing import Any, cast
 import attrs
 from twisted.internet.defer import Deferred
 
+from ..arguments import check_integer
 from ..codec.digest import Digester
 from ..codec.metadata_formats import Cookie
 from ..config.bookie import ClientConfig
@@ -19,7 +20,7 @@ from ..errors import BookKeeperError, IncorrectParameterError, NoSuchLedgerMetad
 from ..metadata.drivers import create_cluster_admin, options_of
 from ..metadata.interfaces import IClusterAdmin, ILedgerManager, IMetadataDriver, IRegistration, Versioned
 from ..metadata.registered import bookies_there
-from ..model import BookieServiceInfo, Entry, LedgerMetadata
+from ..model import BookieServiceInfo, Entry, LedgerMetadata, check_bookie_id
 from ..shared_result import SharedResult
 from .bookkeeper import BookKeeper
 from .interfaces import IBookieClient
@@ -140,10 +141,16 @@ class BookKeeperAdmin:
             return await self.client.ledger_metadata(ledger_id)
 
     async def read_entry_from(self, bookie_id: str, ledger_id: int, entry_id: int) -> Entry:
-        """An entry as one bookie holds it, verified.
+        """Read an entry of one bookie, and verify it.
 
+        :param bookie_id: id of the bookie.
+        :param ledger_id: id of the ledger.
+        :param entry_id: id of the entry, >= 0.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or is negative.
         :raises bookkeeper_twisted.errors.BookKeeperError: what the bookie answered, or that it did not.
         """
+        check_bookie_id(bookie_id)
+        check_integer("entry_id", entry_id)
         metadata = await self.client.ledger_metadata(ledger_id)
         reply = await self._bookie_client.read(bookie_id, ledger_id, entry_id)
         if reply.entry is None:
@@ -227,8 +234,7 @@ class BookKeeperAdmin:
         :raises bookkeeper_twisted.errors.MetadataVersionError: it was changed in between.
         :raises bookkeeper_twisted.errors.CookieNotFoundError: there is none.
         """
-        if version < 0:
-            raise IncorrectParameterError(f"no version of a cookie: {version}")
+        check_integer("version", version)
         await self._registration.write_cookie(cookie.bookie_id, cookie.encode(), version)
 
     async def delete_cookie(self, bookie_id: str) -> None:

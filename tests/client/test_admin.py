@@ -97,6 +97,11 @@ class AdminTests(ClusterCase):
         self.assertEqual(self.do(self.admin.read_entry_from(second, ledger_id, 0)).data, b"entry 0")
         self.error(self.admin.read_entry_from(second, ledger_id, 5), NoSuchEntryError)
 
+    def test_bad_arguments(self) -> None:
+        """An id that is none is refused before a bookie is asked."""
+        for wrong in (("b0:1", 0, "0"), ("b0:1", 0, -1), ("b0:1", "0", 0), (5, 0, 0), ("a/b", 0, 0)):
+            self.error(self.admin.read_entry_from(*wrong), IncorrectParameterError)  # type: ignore[arg-type]
+
     def test_reply_without_bytes(self) -> None:
         """A bookie that says yes and gives nothing is caught."""
         ledger_id = self._written(1, ensemble_size=2)
@@ -156,7 +161,8 @@ class CookieTests(ClusterCase):
         self.do(self.admin.update_cookie(changed, stored.version))
         self.assertEqual(self.do(self.admin.cookie("c:1")).value, changed)
         self.error(self.admin.update_cookie(self.cookie, stored.version), MetadataVersionError)
-        self.error(self.admin.update_cookie(self.cookie, -1), IncorrectParameterError)
+        for version in (-1, "1"):
+            self.error(self.admin.update_cookie(self.cookie, version), IncorrectParameterError)  # type: ignore[arg-type]
 
     def test_delete(self) -> None:
         """It is deleted, but not that of a bookie that runs."""
