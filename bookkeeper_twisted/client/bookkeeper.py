@@ -1,6 +1,7 @@
 """The way in: connect to a cluster; create, open, list and delete ledgers."""
 
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from twisted.internet.defer import Deferred, fail
@@ -308,8 +309,15 @@ class BookKeeper:
     async def __aenter__(self) -> "BookKeeper":
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close; an error of the body is not hidden by one of the close."""
+        try:
+            await self.close()
+        except Exception:
+            if error is None:
+                raise
 
     def __repr__(self) -> str:
         if self._closing is not None:

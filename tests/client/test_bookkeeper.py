@@ -3,10 +3,11 @@
 from typing import Any
 
 import attrs
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, fail
 
 from bookkeeper_twisted.client import BookKeeper, EntryBatch
 from bookkeeper_twisted.errors import (
+    BookieIOError,
     ClientClosedError,
     IncorrectParameterError,
     InvalidMetadataUriError,
@@ -16,8 +17,17 @@ from bookkeeper_twisted.errors import (
     UnauthorizedAccessError,
 )
 from bookkeeper_twisted.model import DigestType, LedgerState
+from bookkeeper_twisted.testing.bookies import MemoryBookies
 
 from .cluster_case import BOOKIES, ClusterCase, RealClusterCase
+
+
+class _Unclosable(MemoryBookies):
+    """Bookies whose connections cannot be closed."""
+
+    def close(self) -> "Deferred[None]":
+        """Fails."""
+        return fail(BookieIOError())
 
 
 class LedgerTests(ClusterCase):
@@ -184,6 +194,17 @@ class LifeTests(ClusterCase):
 
         self.do(work())
         self.error(self.bk.create_ledger(), ClientClosedError)
+
+    def test_failed_close(self) -> None:
+        """An error of the body of a context is not hidden by one of the close, which is raised if it is alone."""
+
+        async def work(fails: bool) -> None:
+            async with self.client(_Unclosable(self.clock)):
+                if fails:
+                    raise ZeroDivisionError
+
+        self.error(work(True), ZeroDivisionError)
+        self.error(work(False), BookieIOError)
 
     def test_connect(self) -> None:
         """A client is made from a URI; a wrong one is refused."""
