@@ -131,3 +131,9 @@ class IEnsembleChange(Interface):
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: none could be replaced; nothing has changed.
         :raises bookkeeper_twisted.errors.BookKeeperError: the writer must end.
         """
+
+    def has_spare(ensemble: Collection[str]) -> bool:
+        """Test whether a writable bookie is known that is not in an ``ensemble``."""
+
+    def stay(bookies: Collection[str], why: Exception) -> None:
+        """Record that ``bookies`` that failed stay in the ensemble, and ``why`` none could take their place."""

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
-from ..errors import NotEnoughBookiesError
+from twisted.logger import Logger
+
+from ..errors import MetadataError, NotEnoughBookiesError
 from ..ledger.placement import Candidates
 from ..metadata.interfaces import IRegistration
 from .free_space import FreeSpace
@@ -21,6 +23,8 @@ class BookieWatcher:
     :ivar placement: the policy that ensembles are chosen by.
     """
 
+    _log = Logger()
+
     def __init__(
         self, registration: IRegistration, placement: IPlacementPolicy, quarantine: Quarantine | None = None,
         free_space: FreeSpace | None = None,
@@ -32,6 +36,7 @@ class BookieWatcher:
         self.placement = placement
         self._quarantine = quarantine
         self._free_space = free_space
+        self._missed: dict[str, None] = {}
         if quarantine is not None:
             quarantine.start()
         self._stop_watching = registration.watch_bookies(self._changed)
@@ -60,13 +65,17 @@ class BookieWatcher:
         :param position: index in the ensemble, from 0.
         :param excluded: bookies that failed, or were just chosen for other positions.
         :param custom_metadata: of the ledger, for policies that heed them.
-        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no other bookie is writable.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no other bookie is writable, as far as is known while
+            the metadata store does not answer.
         """
 
         def choose(candidates: Candidates) -> str:
             return self.placement.replace_bookie(position, ensemble, write_quorum, candidates, custom_metadata)
 
-        return await self._choose(choose, excluded)
+        try:
+            return await self._choose(choose, excluded)
+        except MetadataError as error:
+            raise NotEnoughBookiesError(f"no other bookie is known, and {error}") from error
 
     async def _choose(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
         """The sets of the watch may be a moment old; where they do not suffice, the registration is asked."""
@@ -88,7 +97,26 @@ class BookieWatcher:
                 pass
         return choose(Candidates(self.writable, excluded, free_bytes))
 
+    def missed(self, bookies: Collection[str], why: Exception) -> None:
+        """Log that ledgers go on without bookies that failed, once for all ledgers, until a bookie is back.
+
+        :param bookies: that no other bookie can take the place of.
+        :param why: what the bookies failed with.
+        """
+        new = [bookie_id for bookie_id in bookies if bookie_id not in self._missed]
+        self._missed.update(dict.fromkeys(new))
+        if new:
+            self._log.warn(
+                "ledgers go on without {bookies}, with fewer copies of their entries, while these reach their ack "
+                "quorums: {error}",
+                bookies=", ".join(new), error=why,
+            )  # fmt: skip
+
     def _changed(self, writable: frozenset[str], read_only: frozenset[str]) -> None:
+        back = [bookie_id for bookie_id in self._missed if bookie_id in writable and bookie_id not in self.writable]
+        for bookie_id in back:
+            del self._missed[bookie_id]
+            self._log.info("bookie {bookie_id} is back: ledgers that went on without it use it", bookie_id=bookie_id)
         self.writable, self.read_only = writable, read_only
         if self._free_space is not None:
             self._free_space.bookies_changed(writable)

@@ -258,6 +258,27 @@ PLANTS = (
         "{*excluded, *self._failed})", "{*excluded})", ["tests.client.writing.test_ensemble_change"],
     ),
     Plant(
+        "a writer ends although its entries can reach their ack quorums", "client/writing/quorum_writer.py",
+        "out_of_reach = self._out_of_reach(shortage)", "out_of_reach = shortage or self._out_of_reach(shortage)", _CHANGES,
+    ),
+    Plant(
+        "a writer waits for a bookie that none can take the place of", "client/writing/quorum_writer.py",
+        "return self._clock.seconds() < self._staying[bookie_id] or not self._changes.has_spare(self.ensemble)",
+        "return self._clock.seconds() < self._staying[bookie_id]", _CHANGES,
+    ),
+    Plant(
+        "a spare bookie that comes later takes no place", "client/writing/quorum_writer.py",
+        "until = self._clock.seconds() + SPARE_SECONDS", "until = float('inf')", _CHANGES,
+    ),
+    Plant(
+        "every ledger says that it goes on without a bookie", "placement/bookie_watcher.py",
+        "if bookie_id not in self._missed]", "]", _CHANGES,
+    ),
+    Plant(
+        "a bookie that fails while the metadata store is gone ends a writer", "placement/bookie_watcher.py",
+        "except MetadataError as error:", "except ZeroDivisionError as error:", _CHANGES,
+    ),
+    Plant(
         "a flow that was answered has replies to come for ever", "protocol/client/connection.py",
         "        for start, end in stretches(numbers) if numbers else ():\n"
         "            self.in_flight.flows.replied(numbers[start], end - start)\n",

@@ -89,6 +89,8 @@ def _logged_failures(cluster: Cluster) -> Iterator[None]:
 
     @provider(ILogObserver)
     def observe(event: LogEvent) -> None:
+        if str(event.get("log_format")).startswith("ledgers go on without"):
+            cluster.history.count("shortage")
         failure = event.get("log_failure")
         if failure is not None and failure.check(BookKeeperError, OSError) is None:
             cluster.checker.fail("log", f"{formatEvent(event)}: {failure.getTraceback()}")

@@ -81,7 +81,7 @@ class Scenario:
             mean_pause=chance.choice((0.05, 0.2, 0.5)), mean_fault=chance.choice((2.0, 4.0, 8.0)),
             mean_recovery=chance.choice((1.0, 3.0, 6.0)),
             faults=[kind for kind in FAULTS if chance.random() < 0.3],
-            bookie=_bookie(chance), client=_client(chance, stream(seed, "connections")),
+            bookie=_bookie(chance), client=_client(chance, stream(seed, "connections"), stream(seed, "shortages")),
             wires=[chance.choice(_WIRES) for _ in range(n_writers + n_readers + n_recoverers + 2)],
             metadata_delay=chance.choice((0.001, 0.01, 0.1)), watch_delay=chance.choice((0.001, 0.1, 2.0)),
             n_turn_takers=chance.choice((0, 0, 1)), n_threaded=stream(seed, "threads").choice((0, 0, 1)),
@@ -161,7 +161,7 @@ def _maintenance(chance: Random) -> MaintenanceOptions | None:
     return MaintenanceOptions(CollectorOptions(every, *kinds), rates, every, 2 * every)
 
 
-def _client(chance: Random, connections: Random) -> ClientConfig:
+def _client(chance: Random, connections: Random, shortages: Random) -> ClientConfig:
     return ClientConfig(
         add_entry_timeout_sec=chance.choice((0.5, 1.0, 3.0)),
         read_entry_timeout_sec=chance.choice((0.5, 1.0, 3.0)),
@@ -169,6 +169,7 @@ def _client(chance: Random, connections: Random) -> ClientConfig:
         batch_read_enabled=chance.random() < 0.7,
         max_connections_per_bookie=connections.choice((0, 0, 0, 1, 2, 4)),
         connection_grace_sec=connections.choice((0.0, 0.0, 0.5)),
+        wait_for_bookies_sec=shortages.choice((0.0, 0.0, 0.0, 2.0)),
     )
 
 

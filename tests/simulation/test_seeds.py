@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent.parent
 SEEDS = 500
 N_PROCESSES = 2
 RARE = (
-    "ensemble change", "fencing", "recovery", "concurrent recovery", "restart",
+    "ensemble change", "shortage", "fencing", "recovery", "concurrent recovery", "restart",
     "batch read", "batch in recovery", "batch with news",
     "flush of threads", "compaction", "removal of a log", "deletion of a ledger",
     "shared batch", "append after a shared one", "failure in a shared batch", "ensemble change of a shared batch",

@@ -115,6 +115,14 @@ class StoredEnsembleChange:
         self._check_stored(first_entry_id)
         return self.metadata.value.segments[-1].bookies
 
+    def has_spare(self, ensemble: Collection[str]) -> bool:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.has_spare`."""
+        return not self._bookies.writable.issubset(ensemble)
+
+    def stay(self, bookies: Collection[str], why: Exception) -> None:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.stay`."""
+        self._bookies.missed(bookies, why)
+
     def _check_stored(self, first_entry_id: int) -> None:
         """Raise if the ledger is not open any more: its writer has written its last entry (S15)."""
         state, newest = self.metadata.value.state, self.metadata.value.segments[-1]
@@ -152,6 +160,14 @@ class RememberedEnsembleChange:
         self.changes = with_segment(self.changes, change) if self.changes else (change,)
         return change.bookies
 
+    def has_spare(self, ensemble: Collection[str]) -> bool:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.has_spare`: there was none a moment ago."""
+        return False
+
+    def stay(self, bookies: Collection[str], why: Exception) -> None:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.stay`."""
+        self._bookies.missed(bookies, why)
+
     def applied_to(self, metadata: LedgerMetadata) -> LedgerMetadata:
         """Metadata with the changes.
 
@@ -176,3 +192,10 @@ class NoEnsembleChange:
         """
         names = ", ".join(failed.values())
         raise WriteError(f"{names} failed, and bookies of a ledger with deferred sync cannot be replaced")
+
+    def has_spare(self, ensemble: Collection[str]) -> bool:
+        """Return False: there is no use for one."""
+        return False
+
+    def stay(self, bookies: Collection[str], why: Exception) -> None:
+        """Never called: the writer has ended."""

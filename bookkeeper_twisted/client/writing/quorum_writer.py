@@ -5,11 +5,13 @@ change of bookies is adopted for all of them in one step, and the acknowledgemen
 taken back.  While a change is under way nothing completes (S16): entries that have their ack quorum then
 wait, and complete, or are sent again, once the change is known to be in force.
 
-What a failed bookie leads to is up to an :class:`~bookkeeper_twisted.client.interfaces.IEnsembleChange`.  If it cannot
-help, the writer ends: the callbacks of what completed before come first, then nothing ever completes again.
+What a failed bookie leads to is up to an :class:`~bookkeeper_twisted.client.interfaces.IEnsembleChange`.  Where no
+bookie can take its place it stays in the ensemble: entries go on as long as each can reach its ack quorum, which is
+what makes them durable.  Otherwise the writer ends: the callbacks of what completed before come first, then nothing
+ever completes again.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -46,6 +48,9 @@ _OF_CONNECTIONS = (BookieHandleNotAvailableError, RequestTimeoutError)
 
 RETRY_SECONDS = 0.5
 """Between two tries of bookies that none can take the place of."""
+
+SPARE_SECONDS = 10.0
+"""Before a bookie that none could take the place of is to be replaced again, where a spare one was seen meanwhile."""
 
 _MOST_LOOKS = 4
 """At one entry that waits for its ack quorum: each notices whether the process was held up since the one before."""
@@ -139,7 +144,7 @@ class QuorumWriter:
     __slots__ = (
         "ledger_id", "schedule", "striped", "completed", "length", "confirmed", "confirms", "in_flight", "batches",
         "ensemble", "held", "ahead", "alert", "failed_late", "failure", "notice", "_clock", "_changes", "_rules",
-        "_advanced", "_ended", "_deaf", "_changing", "_failed", "_useless", "_warned", "_timeout", "_times",
+        "_advanced", "_ended", "_deaf", "_changing", "_failed", "_useless", "_staying", "_warned", "_timeout", "_times",
         "_deadline", "_pause",
     )  # fmt: skip
 
@@ -175,6 +180,7 @@ class QuorumWriter:
         self._changing = False
         self._failed: dict[str, None] = _NONE
         self._useless: dict[str, None] = _NONE  # failed since an entry completed: not to be chosen again and again
+        self._staying: dict[str, float] = _NONE  # failed, and none can take their place before this time
         self._warned: dict[str, Exception] = _NONE  # what each failed with first
         self._deadline: float | None = None  # of the tries of bookies that none can take the place of
         self._pause: Deferred[None] | None = None
@@ -227,23 +233,23 @@ class QuorumWriter:
             return
         self._warn(bookie_id, error)
         if not batch.lacks_quorum(places):
-            self._replace_later(bookie_id)
-        elif self._calls_for_change(batch, error):
+            if not (self._rules.delay_change or self._stays(bookie_id)):
+                self.failed_late = {**self.failed_late, bookie_id: None}
+        elif batch.unreachable(self) is not None or not self._may_wait(bookie_id, error):
             failed = batch.failed_bookies(self)
             self._replace([member for member in self.ensemble if member in failed])
 
-    def _replace_later(self, bookie_id: str) -> None:
-        """The member is to be replaced when there is something to send."""
-        if not self._rules.delay_change:
-            self.failed_late = {**self.failed_late, bookie_id: None}
+    def _may_wait(self, bookie_id: str, error: Exception) -> bool:
+        """Whether a bookie that failed need not be replaced as long as entries can reach their ack quorums."""
+        delayed = self._rules.delay_change and not isinstance(error, WriteOnReadOnlyBookieError)
+        return delayed or self._stays(bookie_id)
 
-    def _calls_for_change(self, batch: Batch, error: Exception) -> bool:
-        """Whether a failure is a reason to replace bookies now."""
-        return (
-            not self._rules.delay_change
-            or isinstance(error, WriteOnReadOnlyBookieError)
-            or batch.unreachable(self) is not None
-        )
+    def _stays(self, bookie_id: str) -> bool:
+        """Whether no bookie can take the place of this one: an attempt to replace it, which holds all entries up, was
+        made lately, or would find no other bookie than before."""
+        if bookie_id not in self._staying:
+            return False
+        return self._clock.seconds() < self._staying[bookie_id] or not self._changes.has_spare(self.ensemble)
 
     def _warn(self, bookie_id: str, error: Exception) -> None:
         self.alert = True
@@ -322,21 +328,34 @@ class QuorumWriter:
         :returns: why some entries can have no ack quorum all the same.
         """
         tried: set[tuple[int, str]] = set()
-        try:
-            while failed := self._take_failed(tried):
-                tried |= failed.items()
-                self._useless = {**self._useless, **dict.fromkeys(failed.values())}
+        shortage: NotEnoughBookiesError | None = None
+        staying: dict[int, str] = {}
+        while failed := self._take_failed(tried):
+            tried |= failed.items()
+            self._useless = {**self._useless, **dict.fromkeys(failed.values())}
+            try:
                 ensemble = await self._changes.replace(failed, self._change_start(), list(self._useless))
+            except NotEnoughBookiesError as error:
+                shortage = error
+                staying |= failed
+            else:
                 if self._deaf:
                     return None
                 self._adopt(ensemble)
-        except NotEnoughBookiesError as error:
-            return self._explained(error)
-        return self._out_of_reach()
+        out_of_reach = self._out_of_reach(shortage)
+        if shortage is not None and out_of_reach is None and not self._deaf:
+            self._go_on_without(staying.values(), shortage)
+        return out_of_reach
 
-    def _explained(self, shortage: NotEnoughBookiesError) -> NotEnoughBookiesError:
-        """The shortage with what the bookies failed with; the first of these is its cause."""
-        failures = {bookie_id: self._warned[bookie_id] for bookie_id in self.ensemble if bookie_id in self._warned}
+    def _go_on_without(self, staying: Collection[str], shortage: NotEnoughBookiesError) -> None:
+        """Leaves bookies that failed in the ensemble: what is acknowledged without them has its ack quorum (S16)."""
+        until = self._clock.seconds() + SPARE_SECONDS
+        self._staying = {**self._staying, **dict.fromkeys(staying, until)}
+        self._changes.stay(staying, self._explained(shortage, staying))
+
+    def _explained(self, shortage: NotEnoughBookiesError, failed: Collection[str]) -> NotEnoughBookiesError:
+        """The shortage with what bookies failed with; the first of these is its cause."""
+        failures = {name: self._warned[name] for name in self.ensemble if name in self._warned and name in failed}
         said = "".join(f"; {bookie_id}: {error}" for bookie_id, error in failures.items())
         explained = NotEnoughBookiesError(f"{shortage}{said}")
         explained.__cause__ = next(iter(failures.values()), shortage.__cause__)
@@ -360,8 +379,12 @@ class QuorumWriter:
     def _send_again(self) -> None:
         """Sends what bookies of the ensemble failed to them once more: they may be back, with all they had."""
         self._failed = self._useless = _NONE
-        failed = {bookie_id for batch in self.batches for bookie_id in batch.failed_bookies(self)}
+        failed = self._failed_bookies()
         self._resend([(position, member, member) for position, member in enumerate(self.ensemble) if member in failed])
+
+    def _failed_bookies(self) -> Collection[str]:
+        """The bookies that failed an entry that has not completed."""
+        return {bookie_id for batch in self.batches for bookie_id in batch.failed_bookies(self)}
 
     def _resend(self, changes: Sequence[tuple[int, str, str]]) -> None:
         """Sends what has not completed to other bookies, or once more to the same.
@@ -387,15 +410,20 @@ class QuorumWriter:
         before, self.ensemble = self.ensemble, _shared(tuple(ensemble))
         changes = [(n, *pair) for n, pair in enumerate(zip(before, ensemble, strict=True)) if pair[0] != pair[1]]
         self._warned = {bookie_id: error for bookie_id, error in self._warned.items() if bookie_id in ensemble}
+        self._staying = {bookie_id: until for bookie_id, until in self._staying.items() if bookie_id in ensemble}
         self._log.debug("entries from {first} on go to {ensemble}", first=self._change_start(), ensemble=ensemble)
         self._resend(changes)
 
-    def _out_of_reach(self) -> Exception | None:
-        """Return why an entry can have no ack quorum although the change is over: bookies that failed it stay."""
+    def _out_of_reach(self, shortage: NotEnoughBookiesError | None) -> Exception | None:
+        """Return why an entry can have no ack quorum although the change is over: bookies that failed it stay.
+
+        :param shortage: why they were not replaced.
+        """
         for batch in self.batches:
             entry_id = batch.unreachable(self)
             if entry_id is not None:
-                return self._explained(NotEnoughBookiesError(f"entry {entry_id} cannot reach its ack quorum"))
+                missed = NotEnoughBookiesError(f"entry {entry_id} cannot reach its ack quorum")
+                return self._explained(shortage or missed, self._failed_bookies())
         return None
 
     def _end_change(self, error: Exception | None) -> None:

@@ -105,6 +105,14 @@ class WriteBackTests(RecoveryTestCase):
         self.failureResultOf(finishing, NotEnoughBookiesError)
         self.failureResultOf(self.add(self.found(7, 7)), NotEnoughBookiesError)
 
+    def test_no_spare(self) -> None:
+        """Where no bookie can take the place of one that fails, the ack quorum of the others will do."""
+        for name in ("b0", "b3"):
+            self.bookies[name].fail("add", WriteOnReadOnlyBookieError)
+        self.do(self.add(self.found(5, 6)))
+        self.do(self.back.finish())
+        self.assertEqual((self.back.last_add_confirmed, self.held(6)), (6, ["b1", "b2"]))
+
     def test_abandon(self) -> None:
         """Given up, it takes no more, and late answers are ignored."""
         self.add(self.found(5, 6))

@@ -164,12 +164,13 @@ class ReplacementTests(QuorumTestCase):
         self.assertEqual(self.completed, [0, 1])
 
     def test_all_bookies_fail_one_entry(self) -> None:
-        """Each bookie gets one chance until something completes; then the writer ends instead of going round."""
+        """Each bookie gets one chance until something completes: the writer does not go round."""
         for name in ("b0", "s0", "s1"):
             self.bookies.at_once[name] = BookieIOError
         self.send()
-        self.assertEqual([type(e) for e in self.ends], [NotEnoughBookiesError])
         self.assertEqual(self.do(self.driver.ledgers.read(7)).version, 2)
+        self.bookies.answer("b1", BookieIOError())
+        self.assertEqual([type(e) for e in self.ends], [NotEnoughBookiesError])
 
     def test_same_bookie_twice(self) -> None:
         """A bookie that fails several runs is replaced once."""

@@ -3,8 +3,10 @@
 from typing import Any
 
 import attrs
+from twisted.internet.defer import Deferred, fail
+from twisted.logger import LogEvent, formatEvent, globalLogPublisher
 
-from bookkeeper_twisted.client.writing.quorum_writer import RETRY_SECONDS, AddRules
+from bookkeeper_twisted.client.writing.quorum_writer import RETRY_SECONDS, SPARE_SECONDS, AddRules
 from bookkeeper_twisted.errors import (
     AddEntryQuorumTimeoutError,
     BookieHandleNotAvailableError,
@@ -135,9 +137,9 @@ class DuringAChangeTests(QuorumTestCase):
         for n in range(1, self.spares):
             self.unregister(f"s{n}")
         self.clock.advance(0)
-        self.bookies.answer("b1")
-        for request in self.bookies.take("b2"):
-            request.answer(None if request.first == 0 else BookieIOError())
+        for name in ("b1", "b2"):
+            for request in self.bookies.take(name):
+                request.answer(None if request.first == 0 else BookieIOError())
         self.assertEqual(self.completed, [])
         self.ledgers.open()
         self.assertEqual((self.completed, [type(e) for e in self.ends]), ([0], [NotEnoughBookiesError]))
@@ -179,7 +181,7 @@ class ShortageTests(QuorumTestCase):
     spares = 1
 
     def test_nobody(self) -> None:
-        """Without a spare bookie, what has its ack quorum completes, then the writer ends."""
+        """Without a spare bookie, what has its ack quorum completes, then the writer ends: too few are left."""
         self.spares = 0
         self.setUp()
         self.send()
@@ -190,7 +192,8 @@ class ShortageTests(QuorumTestCase):
         failing[0].answer()
         self.assertEqual(self.completed, [0])
         failing[1].answer(BookieIOError())
-        self.bookies.answer("b2")
+        self.assertEqual(self.ends, [])
+        self.bookies.answer("b2", BookieIOError())
         self.assertEqual((self.completed, [type(e) for e in self.ends]), ([0], [NotEnoughBookiesError]))
         self.assertEqual(self.segments(), [(0, self.names)])
 
@@ -216,10 +219,13 @@ class ShortageTests(QuorumTestCase):
         self.assertEqual(self.completed, [0])
 
     def test_second_round_finds_nobody(self) -> None:
-        """When the second failure finds no spare, the first change stays, and the writer ends."""
+        """When the second failure finds no spare, the first change stays, and the entry goes on without."""
         self._two_fail()
-        self.assertEqual([type(e) for e in self.ends], [NotEnoughBookiesError])
         self.assertEqual(self.segments(), [(0, ("b0", "b1", "s0"))])
+        self.bookies.answer("b1")
+        self.assertEqual((self.completed, self.ends), ([], []))
+        self.bookies.answer("s0")
+        self.assertEqual((self.completed, self.ends), ([0], []))
 
     def _three_fail(self, *quorums: int) -> None:
         """b0 fails, during the change b1 and b2 as well, and there are two spares for the three."""
@@ -241,14 +247,15 @@ class ShortageTests(QuorumTestCase):
         self.assertEqual((self.completed, self.ends), ([0], []))
 
     def test_who_stayed_fails_again(self) -> None:
-        """The next failure of the bookie that was not replaced ends the writer, if there still is no spare."""
+        """The next failure of the bookie that was not replaced changes nothing, if there still is no spare."""
         self._three_fail(3, 3, 2)
         for name in ("b0", "b1"):
             self.unregister(name)
         self.clock.advance(0)
         self.send()
-        self.bookies.answer("b2", BookieIOError())
-        self.assertEqual([type(e) for e in self.ends], [NotEnoughBookiesError])
+        for name, error in (("b2", BookieIOError()), ("s0", None), ("s1", None)):
+            self.bookies.answer(name, error)
+        self.assertEqual((self.completed, self.ends), ([0, 1], []))
 
     def test_one_stays_and_is_needed(self) -> None:
         """If they do not suffice the writer ends instead of waiting for ever."""
@@ -292,6 +299,117 @@ class CauseTests(QuorumTestCase):
         (error,) = self.ends
         self.assertIn(str(failures[1]), str(error))
         self.assertIs(error.__cause__, failures[1])
+
+
+class NoSpareTests(QuorumTestCase):
+    """Three bookies, of which one may be lost: no other can take its place."""
+
+    spares = 0
+
+    def setUp(self) -> None:
+        """Entry 0 has failed at b0."""
+        super().setUp()
+        self.lines: list[LogEvent] = []
+        observer = self.lines.append
+        globalLogPublisher.addObserver(observer)
+        self.addCleanup(globalLogPublisher.removeObserver, observer)
+        self.clock.advance(0)
+        self.send()
+        self.bookies.answer("b0", BookieHandleNotAvailableError("refused"))
+
+    def _answer(self, *names: str) -> None:
+        for name in names:
+            self.bookies.answer(name)
+
+    def _append(self, **failures: Exception) -> None:
+        """One entry more, with answers of all bookies, those that fail first."""
+        self.send()
+        for name in sorted(self.names, key=lambda name: name not in failures):
+            self.bookies.answer(name, failures.get(name))
+
+    def _said(self, text: str) -> list[str]:
+        return [line for line in map(formatEvent, self.lines) if text in line]
+
+    def test_goes_on(self) -> None:
+        """Entries that the others can acknowledge complete, also if the bookie fails after them; nothing changes (S16)."""
+        self.assertEqual((self.completed, self.ends), ([], []))
+        self._answer("b1")
+        self.assertEqual(self.completed, [])
+        self._answer("b2")
+        self.send()
+        self._answer("b1", "b2")
+        self.bookies.answer("b0", BookieHandleNotAvailableError("refused"))
+        self._append()
+        self.assertEqual((self.completed, self.ends), ([0, 1, 2], []))
+        self.assertEqual(self.segments(), [(0, self.names)])
+
+    def test_is_asked_again(self) -> None:
+        """The bookie gets every entry all the same: once it is back it counts, and another may be lost."""
+        self._answer("b1", "b2")
+        self.send()
+        self.assertEqual(self.bookies.asked("b0"), [(1, 1)])
+        self._answer("b0", "b1")
+        self.assertEqual(self.completed, [0, 1])
+        self._append(b1=BookieHandleNotAvailableError("refused"))
+        self._append(b2=BookieIOError())
+        self.assertEqual((self.completed, self.ends), ([0, 1, 2, 3], []))
+
+    def test_two_lost(self) -> None:
+        """A second one ends the writer, with an error that names both and what they failed with, and no other."""
+        self._answer("b1", "b2")
+        self._append(b1=BookieIOError())
+        self._append(b0=BookieHandleNotAvailableError("refused"), b2=BookieHandleNotAvailableError("the other"))
+        (error,) = self.ends
+        self.assertIsInstance(error, NotEnoughBookiesError)
+        for text in ("take the place of", "b0: refused", "b2: the other"):
+            self.assertIn(text, str(error))
+        self.assertNotIn("b1", str(error))
+
+    def test_holds_nothing_up(self) -> None:
+        """While there is no other bookie, its failures begin no change, which would hold the entries up (S16)."""
+        self._answer("b1", "b2")
+        self.clock.advance(10 * SPARE_SECONDS)
+        asked: list[object] = []
+        self.patch(self.changes, "replace", lambda *args: asked.append(args))
+        self._append(b0=BookieIOError())
+        self.assertEqual((asked, self.completed), ([], [0, 1]))
+
+    def test_a_spare_comes(self) -> None:
+        """A bookie that is registered later takes the place, not before the time for the next try."""
+        self._answer("b1", "b2")
+        self.register("s0")
+        self.clock.advance(0)
+        self._append(b0=BookieIOError())
+        self.assertEqual(self.segments(), [(0, self.names)])
+        self.clock.advance(SPARE_SECONDS)
+        self._append(b0=BookieIOError())
+        self.assertEqual(self.segments(), [(0, self.names), (2, ("s0", "b1", "b2"))])
+        self._answer("s0")
+        self.assertEqual((self.completed[-1], self.ends), (2, []))
+
+    def test_one_line(self) -> None:
+        """The log says so once, for all entries and ledgers, and when the bookie is back."""
+        self._answer("b1", "b2")
+        self._append(b0=BookieIOError())
+        self.changes.stay(["b0"], BookieIOError())
+        (line,) = self._said("go on without")
+        self.assertIn("b0: refused", line)
+        for change in (self.unregister, self.register):
+            change("b0")
+            self.clock.advance(0)
+        self.assertEqual(len(self._said("b0 is back")), 1)
+        self.changes.stay(["b0"], BookieIOError())
+        self.assertEqual(len(self._said("go on without")), 2)
+
+    def test_store_is_gone(self) -> None:
+        """A bookie that fails while the store cannot name others is one that none can take the place of."""
+        def gone() -> Deferred[object]:
+            return fail(MetadataError("gone"))
+
+        self.patch(self.driver.registration, "writable_bookies", gone)
+        self._answer("b1", "b2")
+        self._append(b1=BookieIOError())
+        self.assertEqual((self.completed, self.ends), ([0, 1], []))
 
 
 class PatienceTests(QuorumTestCase):

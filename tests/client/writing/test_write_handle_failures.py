@@ -118,10 +118,10 @@ class EndTests(WriterTestCase):
     """What ends a writer, and how."""
 
     def test_no_spare(self) -> None:
-        """A bookie that cannot be replaced ends the writer, adds fail in order and none succeeds afterwards."""
+        """Bookies that cannot be replaced end a writer that needs one: adds fail in order, none succeeds afterwards."""
         self.writer.append_many([b"aa", b"b"])
         self.settle()
-        self.bookies["b1"].up = False
+        self.bookies["b1"].up = self.bookies["b2"].up = False
         adds = [self.writer.append(b"lost"), self.writer.append(b"lost")]
         order: list[Any] = []
         for number, add in enumerate(adds):
@@ -141,7 +141,10 @@ class EndTests(WriterTestCase):
         self.clock.advance(0.5)
         self.assertEqual([self.successResultOf(add) for add in adds], [0, 1])
         self.clock.advance(0.5)
-        self.failureResultOf(self._settled(self.writer.append(b"c")), NotEnoughBookiesError)
+        self.bookies["b1"].up = False
+        lost = self._settled(self.writer.append(b"c"))
+        self.clock.advance(1.0)
+        self.failureResultOf(lost, NotEnoughBookiesError)
         self.assertEqual((self.stored().last_entry_id, self.stored().length), (1, 2))
 
     def test_failed_writer_closes(self) -> None:
