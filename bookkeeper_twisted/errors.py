@@ -362,6 +362,14 @@ class MetadataError(BookKeeperError):
     code = -9
 
 
+class MetadataUnavailableError(MetadataError):
+    """The metadata store did not answer in time; what was asked of it was not done."""
+
+
+class MetadataOutcomeUnknownError(MetadataUnavailableError):
+    """The metadata store did not answer in time; what was asked of it may have been done, or not."""
+
+
 class InvalidMetadataUriError(MetadataError, ValueError):
     """No driver for the URI, or the driver cannot read it; credentials in the text are masked."""
 

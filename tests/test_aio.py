@@ -146,7 +146,7 @@ class ResultTests(SynchronousTestCase):
                         async for entry in reader.tail():
                             found.append(entry.data)
                 await ledger.close()
-                return [*found, *[e.data async for e in reader.tail(1)]]
+                return [*found, *[e.data async for e in reader.tail(len(found))]]
 
         self.assertEqual(asyncio.run(run()), [b"0", b"1"])
 

@@ -11,7 +11,7 @@ from twisted.internet.task import deferLater
 from ..arguments import check_custom_metadata, check_password, check_type, refusal
 from ..codec.digest import Digester
 from ..config.bookie import ClientConfig
-from ..errors import ClientClosedError, UnauthorizedAccessError
+from ..errors import ClientClosedError, MetadataUnavailableError, UnauthorizedAccessError
 from ..ledger.placement import Chance
 from ..ledger.recovery_rules import RecoveryRules
 from ..metadata.drivers import create_driver, options_of
@@ -116,10 +116,16 @@ class BookKeeper:
         driver = create_driver(reactor, uri, options_of(config))
         await driver.open()
         try:
-            return cls._assemble(reactor, driver, config, placement, metrics)
+            client = cls._assemble(reactor, driver, config, placement, metrics)
         except BaseException:
             await driver.close()
             raise
+        try:
+            await client._watcher.look()
+        except BaseException:
+            await client.close()
+            raise
+        return client
 
     @classmethod
     def _assemble(
@@ -166,11 +172,13 @@ class BookKeeper:
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or not ensemble size
             >= write quorum >= ack quorum >= 1.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer bookies are writable.
+        :raises bookkeeper_twisted.errors.MetadataUnavailableError: the metadata store did not answer in time; if it is
+            a MetadataOutcomeUnknownError, the ledger may have been created, empty.
         """
         created = self._create(
             None, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags
         )
-        return self._run(created).addCallback(LedgerWriter)
+        return self._run("create a ledger", created).addCallback(LedgerWriter)
 
     def create_ledger_adv(
         self, ledger_id: int | None = None, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2,
@@ -188,7 +196,7 @@ class BookKeeper:
         created = self._create(
             ledger_id, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags
         )
-        return self._run(created).addCallback(AdvLedgerWriter)
+        return self._run("create a ledger", created).addCallback(AdvLedgerWriter)
 
     async def _create(
         self, ledger_id: int | None, ensemble_size: int, write_quorum: int, ack_quorum: int, password: bytes,
@@ -233,7 +241,8 @@ class BookKeeper:
         :raises bookkeeper_twisted.errors.LedgerRecoveryError: the recovery failed; any client may try again.
         :raises bookkeeper_twisted.errors.ReadError: without recovery, too few bookies answered.
         """
-        return self._run(open_reader(self._context, ledger_id, password, recover, self._recovery_rules))
+        opened = open_reader(self._context, ledger_id, password, recover, self._recovery_rules)
+        return self._run(f"open ledger {ledger_id}", opened)
 
     def delete_ledger(self, ledger_id: int) -> "Deferred[None]":
         """Delete a ledger.  Its bookies free the space when they next collect garbage.
@@ -242,7 +251,7 @@ class BookKeeper:
         :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not an integer, or is negative.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
         """
-        return self._run(self._delete(ledger_id))
+        return self._run(f"delete ledger {ledger_id}", self._delete(ledger_id))
 
     async def _delete(self, ledger_id: int) -> None:
         await self._ledgers.remove(check_ledger_id(ledger_id))
@@ -282,11 +291,11 @@ class BookKeeper:
         if self._closing is not None:
             raise ClientClosedError(f"the client is closed: {_CLOSED}")
 
-    def _run(self, work: Coroutine[Deferred[Any], Any, T]) -> "Deferred[T]":
+    def _run(self, asked: str, work: Coroutine[Deferred[Any], Any, T]) -> "Deferred[T]":
         if self._closing is not None:
             work.close()
             return fail(ClientClosedError(f"the client is closed: {_CLOSED}"))
-        return Deferred.fromCoroutine(work)
+        return Deferred.fromCoroutine(_named(asked, work))
 
     def close(self) -> "Deferred[None]":
         """Close all connections; later calls share the result.
@@ -323,6 +332,14 @@ class BookKeeper:
         if self._closing is not None:
             return f"<BookKeeper closed: {_CLOSED}>"
         return f"<BookKeeper open, {len(self._watcher.writable)} writable bookies>"
+
+
+async def _named(asked: str, work: Coroutine[Deferred[Any], Any, T]) -> T:
+    """Do some work; where the metadata store is not there, the error says for what it was asked."""
+    try:
+        return await work
+    except MetadataUnavailableError as error:
+        raise type(error)(f"{asked}: {error}") from error
 
 
 async def open_reader(

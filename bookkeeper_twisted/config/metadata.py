@@ -1,8 +1,8 @@
-"""Keys that bookies and clients share: sessions and retries of a metadata store on ZooKeeper."""
+"""Keys that bookies and clients share: time limits of a metadata store, sessions and retries of one on ZooKeeper."""
 
 import attrs
 
-from .fields import BOOLEAN, TEXT, integer, setting
+from .fields import BOOLEAN, TEXT, decimal, integer, setting
 from .settings import Config
 
 
@@ -13,6 +13,11 @@ class MetadataConfig(Config):
     zk_timeout: int = setting(
         "zkTimeout", 10000, integer(1), "silence after which ZooKeeper takes this process for dead", unit="ms"
     )
+    metadata_operation_timeout_sec: float = setting(
+        "metadataOperationTimeoutSec", 30.0, decimal(0.001),
+        "how long one call to the metadata store may take, waits for a connection and repetitions included", unit="s",
+        java="none",
+    )  # fmt: skip
     zk_enable_security: bool = setting(
         "zkEnableSecurity", False, BOOLEAN, "let only the identity that creates a node in ZooKeeper use it"
     )

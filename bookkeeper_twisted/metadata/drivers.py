@@ -11,6 +11,7 @@ def options_of(config: MetadataConfig) -> MetadataOptions:
     """Return the part of a ``config`` that drivers need, times in seconds."""
     return MetadataOptions(
         session_timeout=config.zk_timeout / 1000,
+        operation_timeout=config.metadata_operation_timeout_sec,
         secure=config.zk_enable_security,
         auth=(config.zk_auth,) if config.zk_auth else (),
         max_retries=config.zk_retry_backoff_max_retries,

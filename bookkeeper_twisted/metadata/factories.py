@@ -50,13 +50,14 @@ class SqliteDriverFactory:
         from .embedded.workers import ThreadWorker
 
         creation = Creation.UNTIL_USED if options.create else Creation.NEVER
-        return sqlite_driver(reactor, uri, ThreadWorker(reactor, "sqlite-metadata"), creation)
+        worker = ThreadWorker(reactor, "sqlite-metadata")
+        return sqlite_driver(reactor, uri, worker, creation, options.operation_timeout)
 
     def create_admin(self, reactor: Any, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IClusterAdmin:
         from .embedded.sqlite import sqlite_admin
         from .embedded.workers import ThreadWorker
 
-        return sqlite_admin(reactor, uri, ThreadWorker(reactor, "sqlite-metadata"))
+        return sqlite_admin(reactor, uri, ThreadWorker(reactor, "sqlite-metadata"), options.operation_timeout)
 
 
 @implementer(IPlugin, IMetadataDriverFactory)

@@ -29,7 +29,7 @@ class Versioned(Generic[T]):
 
 @attrs.frozen
 class MetadataOptions:
-    """The options of a driver besides its URI; embedded stores need nothing.
+    """The options of a driver besides its URI.
 
     :ivar session_timeout: seconds after which the store takes a silent driver for dead (``zkTimeout``).
     :ivar stale_wait: seconds to wait for the registration of a former session to go, None for
@@ -40,6 +40,7 @@ class MetadataOptions:
     :ivar retry_start: seconds before the first repetition, doubled for each further one.
     :ivar retry_max: seconds, at most.
     :ivar create: make an embedded store that does not exist, as bookies do; it goes again if it is closed unused.
+    :ivar operation_timeout: seconds after which a call ends with an error (``metadataOperationTimeoutSec``).
     """
 
     session_timeout: float = 10.0
@@ -50,6 +51,7 @@ class MetadataOptions:
     retry_start: float = 0.2
     retry_max: float = 10.0
     create: bool = False
+    operation_timeout: float = 30.0
 
 
 DEFAULT_OPTIONS = MetadataOptions()

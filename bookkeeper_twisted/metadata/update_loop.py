@@ -6,7 +6,14 @@ decided by what is stored, and a value that has the update already no longer nee
 
 from collections.abc import Callable
 
-from ..errors import MetadataError, MetadataSerializationError, MetadataVersionError, NoSuchLedgerMetadataError
+from ..errors import (
+    MetadataError,
+    MetadataOutcomeUnknownError,
+    MetadataSerializationError,
+    MetadataUnavailableError,
+    MetadataVersionError,
+    NoSuchLedgerMetadataError,
+)
 from ..model import LedgerMetadata
 from .interfaces import ILedgerManager, Versioned
 
@@ -46,9 +53,17 @@ async def update(
             lost_race = isinstance(error, MetadataVersionError)
             doubts += not lost_race
             races += lost_race
-            if doubts > MAX_DOUBTS or races > MAX_RACES:
+            if _was_not_made(error) or doubts > MAX_DOUBTS or races > MAX_RACES:
                 raise
-            found = await manager.read(ledger_id)
+            try:
+                found = await manager.read(ledger_id)
+            except MetadataUnavailableError:
+                raise error from None  # which says that the change may have been made
             if found.version >= current.version:  # else another server of the store, one that is behind, was asked
                 current = found
     return current
+
+
+def _was_not_made(error: MetadataError) -> bool:
+    """Whether the store could not be asked in time: it cannot be asked what is stored either."""
+    return isinstance(error, MetadataUnavailableError) and not isinstance(error, MetadataOutcomeUnknownError)

@@ -73,7 +73,7 @@ class Watches:
         self._revision: object = None
         self._round: Deferred[None] | None = None
         self._again = False
-        self._stopped = False
+        self._stopped = self._failing = False
 
     def watch_bookies(self, listener: Callable[[frozenset[str], frozenset[str]], None]) -> Callable[[], None]:
         """Calls ``listener(writable, read_only)`` soon and after each change, until the result is called."""
@@ -149,13 +149,22 @@ class Watches:
         self._timer = None
         self._again = False
         self._round = running = Deferred.fromCoroutine(self._tell_all())
-        running.addCallbacks(lambda _: self._interval, self._failed)
+        running.addCallbacks(self._told, self._failed)
         running.addCallback(self._ended)
 
+    def _told(self, _: None) -> float | None:
+        if self._failing:
+            self._failing = False
+            self._log.info("metadata watch: the store can be read again")
+        return self._interval
+
     def _failed(self, failure: Failure) -> float:
-        """Keeps on: the next round may succeed."""
-        if not self._stopped:
+        """Keeps on: the next round may succeed.  An outage of the store is one warning, and one line at its end."""
+        if not self._stopped and failure.check(MetadataError) is None:
             self._log.failure("metadata watch: reading failed", failure=failure)
+        elif not self._stopped and not self._failing:
+            self._failing = True
+            self._log.warn("metadata watch: {error}; trying again", error=failure.value)
         return RETRY_SECONDS if self._interval is None else self._interval
 
     def _ended(self, pause: float | None) -> None:

@@ -8,6 +8,7 @@ from twisted.logger import Logger
 from ..errors import MetadataError, NotEnoughBookiesError
 from ..ledger.placement import Candidates
 from ..metadata.interfaces import IRegistration
+from ..metadata.registered import registered_bookies
 from .free_space import FreeSpace
 from .interfaces import IPlacementPolicy
 from .quarantine import Quarantine
@@ -40,6 +41,13 @@ class BookieWatcher:
         if quarantine is not None:
             quarantine.start()
         self._stop_watching = registration.watch_bookies(self._changed)
+
+    async def look(self) -> None:
+        """Read the sets: the watch calls some time after it has begun.
+
+        :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
+        """
+        self._changed(*await registered_bookies(self._registration))
 
     async def new_ensemble(
         self, size: int, write_quorum: int, custom_metadata: Mapping[str, bytes] | None = None

@@ -12,11 +12,14 @@ from bookkeeper_twisted.errors import (
     IncorrectParameterError,
     InvalidMetadataUriError,
     LedgerFencedError,
+    MetadataOutcomeUnknownError,
+    MetadataUnavailableError,
     NoSuchLedgerMetadataError,
     NotEnoughBookiesError,
     UnauthorizedAccessError,
 )
-from bookkeeper_twisted.model import DigestType, LedgerState
+from bookkeeper_twisted.metadata.drivers import create_driver
+from bookkeeper_twisted.model import BookieServiceInfo, DigestType, LedgerState
 from bookkeeper_twisted.testing.bookies import MemoryBookies
 
 from .cluster_case import BOOKIES, ClusterCase, RealClusterCase
@@ -212,6 +215,30 @@ class LifeTests(ClusterCase):
         self.error(bk.create_ledger(1, 1, 1), NotEnoughBookiesError)
         self.do(bk.close())
         self.error(BookKeeper.connect(self.clock, "nothing://x"), InvalidMetadataUriError)
+
+
+    def test_first_list(self) -> None:
+        """A client that is connected knows the bookies."""
+        store: Any = create_driver(self.clock, "memory:first-list")
+        self.do(store.open())
+        for name, read_only in (("a", False), ("b", True)):
+            self.do(store.registration.register_bookie(name, read_only, BookieServiceInfo()))
+        bk = self.do(BookKeeper.connect(self.clock, "memory:first-list"))
+        self.assertEqual(repr(bk), "<BookKeeper open, 1 writable bookies>")
+        self.do(bk.close())
+
+    def test_store_is_gone(self) -> None:
+        """Where the metadata store does not answer, the error says what for it was asked, and keeps its kind."""
+        for kind in (MetadataUnavailableError, MetadataOutcomeUnknownError):
+            for name in ("generate_id", "read", "remove"):
+                self.patch(self.bk.metadata.ledgers, name, lambda *_, kind=kind: fail(kind("gone")))
+            for call, text in (
+                (self.bk.create_ledger, "create a ledger: gone"),
+                (lambda: self.bk.open_ledger(7), "open ledger 7: gone"),
+                (lambda: self.bk.delete_ledger(7), "delete ledger 7: gone"),
+            ):
+                error = self.error(call(), kind)
+                self.assertEqual((type(error), str(error)), (kind, text))
 
 
 class RealBookieTests(RealClusterCase):

@@ -1,5 +1,7 @@
 """The driver on a real ZooKeeper whose connections break, whose sessions end, which goes away and comes back."""
 
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from twisted.internet.threads import deferToThread
 from twisted.protocols.portforward import ProxyFactory, ProxyServer
 from twisted.trial.unittest import TestCase
 
-from bookkeeper_twisted.errors import MetadataError
+from bookkeeper_twisted.errors import MetadataError, MetadataOutcomeUnknownError, MetadataUnavailableError
 from bookkeeper_twisted.metadata.drivers import create_cluster_admin, create_driver
 from bookkeeper_twisted.metadata.interfaces import DEFAULT_OPTIONS, MetadataOptions
 from bookkeeper_twisted.metadata.locked_work import under_lock
@@ -226,3 +228,17 @@ class OwnServerTests(_ZooKeeperCase):
             except MetadataError:
                 continue
             self.fail("no error")
+
+    async def test_frozen(self) -> None:
+        """A server that is connected and does not answer is an error in time; a write may have happened."""
+        await self.initialize(self.server.uri())
+        driver = await self.open(self.server.uri(), MetadataOptions(operation_timeout=0.5))
+        await driver.ledgers.create(1, OPEN)
+        os.kill(self.server.pid, signal.SIGSTOP)
+        try:
+            reading = self.assertFailure(Deferred.fromCoroutine(driver.ledgers.read(1)), MetadataUnavailableError)
+            removing = self.assertFailure(Deferred.fromCoroutine(driver.ledgers.remove(1)), MetadataOutcomeUnknownError)
+            self.assertIn("was not done", str(await reading))
+            self.assertIn("may have been done", str(await removing))
+        finally:
+            os.kill(self.server.pid, signal.SIGCONT)

@@ -8,7 +8,13 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.errors import MetadataError, MetadataVersionError, NoSuchLedgerMetadataError
+from bookkeeper_twisted.errors import (
+    MetadataError,
+    MetadataOutcomeUnknownError,
+    MetadataUnavailableError,
+    MetadataVersionError,
+    NoSuchLedgerMetadataError,
+)
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.metadata.update_loop import MAX_DOUBTS, MAX_RACES, update
@@ -70,6 +76,24 @@ class Contested(Forgetful):
         return written
 
 
+class Gone:
+    """A ledger manager that does not answer in time."""
+
+    def __init__(self, error: MetadataUnavailableError) -> None:
+        self.calls: list[str] = []
+        self._error = error
+
+    async def write(self, *_: object) -> Versioned[LedgerMetadata]:
+        """Fails with the error."""
+        self.calls.append("write")
+        raise self._error
+
+    async def read(self, *_: object) -> Versioned[LedgerMetadata]:
+        """Fails, too."""
+        self.calls.append("read")
+        raise MetadataUnavailableError("not read")
+
+
 class UpdateTests(SynchronousTestCase):
     """:func:`update`."""
 
@@ -99,6 +123,21 @@ class UpdateTests(SynchronousTestCase):
                 else:
                     self.failureResultOf(outcome, error)
                     self.assertEqual(self._result(self.ledgers.read(1)).value.state, LedgerState.OPEN)
+
+    def test_store_is_gone(self) -> None:
+        """A store that could not be asked in time is not asked again."""
+        gone = Gone(MetadataUnavailableError("gone"))
+        outcome = Deferred.fromCoroutine(update(gone, 1, self.created, _is_open, _recovering))  # type: ignore[arg-type]
+        self.failureResultOf(outcome, MetadataUnavailableError)
+        self.assertEqual(gone.calls, ["write"])
+
+    def test_outcome_stays_unknown(self) -> None:
+        """If what is stored cannot be read after a write of unknown outcome, the error is that of the write."""
+        error = MetadataOutcomeUnknownError("may have been written")
+        gone = Gone(error)
+        outcome = Deferred.fromCoroutine(update(gone, 1, self.created, _is_open, _recovering))  # type: ignore[arg-type]
+        self.assertIs(self.failureResultOf(outcome).value, error)
+        self.assertEqual(gone.calls, ["write", "read"])
 
     def test_many_lost_races(self) -> None:
         """After many lost races the change is made in the end, on what was stored last."""

@@ -2,6 +2,7 @@
 
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.task import Clock
+from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import MetadataError
@@ -129,11 +130,15 @@ class WatchesTests(SynchronousTestCase):
         self.watches.watch_bookies(lambda *news: None)
         self.watches.watch_ledger(1, told.append)
         self.hold = fail(MetadataError("the connection was lost"))
-        self.clock.advance(0)
-        self.assertEqual(len(self.flushLoggedErrors(MetadataError)), 1)
-        self.hold, self.ledgers = None, {}
-        self.clock.advance(RETRY_SECONDS)
+        with capturedLogs() as events:
+            self.clock.advance(0)
+            for _ in range(3):
+                self.hold = fail(MetadataError("the connection was lost"))
+                self.clock.advance(RETRY_SECONDS)
+            self.hold, self.ledgers = None, {}
+            self.clock.advance(RETRY_SECONDS)
         self.assertEqual(told, [None])
+        self.assertEqual([event["log_level"].name for event in events], ["warn", "info"])
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_stop_during_a_round(self) -> None:

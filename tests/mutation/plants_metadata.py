@@ -263,4 +263,59 @@ PLANTS = (
         "a cluster that is not there has no bookies", "metadata/zookeeper/bookie_sets.py",
         "            if not self._read_only:\n                raise", "            if False:\n                raise", _ZK,
     ),
+    Plant(
+        "a call to ZooKeeper waits for ever", "metadata/zookeeper/session.py",
+        "return await answer.addTimeout(seconds, self.clock, too_late)", "return await answer",
+        ["tests.metadata.zookeeper.test_session"],
+    ),
+    Plant(
+        "waits for a connection have no common limit", "metadata/zookeeper/session.py",
+        "return max(0.0, began + self.options.operation_timeout - self.clock.seconds())", "return 10.0",
+        ["tests.metadata.zookeeper.test_session"],
+    ),
+    Plant(
+        "the error of a call that may have been executed says that it was not", "metadata/zookeeper/session.py",
+        "made and not reads", "False", ["tests.metadata.zookeeper.test_session"],
+    ),
+    Plant(
+        "every watch logs an outage", "metadata/zookeeper/watch_loop.py",
+        "if not failing and not isinstance(error, MetadataUnavailableError):", "if not failing:",
+        ["tests.metadata.zookeeper.test_watch_loop"],
+    ),
+    Plant(
+        "a round of watches that fails is logged each time", "metadata/watches.py",
+        "elif not self._stopped and not self._failing:", "elif not self._stopped:", _WATCHES,
+    ),
+    Plant(
+        "a store that is gone is asked again and again", "metadata/update_loop.py",
+        "if _was_not_made(error) or doubts", "if doubts", _LOOP,
+    ),
+    Plant(
+        "an outcome that is unknown is forgotten", "metadata/update_loop.py",
+        "raise error from None", "raise", _LOOP,
+    ),
+    Plant(
+        "a call to an embedded store waits for ever", "metadata/embedded/session.py",
+        "if self._limit is not None:", "if False:", ["tests.metadata.embedded.test_session"],
+    ),
+    Plant(
+        "a call that nobody waits for is made", "metadata/embedded/workers.py",
+        "return None if wanted.called else work(*args)", "return work(*args)", ["tests.metadata.embedded.test_workers"],
+    ),
+    Plant(
+        "a store goes on in a file that was removed", "metadata/embedded/sqlite_store.py",
+        "if not self._db.in_transaction and file_identity(self._path) != self._identity:", "if False:", _STORE,
+    ),
+    Plant(
+        "a store that is locked is an error like any other", "metadata/embedded/sqlite_store.py",
+        "== sqlite3.SQLITE_BUSY", "is NotImplemented", _STORE,
+    ),
+    Plant(
+        "a client knows no bookies when it is connected", "client/bookkeeper.py",
+        "            await client._watcher.look()\n", "            pass\n", ["tests.client.test_bookkeeper.LifeTests"],
+    ),
+    Plant(
+        "an outage is reported without what was asked", "client/bookkeeper.py",
+        'raise type(error)(f"{asked}: {error}") from error', "raise", ["tests.client.test_bookkeeper.LifeTests"],
+    ),
 )  # fmt: skip

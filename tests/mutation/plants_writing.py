@@ -271,6 +271,10 @@ PLANTS = (
         "until = self._clock.seconds() + SPARE_SECONDS", "until = float('inf')", _CHANGES,
     ),
     Plant(
+        "a batch that is not sent yet has failures", "client/writing/batch.py",
+        "open_places = self.open_places(writer) if self.sent else ()", "open_places = self.open_places(writer)", _CHANGES,
+    ),
+    Plant(
         "every ledger says that it goes on without a bookie", "placement/bookie_watcher.py",
         "if bookie_id not in self._missed]", "]", _CHANGES,
     ),

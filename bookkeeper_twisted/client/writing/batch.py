@@ -415,7 +415,8 @@ class Batch:
 
     def failed_bookies(self, writer: BatchWriter) -> set[str]:
         """Return the ids of the bookies that failed an open entry of a ``writer``."""
-        places = set_of(self.open_places(writer))
+        open_places = self.open_places(writer) if self.sent else ()
+        places = set_of(open_places) if open_places else 0
         return {request.bookie_id for request in self._requests if self._tally.failed(request.number, places)}
 
     def replace(self, writer: BatchWriter, changes: Iterable[tuple[int, str, str]]) -> None:

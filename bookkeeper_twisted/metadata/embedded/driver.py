@@ -19,13 +19,15 @@ class EmbeddedDriver:
 
     :param worker: belongs to this driver, which stops it.
     :param poll_interval: seconds between reads of a store that does not report changes.
+    :param limit: seconds that a call to a store that may wait can take.
     """
 
     def __init__(
-        self, clock: IReactorTime, uri: str, store: IMetadataStore, worker: IWorker, poll_interval: float | None = None
-    ) -> None:
+        self, clock: IReactorTime, uri: str, store: IMetadataStore, worker: IWorker, poll_interval: float | None = None,
+        limit: float | None = None,
+    ) -> None:  # fmt: skip
         self.uri = uri
-        self._session = EmbeddedSession(clock, uri, store, worker, poll_interval)
+        self._session = EmbeddedSession(clock, uri, store, worker, poll_interval, limit)
         self.registration = EmbeddedRegistration(self._session)
         self.ledgers = EmbeddedLedgers(self._session)
         self.underreplication = EmbeddedUnderreplication(self._session)
@@ -44,11 +46,14 @@ class EmbeddedAdmin:
     """The administration side of an embedded store, on a session of its own.
 
     :param worker: belongs to this object, which stops it.
+    :param limit: as of :class:`EmbeddedDriver`.
     """
 
-    def __init__(self, clock: IReactorTime, uri: str, store: IMetadataStore, worker: IWorker) -> None:
+    def __init__(
+        self, clock: IReactorTime, uri: str, store: IMetadataStore, worker: IWorker, limit: float | None = None
+    ) -> None:
         self.uri = uri
-        self._session = EmbeddedSession(clock, uri, store, worker, None)
+        self._session = EmbeddedSession(clock, uri, store, worker, None, limit)
         self._store = store
         self._made = False
 

@@ -1,12 +1,20 @@
 """One session on an embedded store: what the two sides of a driver share."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from ...codec.metadata_formats import decode_ledger_metadata
-from ...errors import CodecError, MetadataError, MetadataSerializationError, NoSuchLedgerMetadataError
+from ...errors import (
+    CodecError,
+    MetadataError,
+    MetadataOutcomeUnknownError,
+    MetadataSerializationError,
+    MetadataUnavailableError,
+    NoSuchLedgerMetadataError,
+)
 from ...model import LedgerMetadata
 from ..interfaces import Versioned
 from ..listeners import Listeners
@@ -22,16 +30,19 @@ class EmbeddedSession:
     :ivar clock: by which the store is polled.
 
     :param poll_interval: seconds between reads of a store that does not report changes.
+    :param limit: seconds that a call may take, its wait for calls before it included; None if the store never waits.
     """
 
     def __init__(
-        self, clock: IReactorTime, uri: str, store: IMetadataStore, worker: IWorker, poll_interval: float | None
-    ) -> None:
+        self, clock: IReactorTime, uri: str, store: IMetadataStore, worker: IWorker, poll_interval: float | None,
+        limit: float | None = None,
+    ) -> None:  # fmt: skip
         self.uri = uri
         self.store = store
         self.clock = clock
         self.watches = Watches(clock, poll_interval, self._revision, self.bookies, self.ledger_or_none)
         self._worker = worker
+        self._limit = limit
         self._state = "not open"
         self._expiry = Listeners("the end of a session")
 
@@ -43,7 +54,7 @@ class EmbeddedSession:
         if self._state != "not open":
             raise MetadataError(f"{self.uri} is {self._state}")
         self._state = "open"
-        return await self._worker.call(self.store.open, self.watches.wake, self._expiry.call)
+        return await self._call(self.store.open, self.watches.wake, self._expiry.call)
 
     async def close(self) -> None:
         """Ends the session after the calls that are under way."""
@@ -66,11 +77,27 @@ class EmbeddedSession:
     async def read(self, method: Callable[..., T], *args: object) -> T:
         """Call a ``method`` of the store on the worker, with ``args``.
 
+        :raises MetadataUnavailableError: the store could not be used in time, as another process has it locked.
         :raises MetadataError: the session is not open.
         """
         if self._state != "open":
             raise MetadataError(f"{self.uri} is {self._state}")
-        return await self._worker.call(method, *args)
+        return await self._call(method, *args)
+
+    async def _call(self, method: Callable[..., T], *args: object) -> T:
+        asked = " ".join([method.__name__.replace("_", " "), *[str(each) for each in args if type(each) in (int, str)]])
+        called: Deferred[T] = self._worker.call(method, *args)
+        if self._limit is not None:
+            called.addTimeout(self._limit, self.clock, self._too_late)
+        try:
+            return await called
+        except MetadataOutcomeUnknownError as error:
+            raise MetadataOutcomeUnknownError(f"{error}; asked to {asked}, which may have been done, or not") from None
+        except MetadataUnavailableError as error:
+            raise MetadataUnavailableError(f"{error}; asked to {asked}, which was not done") from error
+
+    def _too_late(self, result: object, seconds: float) -> Any:
+        raise MetadataOutcomeUnknownError(f"{self.uri}: the store has not answered within {seconds:g} s")
 
     async def write(self, method: Callable[..., T], *args: object) -> T:
         """Call a ``method`` of the store that changes something, as :meth:`read` does, and have listeners called."""

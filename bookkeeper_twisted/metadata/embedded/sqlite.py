@@ -11,10 +11,14 @@ import os
 from twisted.internet.interfaces import IReactorTime
 
 from ...errors import InvalidMetadataUriError
+from ..interfaces import DEFAULT_OPTIONS
 from .driver import EmbeddedAdmin, EmbeddedDriver
 from .interfaces import IWorker
 from .sqlite_sessions import SessionFiles
 from .sqlite_store import Creation, SqliteStore
+
+PATIENCE = 0.8
+"""Part of the time of a call that SQLite waits for other processes: it is to give up first, as nothing is done then."""
 
 POLL_INTERVAL = 0.25
 """Seconds after which a watcher sees what another process wrote."""
@@ -35,27 +39,32 @@ def path_of_uri(uri: str) -> str:
 
 
 def sqlite_driver(
-    clock: IReactorTime, uri: str, worker: IWorker, creation: Creation = Creation.ALWAYS
-) -> EmbeddedDriver:
+    clock: IReactorTime, uri: str, worker: IWorker, creation: Creation = Creation.ALWAYS,
+    limit: float = DEFAULT_OPTIONS.operation_timeout,
+) -> EmbeddedDriver:  # fmt: skip
     """A driver for a ``sqlite:`` URI; the file is touched when it is opened.
 
     :param worker: where the file is used; it belongs to the driver from now on.
     :param creation: what is done where the file does not exist.
+    :param limit: seconds that a call may take.
     :raises InvalidMetadataUriError: the URI has no path.
     """
-    return EmbeddedDriver(clock, uri, _store(uri, creation), worker, POLL_INTERVAL)
+    return EmbeddedDriver(clock, uri, _store(uri, creation, limit), worker, POLL_INTERVAL, limit)
 
 
-def sqlite_admin(clock: IReactorTime, uri: str, worker: IWorker) -> EmbeddedAdmin:
+def sqlite_admin(
+    clock: IReactorTime, uri: str, worker: IWorker, limit: float = DEFAULT_OPTIONS.operation_timeout
+) -> EmbeddedAdmin:
     """Make an administrator of the cluster that a URI names.
 
     :param uri: ``sqlite:`` and a path.
     :param worker: where the file is used; it belongs to the administrator from now on.
+    :param limit: seconds that a call may take.
     :raises InvalidMetadataUriError: it is not such a URI.
     """
-    return EmbeddedAdmin(clock, uri, _store(uri, Creation.ALWAYS), worker)
+    return EmbeddedAdmin(clock, uri, _store(uri, Creation.ALWAYS, limit), worker, limit)
 
 
-def _store(uri: str, creation: Creation) -> SqliteStore:
+def _store(uri: str, creation: Creation, limit: float) -> SqliteStore:
     path = path_of_uri(uri)
-    return SqliteStore(path, SessionFiles(f"{path}-sessions"), creation)
+    return SqliteStore(path, SessionFiles(f"{path}-sessions"), creation, PATIENCE * limit)

@@ -21,6 +21,15 @@ def is_file(path: str) -> bool:
     return os.path.isfile(path)
 
 
+def file_identity(path: str) -> tuple[int, int] | None:
+    """Return device and inode of the file at ``path``, None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def make_private_file(path: str) -> None:
     """Make an empty file at ``path`` for SQLite, which would let everyone read a file that it makes.
 

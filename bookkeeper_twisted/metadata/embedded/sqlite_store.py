@@ -16,6 +16,7 @@ from ...errors import (
     LedgerExistsError,
     LedgerLockedError,
     MetadataError,
+    MetadataUnavailableError,
     MetadataVersionError,
     NoSuchLedgerMetadataError,
     NotInitializedError,
@@ -23,10 +24,9 @@ from ...errors import (
 )
 from ..interfaces import ANY_VERSION, Versioned
 from .interfaces import IMetadataStore
-from .sqlite_sessions import SessionFiles, is_file, make_private_file
+from .sqlite_sessions import SessionFiles, file_identity, is_file, make_private_file
 
 SCHEMA_VERSION = 3
-_BUSY_TIMEOUT = 30.0  # seconds; every transaction here is a few rows
 _TABLES = (
     """CREATE TABLE bookkeeper_store (
         schema_version INTEGER NOT NULL, instance_id TEXT NOT NULL, next_ledger_id INTEGER NOT NULL)""",
@@ -72,10 +72,15 @@ class SqliteStore:
     finds it dead deletes it.
 
     :param path: of the file; its folder is made with it.
+    :param patience: seconds that a call waits for other processes, of which every transaction is a few rows.
     """
 
-    def __init__(self, path: str, sessions: SessionFiles, creation: Creation = Creation.ALWAYS) -> None:
+    def __init__(
+        self, path: str, sessions: SessionFiles, creation: Creation = Creation.ALWAYS, patience: float = 24.0
+    ) -> None:
         self._path = path
+        self._patience = patience
+        self._identity: tuple[int, int] | None = None
         self._creation = creation
         self._made = False
         self._sessions = sessions
@@ -97,8 +102,9 @@ class SqliteStore:
                 self._sessions.begin()
                 make_private_file(self._path)  # it holds the passwords of ledgers
                 self._db = sqlite3.connect(
-                    self._path, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+                    self._path, timeout=self._patience, isolation_level=None, check_same_thread=False
                 )
+                self._identity = file_identity(self._path)
                 self._made = self._initialize()
                 return self._made
             except BaseException:
@@ -177,11 +183,17 @@ class SqliteStore:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+                text = f"{self._path}: another process has had the store locked for {self._patience:g} s"
+                raise MetadataUnavailableError(text) from error
             raise MetadataError(f"{self._path}: {error}") from error
 
     def _run(self, statement: str, *values: object) -> list[Any]:
         if self._db is None:
             raise MetadataError(f"{self._path}: not open")
+        if not self._db.in_transaction and file_identity(self._path) != self._identity:
+            # SQLite would go on in a file that nobody else will find
+            raise MetadataUnavailableError(f"{self._path}: the file of the open store was removed or replaced")
         with self._errors():
             return self._db.execute(statement, values).fetchall()
 

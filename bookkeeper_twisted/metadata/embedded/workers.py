@@ -27,7 +27,10 @@ class InlineWorker:
 
 @implementer(IWorker)
 class ThreadWorker:
-    """Runs calls in their order on one thread, which starts with the first of them."""
+    """Runs calls in their order on one thread, which starts with the first of them.
+
+    A call that is cancelled before its turn is not made.
+    """
 
     def __init__(self, reactor: Any, name: str) -> None:
         """:param reactor: runs the results (IReactorFromThreads) and says when it ends (IReactorCore)."""
@@ -43,7 +46,13 @@ class ThreadWorker:
             self._pool.start()
             # A program that ends without closing its driver must end all the same.
             self._at_shutdown = self._reactor.addSystemEventTrigger("during", "shutdown", self._shut_down)
-        return deferToThreadPool(self._reactor, self._pool, work, *args)
+        wanted: Deferred[T] = Deferred()  # that is cancelled ignores what comes
+
+        def in_its_turn() -> Any:
+            return None if wanted.called else work(*args)
+
+        deferToThreadPool(self._reactor, self._pool, in_its_turn).addBoth(wanted.callback)
+        return wanted
 
     def _shut_down(self) -> None:
         self._at_shutdown = None

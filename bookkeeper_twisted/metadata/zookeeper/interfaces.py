@@ -7,7 +7,7 @@ import attrs
 from twisted.internet.defer import Deferred
 from zope.interface import Attribute, Interface
 
-from ...errors import MetadataError
+from ...errors import MetadataError, MetadataOutcomeUnknownError, MetadataUnavailableError
 
 Watch = Callable[[bool], None]
 """Called once: with True after the node has changed, with False if the watch was lost with the connection."""
@@ -33,11 +33,11 @@ class NodeNotEmptyError(ZooKeeperError):
     """The node has children."""
 
 
-class NotConnectedError(ZooKeeperError):
-    """The call was not made: there is no connection."""
+class NotConnectedError(ZooKeeperError, MetadataUnavailableError):
+    """The call was not made, as there is no connection, or it was to read and had no answer."""
 
 
-class OutcomeUnknownError(ZooKeeperError):
+class OutcomeUnknownError(ZooKeeperError, MetadataOutcomeUnknownError):
     """The answer was lost: the call may have been executed, or not."""
 
 

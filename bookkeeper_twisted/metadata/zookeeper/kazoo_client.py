@@ -194,7 +194,7 @@ _KAZOO_LOG = Logger(namespace="kazoo")
 
 
 class _ToTwisted(logging.Handler):
-    """Logs on the reactor thread what kazoo logs on its own.
+    """Logs on the reactor thread what kazoo logs on its own, as details of what the session warns of.
 
     What kazoo repeats, as at every attempt of an outage to connect, is logged once.
     """
@@ -208,7 +208,7 @@ class _ToTwisted(logging.Handler):
         text = record.getMessage()
         if text != self._last:
             self._last = text
-            self._reactor.callFromThread(_KAZOO_LOG.warn, "{text}", text=text)
+            self._reactor.callFromThread(_KAZOO_LOG.info, "{text}", text=text)
 
 
 def kazoo_log(reactor: Any) -> logging.Logger:

@@ -1,9 +1,9 @@
 """A session: calls are made while there is a connection, and repeated where the answer was lost."""
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, ensureDeferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
@@ -43,6 +43,7 @@ class Session:
         self.is_open = False
         self._used = False
         self._connection = Connection.SUSPENDED
+        self._lost_at = clock.seconds()
         self._has_expired = False
         self._renewed = Listeners("the beginning of a session")
         self._expired = Listeners("the end of a session")
@@ -59,9 +60,10 @@ class Session:
         if self._used:
             raise MetadataError(f"{self.uri} was opened before")
         self._used = self.is_open = True
+        self._lost_at = self.clock.seconds()
         self.zookeeper.connect(self._changed)
         try:
-            await self._connected()
+            await self._connected(self.options.session_timeout)
         except BaseException:
             await self.close()
             raise
@@ -96,8 +98,8 @@ class Session:
     def _changed(self, connection: Connection) -> None:
         if not self.is_open:
             return
-        self._connection = connection
-        self._log.info("{uri}: {connection}", uri=self.uri, connection=connection.value)
+        before, self._connection = self._connection, connection
+        self._log_change(before, connection)
         if connection is Connection.EXPIRED:
             self._has_expired = True
             self._expired.call()
@@ -110,38 +112,86 @@ class Session:
                 self._has_expired = False
                 self._renewed.call()
 
+    def _log_change(self, before: Connection, now: Connection) -> None:
+        """One warning when the connection is lost, and one line when there is another, whatever waits for it."""
+        if before is Connection.CONNECTED and now is not Connection.CONNECTED:
+            self._lost_at = self.clock.seconds()
+            self._log.warn(
+                "{uri}: {connection}: the connection to ZooKeeper was lost, calls wait for another {limit:g} s at most",
+                uri=self.uri, connection=now.value, limit=self.options.operation_timeout,
+            )  # fmt: skip
+        elif now is Connection.CONNECTED:
+            seconds, session = self._gone(), "a new session" if self._has_expired else "its session"
+            self._log.info(
+                "{uri}: connected to ZooKeeper after {seconds:.1f} s, in {session}",
+                uri=self.uri, seconds=seconds, session=session,
+            )  # fmt: skip
+        else:
+            self._log.info("{uri}: {connection}", uri=self.uri, connection=now.value)
+
+    def _gone(self) -> float:
+        """Seconds without a connection."""
+        return self.clock.seconds() - self._lost_at
+
     def _fail_waiting(self, error: MetadataError) -> None:
         for waiter in list(self._connecting):
             waiter.errback(error)
 
     # -- calls --
 
-    async def run(self, call: Callable[[], Awaitable[T]], settle: Settle[T] | None = None) -> T:
-        """Makes a call until its outcome is known.
+    async def run(
+        self, asked: str, call: Callable[[], Awaitable[T]], settle: Settle[T] | None = None, reads: bool = False
+    ) -> T:
+        """Makes a call until its outcome is known, or its time is over.
 
+        :param asked: the call in words, for the error.
         :param settle: given the error of a repetition that the first try may explain (the node exists, is
             gone, has another version): finds out, and gives the result or raises.
-        :raises OutcomeUnknownError: the answer was lost every time.
+        :param reads: whether the call changes nothing.
+        :raises OutcomeUnknownError: the answer was lost every time, or did not come in time.
         :raises NotConnectedError: there was no connection, and the call was never made.
         """
-        made, error = False, ZooKeeperError()
+        began = self.clock.seconds()
+        made, cause = False, ZooKeeperError()
         for attempt in range(self.options.max_retries + 1):
             if attempt:
-                await self.pause(min(self.options.retry_start * (1 << (attempt - 1)), self.options.retry_max))
+                pause = min(self.options.retry_start * (1 << (attempt - 1)), self.options.retry_max)
+                await self.pause(min(pause, self._left(began)))
             try:
-                await self._connected()
-                return await call()
+                await self._connected(min(self._left(began), self.options.session_timeout))
+                return await self._answer(call, self._left(began))
             except NotConnectedError as failure:
-                error = error if made else failure
+                cause = failure
             except OutcomeUnknownError as failure:
-                made, error = True, failure
+                made, cause = True, failure
             except (NodeExistsError, NodeMissingError, NodeVersionError) as failure:
                 if not made or settle is None:
                     raise
                 return await settle(failure)
-            if self._connection is Connection.CLOSED:
+            if self._connection is Connection.CLOSED or not self._left(began):
                 break
-        raise error
+        raise self._given_up(asked, made and not reads, self.clock.seconds() - began) from cause
+
+    def _left(self, began: float) -> float:
+        """Seconds that a call may take that began at that time."""
+        return max(0.0, began + self.options.operation_timeout - self.clock.seconds())
+
+    async def _answer(self, call: Callable[[], Awaitable[T]], seconds: float) -> T:
+        answer: Deferred[T] = ensureDeferred(cast(Any, call()))
+
+        def too_late(*_: object) -> T:
+            raise OutcomeUnknownError("the server does not answer")
+
+        return await answer.addTimeout(seconds, self.clock, too_late)
+
+    def _given_up(self, asked: str, unknown: bool, seconds: float) -> ZooKeeperError:
+        why, outcome = "ZooKeeper does not answer", "may have been done, or not" if unknown else "was not done"
+        if self._connection is Connection.CLOSED:
+            why = "ZooKeeper refuses the connection"
+        elif self._connection is not Connection.CONNECTED:
+            why = f"there has been no connection to ZooKeeper for {self._gone():.0f} s"
+        kind = OutcomeUnknownError if unknown else NotConnectedError
+        return kind(f"{self.uri}: {why}; asked to {asked}, which was given up after {seconds:.0f} s and {outcome}")
 
     async def pause(self, seconds: float) -> None:
         """Wait for some ``seconds``.
@@ -159,12 +209,11 @@ class Session:
         event.addBoth(lambda _: None if waiter.called else waiter.callback(None))
         await self._wait(self._pausing, waiter, seconds, lambda: waiter.callback(None))
 
-    async def _connected(self) -> None:
+    async def _connected(self, seconds: float) -> None:
         self.check_open()
         if self._connection is Connection.CLOSED:
             raise NotConnectedError(f"{self.uri}: ZooKeeper refuses the connection")
         if self._connection is not Connection.CONNECTED:
-            seconds = self.options.session_timeout
             error = NotConnectedError(f"{self.uri}: no connection to ZooKeeper within {seconds:g} s")
             waiter: Deferred[None] = Deferred()
             await self._wait(self._connecting, waiter, seconds, lambda: waiter.errback(error))

@@ -6,7 +6,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ...errors import MetadataError
+from ...errors import MetadataError, MetadataUnavailableError
 from .interfaces import Watch
 from .session import Session
 
@@ -51,7 +51,7 @@ class WatchLoop:
                 if not await self._look(self._changed) or self._stopped:
                     return
             except MetadataError as error:
-                if not failing:
+                if not failing and not isinstance(error, MetadataUnavailableError):  # which the session says for all
                     self._log.warn("{what}: {error}; trying again", what=self._what, error=error)
                 failing = True
                 self._changed(False)

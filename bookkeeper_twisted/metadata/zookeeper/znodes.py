@@ -41,7 +41,7 @@ class Znodes:
         :param watch: called after data or state have changed, or the node was deleted; not if this call fails.
         :raises NodeMissingError: it does not exist.
         """
-        return await self.session.run(lambda: self._zk.get(path, watch))
+        return await self.session.run(f"read {path}", lambda: self._zk.get(path, watch), reads=True)
 
     async def exists(self, path: str, watch: Watch | None = None) -> Stat | None:
         """Read the state of a node, None if it does not exist.
@@ -49,7 +49,7 @@ class Znodes:
         :param path: absolute, as in all methods.
         :param watch: called after the node was made, changed or deleted.
         """
-        return await self.session.run(lambda: self._zk.exists(path, watch))
+        return await self.session.run(f"look for {path}", lambda: self._zk.exists(path, watch), reads=True)
 
     async def children(self, path: str, watch: Watch | None = None) -> tuple[list[str], Stat]:
         """Read the names of the children of a node, in no order, and its state.
@@ -57,14 +57,14 @@ class Znodes:
         :param watch: called after a child has come or gone, or the node was deleted; not if this call fails.
         :raises NodeMissingError: it does not exist.
         """
-        return await self.session.run(lambda: self._zk.children(path, watch))
+        return await self.session.run(f"list {path}", lambda: self._zk.children(path, watch), reads=True)
 
     async def sync(self, path: str) -> None:
         """Let the server catch up with all writes made before.
 
         :param path: of the node that is read next.
         """
-        await self.session.run(lambda: self._zk.sync(path))
+        await self.session.run(f"sync {path}", lambda: self._zk.sync(path), reads=True)
 
     async def fresh_children(self, path: str) -> list[str]:
         """Return the names of the children of ``path``, as of now or later.
@@ -97,7 +97,7 @@ class Znodes:
                     return stat
             raise error
 
-        return await self.session.run(call, settle)
+        return await self.session.run(f"create {node.path}", call, settle)
 
     async def create_below(self, node: NewNode, is_mine: IsMine) -> Stat | None:
         """Create a node as :meth:`create` does, with missing parents up to the root, persistent and empty.
@@ -135,7 +135,7 @@ class Znodes:
         :returns: the digits behind its name.
         :raises NodeMissingError: it has no parent.
         """
-        path = await self.session.run(lambda: self._zk.create(node))
+        path = await self.session.run(f"create {node.path}", lambda: self._zk.create(node))
         return path[len(node.path) :]
 
     async def create_all(self, nodes: Sequence[NewNode], is_mine: IsMine) -> None:
@@ -151,7 +151,7 @@ class Znodes:
             if not isinstance(error, NodeExistsError) or not is_mine(*await self.get(nodes[-1].path)):
                 raise error
 
-        await self.session.run(lambda: self._zk.create_all(nodes), settle)
+        await self.session.run(f"create {nodes[0].path}", lambda: self._zk.create_all(nodes), settle)
 
     async def set(self, path: str, data: bytes, version: int) -> int:
         """Replace the data of a node, if they have not changed since they were read (compare-and-set).
@@ -173,7 +173,7 @@ class Znodes:
                     return stat.version
             raise error
 
-        return await self.session.run(call, settle)
+        return await self.session.run(f"write {path}", call, settle)
 
     async def delete(self, path: str, version: int = ANY) -> None:
         """Delete a node without children.
@@ -188,7 +188,7 @@ class Znodes:
             if not isinstance(error, NodeMissingError):
                 raise error
 
-        await self.session.run(lambda: self._zk.delete(path, version), settle)
+        await self.session.run(f"delete {path}", lambda: self._zk.delete(path, version), settle)
 
     async def delete_tree(self, path: str) -> None:
         """Delete the node ``path`` and all below it; harmless if there is none."""

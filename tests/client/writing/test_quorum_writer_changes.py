@@ -4,7 +4,7 @@ from typing import Any
 
 import attrs
 from twisted.internet.defer import Deferred, fail
-from twisted.logger import LogEvent, formatEvent, globalLogPublisher
+from twisted.logger import capturedLogs, formatEvent
 
 from bookkeeper_twisted.client.writing.quorum_writer import RETRY_SECONDS, SPARE_SECONDS, AddRules
 from bookkeeper_twisted.errors import (
@@ -309,10 +309,9 @@ class NoSpareTests(QuorumTestCase):
     def setUp(self) -> None:
         """Entry 0 has failed at b0."""
         super().setUp()
-        self.lines: list[LogEvent] = []
-        observer = self.lines.append
-        globalLogPublisher.addObserver(observer)
-        self.addCleanup(globalLogPublisher.removeObserver, observer)
+        captured = capturedLogs()
+        self.lines = captured.__enter__()
+        self.addCleanup(captured.__exit__, None, None, None)
         self.clock.advance(0)
         self.send()
         self.bookies.answer("b0", BookieHandleNotAvailableError("refused"))
@@ -331,7 +330,7 @@ class NoSpareTests(QuorumTestCase):
         return [line for line in map(formatEvent, self.lines) if text in line]
 
     def test_goes_on(self) -> None:
-        """Entries that the others can acknowledge complete, also if the bookie fails after them; nothing changes (S16)."""
+        """What the others can acknowledge completes, also if the bookie fails after it, and nothing changes (S16)."""
         self.assertEqual((self.completed, self.ends), ([], []))
         self._answer("b1")
         self.assertEqual(self.completed, [])
@@ -434,6 +433,17 @@ class PatienceTests(QuorumTestCase):
         self.assertEqual(self.bookies.sent, before * 2)
         self.bookies.answer("b0")
         self.assertEqual((self.completed[-1], self.ends, self.segments()), (2, [], [(0, ("b0",))]))
+
+    def test_appended_when_the_pause_ends(self) -> None:
+        """What has joined a batch that is not sent yet when bookies are tried again is sent in its turn."""
+        self.send()
+        self.clock.callLater(RETRY_SECONDS, self.batcher.join_many, self.writer, 1, self.length_sent, [b"y"], None)
+        self._fail()
+        self.clock.advance(RETRY_SECONDS)  # to the append, and the end of the pause at the same time
+        self.clock.advance(0)
+        self.assertEqual(self.bookies.asked("b0"), [(0, 1), (1, 1)])
+        self.bookies.answer("b0")
+        self.assertEqual((self.completed[-1], self.ends), (1, []))
 
     def test_each_outage(self) -> None:
         """The time begins anew once an entry has completed."""

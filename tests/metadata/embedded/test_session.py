@@ -1,13 +1,31 @@
 """The session both sides of a driver share."""
 
+from typing import Any
+
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.errors import MetadataError, MetadataSerializationError
+from bookkeeper_twisted.errors import MetadataError, MetadataOutcomeUnknownError, MetadataSerializationError
 from bookkeeper_twisted.metadata.embedded.memory import MemorySession, MemoryStore
 from bookkeeper_twisted.metadata.embedded.session import EmbeddedSession
 from bookkeeper_twisted.metadata.embedded.workers import InlineWorker
+
+
+class _Stuck:
+    """A worker whose calls end when the test says so."""
+
+    def __init__(self) -> None:
+        self.calls: list[Deferred[Any]] = []
+
+    def call(self, work: object, *args: object) -> "Deferred[Any]":
+        """Takes one more."""
+        self.calls.append(Deferred())
+        return self.calls[-1]
+
+    def answer(self, value: object) -> None:
+        """Ends the first one."""
+        self.calls.pop(0).callback(value)
 
 
 class EmbeddedSessionTests(SynchronousTestCase):
@@ -28,6 +46,25 @@ class EmbeddedSessionTests(SynchronousTestCase):
         self.successResultOf(Deferred.fromCoroutine(self.session.close()))
         refused = self.failureResultOf(Deferred.fromCoroutine(self.session.read(self.store.instance_id)), MetadataError)
         self.assertEqual(str(refused.value), "memory: is closed")
+
+    def test_limit(self) -> None:
+        """A call that the store does not answer in time fails, and the text says that it may have been done."""
+        worker: Any = _Stuck()
+        session = EmbeddedSession(self.clock, "sqlite:////x", self.store, worker, None, 30.0)
+        opening = Deferred.fromCoroutine(session.open())
+        worker.answer(True)
+        self.successResultOf(opening)
+        running = Deferred.fromCoroutine(session.write(self.store.create_ledger, 7, b"metadata"))
+        self.clock.advance(29.5)
+        self.assertNoResult(running)
+        self.clock.advance(0.5)
+        error = self.failureResultOf(running, MetadataOutcomeUnknownError).value
+        self.assertEqual(
+            str(error),
+            "sqlite:////x: the store has not answered within 30 s; asked to create ledger 7, which may have been done, "
+            "or not",
+        )
+        self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_write_wakes_the_watches(self) -> None:
         """An own write is told without waiting for the next poll; a read is not a reason to look."""

@@ -1,6 +1,7 @@
 """The SQLite store beyond the contract: foreign files, dead sessions, durability settings."""
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -14,6 +15,8 @@ from bookkeeper_twisted.errors import (
     LedgerExistsError,
     LedgerLockedError,
     MetadataError,
+    MetadataOutcomeUnknownError,
+    MetadataUnavailableError,
     MetadataVersionError,
     NotInitializedError,
 )
@@ -56,6 +59,32 @@ class SqliteStoreTests(SynchronousTestCase):
             sorted({os.path.basename(path): oct(os.stat(path).st_mode & 0o777) for path in found}.values()),
             ["0o600"] * 5 + ["0o700"] * 2,
         )
+
+    def test_locked(self) -> None:
+        """A store that another process keeps locked is given up in time, and nothing is done."""
+        store = SqliteStore(self.path, SessionFiles(f"{self.path}-sessions"), patience=0.05)
+        self.addCleanup(store.close)
+        store.open(_ignore, _ignore)
+        with closing(sqlite3.connect(self.path)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            error = self.assertRaises(MetadataUnavailableError, store.create_ledger, 7, b"metadata")
+            self.assertNotIsInstance(error, MetadataOutcomeUnknownError)
+            self.assertEqual(str(error), f"{self.path}: another process has had the store locked for 0.05 s")
+            other.rollback()
+        store.create_ledger(7, b"metadata")
+
+    def test_file_is_gone(self) -> None:
+        """What is done in a file that was removed or replaced would be found by nobody, so it is not done."""
+        store, _ = self._open()
+        away = f"{self.path}.away"
+        os.rename(self.path, away)
+        for make in (lambda: None, lambda: shutil.copy(away, self.path)):
+            make()
+            error = self.assertRaises(MetadataUnavailableError, store.create_ledger, 7, b"metadata")
+            self.assertEqual(str(error), f"{self.path}: the file of the open store was removed or replaced")
+            self.assertRaises(MetadataUnavailableError, store.bookies)
+        os.rename(away, self.path)
+        store.create_ledger(7, b"metadata")
 
     def _refused(self) -> str:
         store, sessions = self._store()

@@ -1,9 +1,9 @@
 """Where calls to a store run."""
 
-from threading import get_ident
+from threading import Event, get_ident
 
 from twisted.internet import reactor  # noqa: TID251
-from twisted.internet.defer import gatherResults
+from twisted.internet.defer import CancelledError, gatherResults
 from twisted.internet.interfaces import IReactorCore, IReactorFromThreads
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 from zope.interface.verify import verifyObject
@@ -61,6 +61,25 @@ class ThreadWorkerTests(TestCase):
         self.assertEqual(where, [get_ident()])
         with self.assertRaises(ZeroDivisionError):
             await self.worker.call(divmod, 7, 0)
+
+    async def test_cancelled_before_its_turn(self) -> None:
+        """A call that is cancelled while it waits for others is never made; one that has begun goes on unheard."""
+        may_go_on, has_begun = Event(), Event()
+        seen: list[str] = []
+
+        def first() -> None:
+            has_begun.set()
+            may_go_on.wait()
+            seen.append("first")
+
+        calls = [self.worker.call(first), *(self.worker.call(seen.append, name) for name in ("second", "third"))]
+        has_begun.wait()
+        for call in calls[:2]:
+            call.addErrback(lambda failure: failure.trap(CancelledError))
+            call.cancel()
+        may_go_on.set()
+        await calls[2]
+        self.assertEqual(seen, ["first", "third"])
 
     async def test_stop_lets_calls_end(self) -> None:
         """What was submitted before the stop has run when it returns."""

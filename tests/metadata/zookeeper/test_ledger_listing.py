@@ -1,7 +1,7 @@
 """Listings: complete, or an error (S8)."""
 
 from bookkeeper_twisted.errors import MetadataError, NotInitializedError
-from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode, NodeMissingError, OutcomeUnknownError
+from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode, NodeMissingError, NotConnectedError
 from bookkeeper_twisted.metadata.zookeeper.layouts import FLAT, HIERARCHICAL, TREES
 from bookkeeper_twisted.metadata.zookeeper.ledger_listing import MAX_ID, LedgerListing
 
@@ -92,4 +92,4 @@ class LedgerListingTests(ZooKeeperCase):
         self.add_all()
         for after in range(5, 30):
             self.connection.lose(False, after=after)
-        self.fails(OutcomeUnknownError, self.listed())
+        self.fails(NotConnectedError, self.listed())

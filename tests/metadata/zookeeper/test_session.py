@@ -3,8 +3,9 @@
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.logger import LogEvent, capturedLogs, formatEvent
 
-from bookkeeper_twisted.errors import MetadataError
+from bookkeeper_twisted.errors import MetadataError, MetadataOutcomeUnknownError, MetadataUnavailableError
 from bookkeeper_twisted.metadata.zookeeper.interfaces import (
     NewNode,
     NodeExistsError,
@@ -27,7 +28,7 @@ class SessionTests(ZooKeeperCase):
 
     def get(self) -> "Deferred[Any]":
         """A call."""
-        return self.start(self.session.run(lambda: self.connection.get("/ledgers")))
+        return self.start(self.session.run("look", lambda: self.connection.get("/ledgers")))
 
     def test_waits_for_a_connection(self) -> None:
         """While there is none a call is not made; it is as soon as there is."""
@@ -49,6 +50,49 @@ class SessionTests(ZooKeeperCase):
         longest = (OPTIONS.session_timeout + OPTIONS.retry_max) * (OPTIONS.max_retries + 1)
         self.assertLess(self.clock.seconds() - before, longest)
 
+    def _failed(self, running: "Deferred[Any]", seconds: float) -> MetadataUnavailableError:
+        """The error of a call that has so many seconds, and no less."""
+        self.clock.pump([0.125] * int(seconds * 8 - 1))
+        self.assertNoResult(running)
+        self.clock.advance(0.125)
+        error: MetadataUnavailableError = self.failureResultOf(running, MetadataUnavailableError).value
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+        return error
+
+    def test_limit(self) -> None:
+        """A call ends in its time: the error says which store is gone, since when, what was asked, and that it was not
+        done."""
+        self.connection.suspend()
+        self.clock.advance(70)
+        error = self._failed(self.start(self.session.run("create /x", Deferred)), OPTIONS.operation_timeout)
+        self.assertNotIsInstance(error, MetadataOutcomeUnknownError)
+        self.assertEqual(
+            str(error),
+            f"{self.store.uri}: there has been no connection to ZooKeeper for 100 s; asked to create /x, which was "
+            "given up after 30 s and was not done",
+        )
+
+    def test_no_answer(self) -> None:
+        """So does one that a server which is connected does not answer; what was asked may have been done."""
+        error = self._failed(self.start(self.session.run("create /x", Deferred)), OPTIONS.operation_timeout)
+        self.assertIsInstance(error, MetadataOutcomeUnknownError)
+        for text in (self.store.uri, "does not answer", "create /x", "after 30 s and may have been done, or not"):
+            self.assertIn(text, str(error))
+
+    def test_log_of_an_outage(self) -> None:
+        """An outage is one warning, and one line at its end, however many calls wait."""
+        with capturedLogs() as events:
+            self.connection.suspend()
+            running = [self.get() for _ in range(3)]
+            self.clock.advance(12)
+            self.connection.resume()
+        self.clock.advance(1)
+        for each in running:
+            self.successResultOf(each)
+        self.assertEqual([event["log_level"].name for event in events], ["warn", "info"])
+        self.assertIn("suspended: the connection to ZooKeeper was lost", _text(events[0]))
+        self.assertIn("connected to ZooKeeper after 12.0 s, in its session", _text(events[1]))
+
     def test_back_off(self) -> None:
         """Repetitions come after waits that double."""
         for after in range(4):
@@ -65,13 +109,13 @@ class SessionTests(ZooKeeperCase):
     def test_made_once(self) -> None:
         """A call that was made and lost its answer is of unknown outcome, though it could not be made again."""
         self.connection.lose(True)
-        running = self.start(self.session.run(lambda: self.connection.set("/ledgers", b"x", 0)))
+        running = self.start(self.session.run("look", lambda: self.connection.set("/ledgers", b"x", 0)))
         self.connection.suspend()
         self.failureResultOf(ended(self.clock, running), OutcomeUnknownError)
 
     def test_first_refusal_is_certain(self) -> None:
         """A refusal of the first try is the outcome, and nothing is settled."""
-        running = self.start(self.session.run(lambda: self.connection.create(NewNode("/ledgers")), _never))
+        running = self.start(self.session.run("look", lambda: self.connection.create(NewNode("/ledgers")), _never))
         self.failureResultOf(running, NodeExistsError)
 
     def test_refused_connection(self) -> None:
@@ -137,3 +181,7 @@ class SessionTests(ZooKeeperCase):
 
 async def _never(error: Exception) -> Any:
     raise AssertionError("settled what was certain")
+
+
+def _text(event: LogEvent) -> str:
+    return str(formatEvent(event))

@@ -7,7 +7,7 @@ import attrs
 
 from bookkeeper_twisted.errors import LedgerExistsError, MetadataVersionError
 from bookkeeper_twisted.metadata.interfaces import Versioned
-from bookkeeper_twisted.metadata.zookeeper.interfaces import OutcomeUnknownError
+from bookkeeper_twisted.metadata.zookeeper.interfaces import NotConnectedError, OutcomeUnknownError
 from bookkeeper_twisted.testing.contracts.metadata_suites import CLOSED, INFO, OPEN
 
 from .rig import Store, ZooKeeperCase, ended
@@ -133,13 +133,16 @@ class UnknownOutcomeTests(ZooKeeperCase):
             self.failureResultOf(ended(self.clock, running), MetadataVersionError)
 
     def test_lost_again_and_again(self) -> None:
-        """After a bounded number of repetitions the caller is told that the outcome is unknown."""
+        """After a bounded number of repetitions the caller is told that the outcome is unknown; a read has none."""
         driver, zookeeper = self.opened()
         for after in range(20):
             zookeeper.lose(True, after=after)
         before = len(zookeeper.calls)
-        self.fails(OutcomeUnknownError, driver.ledgers.read(1))
+        self.fails(OutcomeUnknownError, driver.ledgers.remove(1))
         self.assertEqual(len(zookeeper.calls) - before, 4)
+        error = self.fails(NotConnectedError, driver.ledgers.read(1))
+        self.assertEqual(len(zookeeper.calls) - before, 8)
+        self.assertIn("was not done", error)
 
 
 class AdminOutcomeTests(ZooKeeperCase):

@@ -1,5 +1,7 @@
 """Looking again and again."""
 
+from twisted.logger import capturedLogs
+
 from bookkeeper_twisted.metadata.zookeeper.interfaces import Watch
 from bookkeeper_twisted.metadata.zookeeper.watch_loop import WatchLoop
 
@@ -62,6 +64,25 @@ class WatchLoopTests(ZooKeeperCase):
             self.watches[-1](True)
             self.clock.advance(1)
         self.assertEqual((len(self.watches), self.clock.getDelayedCalls()), (2, []))
+
+    def test_outage(self) -> None:
+        """While the store is gone a loop goes on without a line of its own: the session has one for all of them."""
+        self.connection = self.store.connections[-1]
+
+        async def read(watch: Watch) -> bool:
+            await self.session.run("look", lambda: self.connection.get("/ledgers", watch))
+            self.watches.append(watch)
+            return True
+
+        loops = [WatchLoop(self.session, "something", read) for _ in range(5)]
+        with capturedLogs() as events:
+            for loop in loops:
+                loop.start()
+            self.connection.suspend()
+            self.clock.pump([1.0] * 100)
+            self.connection.resume()
+            self.clock.pump([1.0] * 2)
+        self.assertEqual((len(events), len(self.watches)), (2, 10))
 
     def test_bug(self) -> None:
         """An error that is none of the store's ends the loop, and is logged."""
