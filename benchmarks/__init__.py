@@ -18,7 +18,9 @@ benchmarks ledger_check`` the same of a check of all ledgers; ``python -m benchm
 ``spark_limits`` what Spark costs beside other ways, what many ledgers cost its driver, and how exactly it keeps the
 limit of a cluster; ``repair`` a lost bookie repaired by Spark and by a replication worker.
 
-``python -m benchmarks scale`` measures what 10 million entries in 100,000 ledgers take of memory, and of time to start;
+``python -m benchmarks following`` measures how soon an append reaches a reader that follows, at each door, and what
+that costs; ``python -m benchmarks scale`` what 10 million entries in 100,000 ledgers take of memory, and of time to
+start;
 ``python -m benchmarks striped`` how fast ledgers are read of which each bookie has a part of the entries only;
 ``python -m benchmarks many_ledgers`` what adds to many ledgers cost, ours and Apache's in turn; ``python -m benchmarks
 scrapes`` what scrapes of ``/metrics`` cost adds.

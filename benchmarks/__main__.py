@@ -10,6 +10,7 @@ from . import (
     compare,
     doors,
     exchange,
+    following,
     ledger_check,
     many_ledgers,
     pool,
@@ -27,9 +28,9 @@ from . import (
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "buffers": buffers.main, "compaction": compaction.main, "compare": compare.main, "doors": doors.main,
-    "exchange": exchange.main, "ledger_check": ledger_check.main, "many_ledgers": many_ledgers.main,
-    "pool": pool.main, "repair": repair.main, "rereplication": rereplication.main, "spark": spark.main,
-    "spark_ledgers": spark_ledgers.main, "spark_limits": spark_limits.main,
+    "exchange": exchange.main, "following": following.main, "ledger_check": ledger_check.main,
+    "many_ledgers": many_ledgers.main, "pool": pool.main, "repair": repair.main, "rereplication": rereplication.main,
+    "spark": spark.main, "spark_ledgers": spark_ledgers.main, "spark_limits": spark_limits.main,
     "scale": scale.main, "scrapes": scrapes.main, "striped": striped.main,
     "structure": structure.main, "writing": writing.main,
 }  # fmt: skip

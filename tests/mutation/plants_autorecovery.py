@@ -254,4 +254,9 @@ PLANTS = (
         "            await for_each(unsure, again, self.context.scan.parallel)\n",
         "            await for_each(unsure, again, 1)\n", ["tests.autorecovery.auditing.test_ledger_checks"],
     ),
+    Plant(
+        "a writer is fenced for copies that no bookie could take", "autorecovery/replication/repair.py",
+        "if lasting and (shortage := await self._shortage(stored.value, lasting)) is not None:", "if False:",
+        ["tests.autorecovery.replication.test_worker"],
+    ),
 )  # fmt: skip

@@ -3,7 +3,8 @@
 A mark names bookies, and of these every entry is read, so that damage in the middle is found; a mark that names none
 makes suspects of all.  One fragment that cannot be repaired does not hold up the next.  Fragments of a writer that may
 be alive are left alone for a grace period, in which the writer replaces a lost bookie itself.  Only if the very same
-loss is still there after it, the ledger is recovered, which fences the writer.
+loss is still there after it, the ledger is recovered, which fences the writer; not where no bookie could take the place
+of one that is gone.
 """
 
 from collections.abc import Collection, Iterator
@@ -135,6 +136,9 @@ class LedgerRepair:
             if not stored.value.closed:
                 report = await self._checker.check(ledger_id, stored.value, _suspects(stored.value, replicas))
                 lasting = _lasting(before, report)
+                if lasting and (shortage := await self._shortage(stored.value, lasting)) is not None:
+                    reason = f"it is left to its writer: {shortage}"
+                    return Attempt(RepairState.IMPOSSIBLE, reason, shortage, report=report)
                 if lasting and (failure := await self._recover(ledger_id, stored, lasting)) is not None:
                     return attrs.evolve(failure, report=report)
         except NoSuchLedgerMetadataError:
@@ -176,6 +180,28 @@ class LedgerRepair:
                 raise
             except BookKeeperError as error:
                 progress.problems.append(error)
+
+    async def _shortage(
+        self, metadata: LedgerMetadata, lasting: Collection[ReplicaLoss]
+    ) -> NotEnoughBookiesError | None:
+        """Return why no bookie could take copies of what was lost, None if one could.
+
+        To recover the ledger would only end a writer that goes on without the bookies that are gone.
+        """
+        shortage = None
+        ensemble, gone = metadata.segments[-1].bookies, [loss.bookie_id for loss in lasting]
+        for loss in lasting:
+            if loss.kind is not LossKind.GONE:
+                return None
+            try:
+                await self._context.watcher.replace_bookie(
+                    loss.position, ensemble, metadata.write_quorum_size, gone, metadata.custom_metadata
+                )
+            except NotEnoughBookiesError as error:
+                shortage = error
+            else:
+                return None
+        return shortage
 
     async def _recover(
         self, ledger_id: int, stored: Versioned[LedgerMetadata], lasting: Collection[ReplicaLoss]

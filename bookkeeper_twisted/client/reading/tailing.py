@@ -23,6 +23,11 @@ FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0
 """Seconds between polls that end at once without a higher LAC, as polls of a fenced or an empty ledger do."""
 
+PROMPT_PAUSE = 0.02
+PROMPT_TIME = 10.0
+"""Seconds between two polls while nothing was written yet, and how long they are so short: often both ends of a ledger
+begin at the same time, and its bookies do not let a reader wait before they have its first entry."""
+
 
 class Tail:
     """The entries of one ledger from ``first`` on, never one above the LAC (S12, S13)."""
@@ -37,6 +42,7 @@ class Tail:
         self._next = first
         self._batch_bytes = batch_bytes
         self._pause = FIRST_PAUSE
+        self._prompt_until = clock.seconds() + PROMPT_TIME
 
     async def entries(self) -> AsyncGenerator[Entry, None]:
         """The entries of :meth:`batches`, one by one."""
@@ -69,28 +75,31 @@ class Tail:
     async def _news(self) -> EntryBatch | None:
         """Waits for something to happen; the next entries, if that is what happened."""
         self._view.check_growing()
-        began, known = self._clock.seconds(), self._view.last_add_confirmed
+        began, known, is_empty = self._clock.seconds(), self._view.last_add_confirmed, False
         try:
             batch = await self._reads.wait_for_batch(self._next, POLL_TIME, POLL_BYTES)
         except (NoSuchEntryError, NoSuchLedgerError):
-            batch = None  # nothing was written yet, or nothing to this ensemble
+            batch, is_empty = None, True  # nothing was written yet, or nothing to this ensemble
         if self._view.last_add_confirmed > known:
             self._pause = FIRST_PAUSE
         elif not self._view.ended and self._clock.seconds() - began < self._pause:
-            await self._rest()
+            if is_empty and began < self._prompt_until:
+                await self._rest(PROMPT_PAUSE)
+            else:
+                self._pause, pause = min(2 * self._pause, LONGEST_PAUSE), self._pause
+                await self._rest(pause)
         return batch
 
-    async def _rest(self) -> None:
-        """A pause, longer each time, that any change of the ledger ends."""
+    async def _rest(self, pause: float) -> None:
+        """A pause that any change of the ledger ends."""
 
         def wake() -> None:
             if not over.called:
                 over.callback(None)
 
         over: Deferred[None] = Deferred()
-        timer = self._clock.callLater(self._pause, wake)
+        timer = self._clock.callLater(pause, wake)
         forget = self._view.listen(wake)
-        self._pause = min(2 * self._pause, LONGEST_PAUSE)
         try:
             await over
         finally:

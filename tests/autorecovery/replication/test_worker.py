@@ -452,6 +452,23 @@ class OpenLedgerTests(WorkerCase):
         self.assert_complete(writer.ledger_id, self.payloads(20))
         self.error(writer.append(b"late"), LedgerClosedError)
 
+    def test_no_bookie_to_spare(self) -> None:
+        """A writer that goes on without a bookie that none can take the place of is not fenced before one can."""
+        writer = self.open_ledger()
+        ensemble = self.metadata(writer.ledger_id).segments[0].bookies
+        (spare,), lost = {*BOOKIES} - {*ensemble}, ensemble[0]
+        self.kill(spare)
+        self.kill(lost)
+        self.mark(writer.ledger_id, lost)
+        worker = self.worker()
+        self.pass_time(3 * GRACE)
+        self.assertEqual((self.status(worker).state, self.metadata(writer.ledger_id).closed), ("impossible", False))
+        self.assertIn("left to its writer", self.status(worker).reason)
+        self.assertEqual(self.do(writer.append(b"more")), 20)
+        self.revive(spare)
+        self.pass_time(2 * GRACE)
+        self.assertEqual((self.marked(), self.metadata(writer.ledger_id).closed), ([], True))
+
     def test_entries_on_their_way(self) -> None:
         """What a bookie of a writer lacked at one check only is no reason to fence the writer."""
         writer = self.open_ledger()

@@ -8,7 +8,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client import BookKeeper, LedgerReader, LedgerWriter
-from bookkeeper_twisted.client.reading.tailing import FIRST_PAUSE, LONGEST_PAUSE, POLL_TIME
+from bookkeeper_twisted.client.reading.tailing import FIRST_PAUSE, LONGEST_PAUSE, POLL_TIME, PROMPT_TIME
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.errors import (
     BookieHandleNotAvailableError,
@@ -96,6 +96,27 @@ class TailCase(SynchronousTestCase):
     def requests(self) -> int:
         """How many there were."""
         return sum(len(self.bookies[name].requests) for name in NAMES)
+
+
+class DefaultTests(TailCase):
+    """The client as it is configured by default."""
+
+    config = ClientConfig()
+
+    def test_last_append(self) -> None:
+        """An append that nothing follows reaches readers, each time, while its ledger stays open."""
+        self.tail()
+        for n in range(5):
+            self.append()
+            self.clock.pump([0.005] * 10)
+            self.assertEqual(self.ids(), list(range(n + 1)))
+            self.clock.pump([0.1] * 30)
+
+    def test_last_of_a_striped_ledger(self) -> None:
+        """Also where a bookie that has the next entry has not the last one."""
+        self.quorums = (4, 2, 2)
+        self.setUp()
+        self.test_last_append()
 
 
 class TailTests(TailCase):
@@ -230,8 +251,9 @@ class PatienceTests(TailCase):
         self.assertNoResult(following)
 
     def test_no_busy_loop_on_nothing(self) -> None:
-        """Nor does an empty ledger: its bookies answer at once that they have nothing."""
+        """Nor does an empty ledger, after some time: its bookies answer at once that they have nothing."""
         following = self.tail()
+        self.clock.pump([0.05] * int(PROMPT_TIME / 0.05))
         before = self.requests()
         self.clock.pump([0.05] * 600)
         self.assertLess(self.requests() - before, 3 * 30 / LONGEST_PAUSE + 20)
