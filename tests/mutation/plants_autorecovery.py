@@ -257,6 +257,6 @@ PLANTS = (
     Plant(
         "a writer is fenced for copies that no bookie could take", "autorecovery/replication/repair.py",
         "if lasting and (shortage := await self._shortage(stored.value, lasting)) is not None:", "if False:",
-        ["tests.autorecovery.replication.test_worker"],
+        ["tests.autorecovery.replication.test_open_ledgers"],
     ),
 )  # fmt: skip

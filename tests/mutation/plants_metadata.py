@@ -224,10 +224,6 @@ PLANTS = (
         "if not made or settle is None:", "if settle is None:", _ZK,
     ),
     Plant(
-        "a call that was made is reported as never made", "metadata/zookeeper/session.py",
-        "error = error if made else failure", "error = failure", _ZK,
-    ),
-    Plant(
         "another session's claim is given up", "metadata/zookeeper/claims.py",
         "            if stat is not None and self._owns(stat):\n                await self._znodes.delete", "            if stat is not None:\n                await self._znodes.delete", _ZK,
     ),

@@ -9,6 +9,7 @@ _COMPLETION = ["tests.client.writing.test_batch_completion.MemoryTests"]
 _BATCHERS = ["tests.client.writing.test_batchers.LimitTests"]
 _FAILURES = ["tests.client.writing.test_batch_failures"]
 _CHANGES = ["tests.client.writing.test_quorum_writer_changes"]
+_SHORTAGES = ["tests.client.writing.test_quorum_writer_shortages"]
 _ADDS = ["tests.codec.test_adds"]
 _ROOM = ["tests.client.writing.test_room"]
 _NOTICES = ["tests.client.writing.test_lac_notices"]
@@ -84,7 +85,7 @@ PLANTS = (
     ),
     Plant(
         "a bookie that failed an entry before is replaced for another", "client/writing/batch.py",
-        "places = set_of(self.open_places(writer))", "places = set_of(range(len(self._writers)))", _SHARING,
+        "open_places = self.open_places(writer) if", "open_places = range(len(self._writers)) if", _SHARING,
     ),
     Plant(
         "sealed entries count with too few bytes", "client/writing/batch.py",
@@ -259,20 +260,20 @@ PLANTS = (
     ),
     Plant(
         "a writer ends although its entries can reach their ack quorums", "client/writing/quorum_writer.py",
-        "out_of_reach = self._out_of_reach(shortage)", "out_of_reach = shortage or self._out_of_reach(shortage)", _CHANGES,
+        "out_of_reach = self._out_of_reach(shortage)", "out_of_reach = shortage or self._out_of_reach(shortage)", _SHORTAGES,
     ),
     Plant(
         "a writer waits for a bookie that none can take the place of", "client/writing/quorum_writer.py",
         "return self._clock.seconds() < self._staying[bookie_id] or not self._changes.has_spare(self.ensemble)",
-        "return self._clock.seconds() < self._staying[bookie_id]", _CHANGES,
+        "return self._clock.seconds() < self._staying[bookie_id]", _SHORTAGES,
     ),
     Plant(
         "a spare bookie that comes later takes no place", "client/writing/quorum_writer.py",
-        "until = self._clock.seconds() + SPARE_SECONDS", "until = float('inf')", _CHANGES,
+        "until = self._clock.seconds() + SPARE_SECONDS", "until = float('inf')", _SHORTAGES,
     ),
     Plant(
         "a batch that is not sent yet has failures", "client/writing/batch.py",
-        "open_places = self.open_places(writer) if self.sent else ()", "open_places = self.open_places(writer)", _CHANGES,
+        "open_places = self.open_places(writer) if self.sent else ()", "open_places = self.open_places(writer)", _SHORTAGES,
     ),
     Plant(
         "bookies are not told of last entries by default", "config/client.py",
@@ -284,11 +285,11 @@ PLANTS = (
     ),
     Plant(
         "every ledger says that it goes on without a bookie", "placement/bookie_watcher.py",
-        "if bookie_id not in self._missed]", "]", _CHANGES,
+        "if bookie_id not in self._missed]", "]", _SHORTAGES,
     ),
     Plant(
         "a bookie that fails while the metadata store is gone ends a writer", "placement/bookie_watcher.py",
-        "except MetadataError as error:", "except ZeroDivisionError as error:", _CHANGES,
+        "except MetadataError as error:", "except ZeroDivisionError as error:", _SHORTAGES,
     ),
     Plant(
         "a flow that was answered has replies to come for ever", "protocol/client/connection.py",
