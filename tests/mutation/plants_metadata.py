@@ -314,4 +314,9 @@ PLANTS = (
         "an outage is reported without what was asked", "client/bookkeeper.py",
         'raise type(error)(f"{asked}: {error}") from error', "raise", ["tests.client.test_bookkeeper.LifeTests"],
     ),
+    Plant(
+        "a recovery hides that the metadata store is gone", "client/recovery/ledger_recovery.py",
+        "ClientClosedError, MetadataUnavailableError)", "ClientClosedError)",
+        ["tests.client.recovery.test_ledger_recovery_failures.FailureTests"],
+    ),
 )  # fmt: skip

@@ -17,6 +17,7 @@ from ...errors import (
     ClientClosedError,
     DigestMatchError,
     LedgerRecoveryError,
+    MetadataUnavailableError,
     RequestTimeoutError,
     UnauthorizedAccessError,
     UnexpectedConditionError,
@@ -35,7 +36,7 @@ from .write_back import WriteBack
 
 T = TypeVar("T")
 
-_KEPT = (UnauthorizedAccessError, RequestTimeoutError, ClientClosedError)
+_KEPT = (UnauthorizedAccessError, RequestTimeoutError, ClientClosedError, MetadataUnavailableError)
 """Errors that reach the caller as they are."""
 
 
@@ -61,6 +62,7 @@ class LedgerRecovery:
         :returns: the metadata of the closed ledger, as stored.
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: a bookie knows another password.
         :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered, for lack of time.
+        :raises bookkeeper_twisted.errors.MetadataUnavailableError: the metadata store did not answer in time.
         :raises bookkeeper_twisted.errors.LedgerRecoveryError: it failed for another reason, its cause.
         """
         try:

@@ -85,16 +85,18 @@ class EmbeddedSession:
         return await self._call(method, *args)
 
     async def _call(self, method: Callable[..., T], *args: object) -> T:
-        asked = " ".join([method.__name__.replace("_", " "), *[str(each) for each in args if type(each) in (int, str)]])
+        asked = " ".join(
+            [method.__name__.replace("_", " "), *[str(each) for each in args[:1] if type(each) in (int, str)]]
+        )
         called: Deferred[T] = self._worker.call(method, *args)
         if self._limit is not None:
             called.addTimeout(self._limit, self.clock, self._too_late)
         try:
             return await called
         except MetadataOutcomeUnknownError as error:
-            raise MetadataOutcomeUnknownError(f"{error}; asked to {asked}, which may have been done, or not") from None
+            raise MetadataOutcomeUnknownError(f"{error}; {asked!r} may have been done, or not") from None
         except MetadataUnavailableError as error:
-            raise MetadataUnavailableError(f"{error}; asked to {asked}, which was not done") from error
+            raise MetadataUnavailableError(f"{error}; {asked!r} was not done") from error
 
     def _too_late(self, result: object, seconds: float) -> Any:
         raise MetadataOutcomeUnknownError(f"{self.uri}: the store has not answered within {seconds:g} s")

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from twisted.internet.defer import CancelledError
+from twisted.internet.defer import CancelledError, fail
 
 from bookkeeper_twisted.errors import (
     BookieHandleNotAvailableError,
     ClientClosedError,
     LedgerRecoveryError,
+    MetadataUnavailableError,
     RequestTimeoutError,
     UnauthorizedAccessError,
     WriteOnReadOnlyBookieError,
@@ -43,6 +44,11 @@ class FailureTests(RecoveryTestCase):
         recovering = self.start()
         self.bookies.close()
         self.failureResultOf(self.finished(recovering), ClientClosedError)
+
+    def test_store_is_gone(self) -> None:
+        """And that the metadata store does not answer."""
+        self.patch(self.context.ledgers, "write", lambda *_: fail(MetadataUnavailableError("gone")))
+        self._fails(partial(RequestTimeoutError, "late"), MetadataUnavailableError)
 
     def test_others(self) -> None:
         """Everything else is a failed recovery, with its cause."""

@@ -61,8 +61,7 @@ class EmbeddedSessionTests(SynchronousTestCase):
         error = self.failureResultOf(running, MetadataOutcomeUnknownError).value
         self.assertEqual(
             str(error),
-            "sqlite:////x: the store has not answered within 30 s; asked to create ledger 7, which may have been done, "
-            "or not",
+            "sqlite:////x: the store has not answered within 30 s; 'create ledger 7' may have been done, or not",
         )
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
