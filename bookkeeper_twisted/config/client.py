@@ -124,8 +124,7 @@ class ClientConfig(MetadataConfig):
     )  # fmt: skip
     wait_for_bookies_sec: float = setting(
         "waitForBookiesSec", 0.0, decimal(0.0),
-        "how long bookies that an entry needs for its ack quorum are tried again where none can take their place; "
-        "0: the ledger ends at once",
+        "how long bookies that an entry needs are tried again where none can replace them; 0: the writer ends at once",
         unit="s", java="none",
     )  # fmt: skip
     explicit_lac_interval: int = setting(

@@ -96,7 +96,7 @@ class WriteTests(WriterTestCase):
 
     def test_failure(self) -> None:
         """When the writer ends, what waits behind a gap fails after what was sent, with the same error."""
-        self.bookies["b0"].up = False
+        self.bookies["b0"].up = self.bookies["b1"].up = False
         order: list[Any] = []
         for entry_id in (2, 0):
             write = self.adv.write(entry_id, b"a")
