@@ -26,8 +26,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 
 from bookkeeper_twisted import aio, blocking, client
+from bookkeeper_twisted.blocking.reactor_thread import ReactorThread
 from bookkeeper_twisted.config.client import ClientConfig
-from bookkeeper_twisted.reactor_thread import ReactorThread
 
 _QUORUMS = 3, 3, 2
 _IN_FLIGHT = 100

@@ -59,6 +59,8 @@ class BookKeeper(Connection[client.BookKeeper]):
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or not ensemble size
             >= write quorum >= ack quorum >= 1.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer bookies are writable.
+        :raises bookkeeper_twisted.errors.MetadataUnavailableError: the metadata store did not answer in time; if it is
+            a MetadataOutcomeUnknownError, the ledger may have been created, empty.
         """
         return LedgerWriter(await result_of(self._inner.create_ledger(
             ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags

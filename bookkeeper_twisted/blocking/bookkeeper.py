@@ -65,6 +65,8 @@ class BookKeeper(Handle[client.BookKeeper]):
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or not ensemble size
             >= write quorum >= ack quorum >= 1.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer bookies are writable.
+        :raises bookkeeper_twisted.errors.MetadataUnavailableError: the metadata store did not answer in time; if it is
+            a MetadataOutcomeUnknownError, the ledger may have been created, empty.
         :raises TimeoutError: no result within ``timeout``.
         """
         return LedgerWriter(self._wait(lambda: self._inner.create_ledger(

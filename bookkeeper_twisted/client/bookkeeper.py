@@ -280,7 +280,7 @@ class BookKeeper:
         :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not an integer, or is negative.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
         """
-        return self._run(self._metadata_of(ledger_id))
+        return self._run(f"read the metadata of ledger {ledger_id}", self._metadata_of(ledger_id))
 
     async def _metadata_of(self, ledger_id: int) -> LedgerMetadata:
         return (await self._ledgers.read(check_ledger_id(ledger_id))).value
