@@ -5,7 +5,6 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.interfaces import IListeningPort
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
@@ -17,6 +16,7 @@ from ..bookie.lifecycle.endpoints import (
     http_endpoint,
     listen,
     listen_for_metrics,
+    stop_listening,
 )
 from ..bookie.lifecycle.identity import bookie_id
 from ..client import BookKeeper
@@ -160,7 +160,7 @@ class AutorecoveryService:
         hosts = HostNames(http_names(self._config))
         site = make_autorecovery_site(lambda: pieces(registry), limits, shared, self._reactor, hosts)
         listening = await listen(self._http_endpoint, site, "httpServerEndpoint")
-        self._undo.push_async_callback(_stop_listening, listening)
+        self._undo.push_async_callback(stop_listening, listening)
         self.http_port = getattr(listening.getHost(), "port", 0)
         self._log.info("{text}", text=describe_http(listening))
 
@@ -172,7 +172,7 @@ class AutorecoveryService:
         registry = new_registry(self._instruments)
         site = make_metrics_site(lambda: pieces(registry), self._reactor)
         listening = await listen_for_metrics(self._reactor, self._config, site)
-        self._undo.push_async_callback(_stop_listening, listening)
+        self._undo.push_async_callback(stop_listening, listening)
         self._log.info("{text}", text=describe_metrics(listening))
 
     def _now_ms(self) -> int:
@@ -194,9 +194,3 @@ class AutorecoveryService:
     def _log_failure(self, failure: Any) -> None:
         if not failure.check(CancelledError):
             self._log.failure("autorecovery does not start", failure)
-
-
-async def _stop_listening(listening: IListeningPort) -> None:
-    stopped = listening.stopListening()
-    if stopped is not None:
-        await stopped

@@ -4,18 +4,41 @@ from typing import Any
 
 from twisted.internet.endpoints import TCP4ServerEndpoint, serverFromString
 from twisted.internet.error import CannotListenError
-from twisted.internet.interfaces import IListeningPort, IProtocolFactory, IStreamServerEndpoint
+from twisted.internet.interfaces import (
+    IAddress,
+    IListeningPort,
+    ILoggingContext,
+    IProtocolFactory,
+    IStreamServerEndpoint,
+)
+from twisted.internet.protocol import ServerFactory
+from zope.interface import implementer
 
 from ...config.bookie import BookieConfig
 from ...config.fields import fields_of
 from ...errors import ConfigError
 from ...protocol.direct_transport import direct_reactor
+from ...protocol.server.connection import BookieServerFactory, ServerConnection
 from .identity import is_loopback, listening_address
 
 _BACKLOG = 1024
 """Connections that wait to be accepted: all clients of a bookie come back at once after its restart."""
 
 _FIELDS = fields_of(BookieConfig)
+
+
+@implementer(ILoggingContext)
+class Gate(ServerFactory):
+    """Closes connections until the bookie serves."""
+
+    noisy = False
+    inner: BookieServerFactory | None = None
+
+    def buildProtocol(self, addr: IAddress | None) -> ServerConnection | None:
+        return None if self.inner is None else self.inner.buildProtocol(addr)
+
+    def logPrefix(self) -> str:
+        return "the port of the bookie"
 
 
 def bookie_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint:
@@ -71,6 +94,13 @@ async def listen_for_metrics(reactor: Any, config: BookieConfig, factory: IProto
             f"prometheusStatsHttpPort = {port}, {origin}: cannot listen on {host}:{port} for /metrics: {reason}; "
             "prometheusStatsHttpEnable=false opens no port"
         ) from None
+
+
+async def stop_listening(port: IListeningPort) -> None:
+    """Close a ``port``, and wait until it is closed."""
+    stopped = port.stopListening()
+    if stopped is not None:
+        await stopped
 
 
 def loopback_of(listening: IListeningPort) -> str:

@@ -7,12 +7,10 @@ from typing import Any
 import attrs
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.interfaces import IAddress, IListeningPort, ILoggingContext, IProtocolFactory
-from twisted.internet.protocol import ServerFactory
+from twisted.internet.interfaces import IListeningPort, IProtocolFactory
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.python.randbytes import secureRandom
-from zope.interface import implementer
 
 from ...config.bookie import BookieConfig
 from ...errors import (
@@ -25,7 +23,6 @@ from ...errors import (
 from ...instruments import Instruments
 from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
 from ...metrics import DiskMetrics, StorageMetrics, directory_labels
-from ...protocol.server.connection import BookieServerFactory, ServerConnection
 from ...storage.apache.interfaces import OpenKeyValues
 from ...storage.apache.regrouping import Pairs
 from ...storage.apache.rocksdb import RocksKeyValues
@@ -44,6 +41,7 @@ from ..maintenance.maintenance import Maintenance
 from .admin import BookieAdmin, ServedDirectories, ServingParts
 from .disk_monitor import DiskMonitor, DiskState, DiskThresholds
 from .endpoints import (
+    Gate,
     bookie_endpoint,
     describe_http,
     describe_metrics,
@@ -51,6 +49,7 @@ from .endpoints import (
     listen,
     listen_for_metrics,
     loopback_of,
+    stop_listening,
 )
 from .identity import CookieCheck, bookie_id, expected_cookie, service_info
 from .registration import BookieRegistration
@@ -60,20 +59,6 @@ from .store import Store
 
 MakeSite = Callable[[IBookieAdmin], IProtocolFactory]
 """Makes the HTTP server of a bookie."""
-
-
-@implementer(ILoggingContext)
-class _Gate(ServerFactory):
-    """Closes connections until the bookie serves."""
-
-    noisy = False
-    inner: BookieServerFactory | None = None
-
-    def buildProtocol(self, addr: IAddress | None) -> ServerConnection | None:
-        return None if self.inner is None else self.inner.buildProtocol(addr)
-
-    def logPrefix(self) -> str:
-        return "the port of the bookie"
 
 
 class BookieService(Service):
@@ -130,7 +115,7 @@ class BookieService(Service):
         self._starting: Deferred[None] | None = None
         self._abandoned = False
         self._stopping: Deferred[None] | None = None
-        self._gate = _Gate()
+        self._gate = Gate()
         self._listening: IListeningPort | None = None
         self._flush_fails = False
         self._registration: BookieRegistration | None = None
@@ -410,14 +395,14 @@ class BookieService(Service):
         """Close the port, unless that was done."""
         listening, self._listening = self._listening, None
         if listening is not None:
-            await _stop_listening(listening)
+            await stop_listening(listening)
 
     async def _serve_http(self) -> None:
         if self._make_site is None:
             return
         if self._config.serves_metrics_alone:
             metrics = await listen_for_metrics(self._reactor, self._config, self._make_site(self.admin))
-            self._then_undo(lambda: _stop_listening(metrics))
+            self._then_undo(lambda: stop_listening(metrics))
             self._log.info("{text}", text=describe_metrics(metrics))
         if not self._config.http_server_enabled:
             return
@@ -426,7 +411,7 @@ class BookieService(Service):
         self.http_port = getattr(listening.getHost(), "port", 0)  # a socket of the file system has none
         self._http_host = loopback_of(listening)
         self._log.info("{text}", text=describe_http(listening))
-        self._then_undo(lambda: _stop_listening(listening))
+        self._then_undo(lambda: stop_listening(listening))
 
     async def _register(self) -> None:
         assert self._registration is not None
@@ -503,9 +488,3 @@ def _end_of(running: "Deferred[None]") -> "Deferred[None]":
 
     running.addBoth(ended)
     return waiter
-
-
-async def _stop_listening(port: IListeningPort) -> None:
-    stopped = port.stopListening()
-    if stopped is not None:
-        await stopped
