@@ -146,6 +146,7 @@ class ResultTests(SynchronousTestCase):
                         async for entry in reader.tail():
                             found.append(entry.data)
                 await ledger.close()
+                # An idle writer tells bookies its LAC, perhaps before the timeout, perhaps after it.
                 return [*found, *[e.data async for e in reader.tail(len(found))]]
 
         self.assertEqual(asyncio.run(run()), [b"0", b"1"])
