@@ -27,7 +27,7 @@ def _lines() -> Iterator[str]:
     shown: set[type] = set(_GROUPS)
     for group, title in _GROUPS.items():
         yield from ("", title, "-" * len(title), "")
-        yield f"All are subclasses of ``{group.__name__}``."
+        yield f"All are subclasses of {_link(group)}."
         yield ""
         for kind in classes:
             if issubclass(kind, group) and kind not in shown:
@@ -37,7 +37,11 @@ def _lines() -> Iterator[str]:
 
 def _entry(kind: type[errors.BookKeeperError]) -> Iterator[str]:
     text = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
-    yield f"``{kind.__name__}``"
+    yield _link(kind)
     code = f"  Code of Apache's client: {kind.code}." if kind.code != _NO_CODE else ""
     yield f"   {text}{code}"
     yield ""
+
+
+def _link(kind: type[errors.BookKeeperError]) -> str:
+    return f":api:`{kind.__name__} <errors.{kind.__name__}>`"
