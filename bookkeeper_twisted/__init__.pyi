@@ -13,6 +13,7 @@ from .config.bookie import BookieConfig as BookieConfig
 from .config.client import ClientConfig as ClientConfig
 from .embedding import make_bookie as make_bookie
 from .embedding import standalone_configs as standalone_configs
+from .embedding import temporary_cluster as temporary_cluster
 from .errors import BookKeeperError as BookKeeperError
 from .model import DigestType as DigestType
 from .model import Entry as Entry

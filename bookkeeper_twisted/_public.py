@@ -10,7 +10,7 @@ _HOMES = {
     ),
     "config.bookie": ("BookieConfig",),
     "config.client": ("ClientConfig",),
-    "embedding": ("make_bookie", "standalone_configs"),
+    "embedding": ("make_bookie", "standalone_configs", "temporary_cluster"),
     "errors": ("BookKeeperError",),
     "model": ("DigestType", "Entry", "LedgerMetadata", "LedgerState", "WriteFlag"),
 }  # fmt: skip

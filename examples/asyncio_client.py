@@ -1,11 +1,13 @@
 """The client in an asyncio program.
 
-``python examples/asyncio_client.py sqlite:////path/to/metadata.db``, with a bookie running on that metadata.
+``python examples/asyncio_client.py [sqlite:////path/to/metadata.db]``, with a bookie running on that metadata.
 """
 
 import asyncio
-import sys
 
+from command_line import run
+
+from bookkeeper_twisted import temporary_cluster
 from bookkeeper_twisted.aio import BookKeeper
 
 
@@ -20,4 +22,4 @@ async def main(uri: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    run(main, temporary_cluster, lambda main, uri: asyncio.run(main(uri)))

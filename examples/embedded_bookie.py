@@ -1,13 +1,12 @@
 """A bookie inside an application: no server to install, and the log survives a crash of the application.
 
-``python examples/embedded_bookie.py DIRECTORY``; run it again and the ledgers of earlier runs are still there.
+``python examples/embedded_bookie.py [DIRECTORY]``; run it again and the ledgers of earlier runs are still there.
 """
 
-import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from twisted.internet.defer import Deferred
-from twisted.internet.task import react
+from command_line import run
 
 from bookkeeper_twisted import BookieConfig, BookKeeper, make_bookie
 
@@ -33,4 +32,4 @@ async def main(reactor: object, directory: str) -> None:
 
 
 if __name__ == "__main__":
-    react(lambda reactor, directory: Deferred.fromCoroutine(main(reactor, directory)), sys.argv[1:])
+    run(main, TemporaryDirectory)

@@ -1,18 +1,18 @@
 """Thousands of open ledgers on three bookies, and what they cost the client: few sockets, little memory.
 
-``python examples/many_ledgers.py DIRECTORY [LEDGERS]``, with 10,000 ledgers if not told otherwise.  The bookies are in
+``python examples/many_ledgers.py [DIRECTORY [LEDGERS]]``, with 1,000 ledgers if not told otherwise.  The bookies are in
 a process of their own, so that the memory is the client's alone.
 """
 
 import gc
-import sys
 import time
 import tracemalloc
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from bookie_process import BookieProcess
-from twisted.internet.defer import Deferred, DeferredSemaphore, gatherResults
-from twisted.internet.task import react
+from command_line import run
+from twisted.internet.defer import DeferredSemaphore, gatherResults
 
 from bookkeeper_twisted import BookKeeper, ClientMetrics, LedgerWriter
 from bookkeeper_twisted.metrics import Instruments, new_registry, render
@@ -51,7 +51,7 @@ async def work(client: BookKeeper, count: int) -> None:
     print(f"{ROUNDS * count / (time.perf_counter() - begun):.0f} entries/s, one from each ledger at a time")
 
 
-async def main(reactor: object, directory: str, count: str = "10000") -> None:
+async def main(reactor: object, directory: str, ledgers: int = 1000) -> None:
     """Starts the cluster, works, prints what the connections are, stops the cluster."""
     cluster = BookieProcess.start(reactor, directory, "--standalone=3", "--bookiePort=0")
     await cluster.serving
@@ -59,7 +59,7 @@ async def main(reactor: object, directory: str, count: str = "10000") -> None:
         instruments = Instruments()
         uri = f"sqlite:///{Path(directory).absolute()}/metadata.db"
         async with await BookKeeper.connect(reactor, uri, metrics=ClientMetrics(instruments)) as client:
-            await work(client, int(count))
+            await work(client, ledgers)
             for line in render(new_registry(instruments)).decode().splitlines():
                 if line.startswith(("per_channel_bookie_client_ACTIVE", "bookkeeper_client_flows")):
                     print(line)
@@ -68,4 +68,4 @@ async def main(reactor: object, directory: str, count: str = "10000") -> None:
 
 
 if __name__ == "__main__":
-    react(lambda reactor, *arguments: Deferred.fromCoroutine(main(reactor, *arguments)), sys.argv[1:])
+    run(main, TemporaryDirectory)

@@ -1,14 +1,11 @@
 """Closes a ledger whose writer is gone and prints what it acknowledged, and maybe a little more.
 
-``python examples/recover_ledger.py URI [LEDGER]``; without a ledger one is made whose writer disappears.
+``python examples/recover_ledger.py [URI [LEDGER]]``; without a ledger one is made whose writer disappears.
 """
 
-import sys
+from command_line import run
 
-from twisted.internet.defer import Deferred
-from twisted.internet.task import react
-
-from bookkeeper_twisted import BookKeeper
+from bookkeeper_twisted import BookKeeper, temporary_cluster
 
 
 async def abandon(reactor: object, uri: str) -> int:
@@ -19,9 +16,9 @@ async def abandon(reactor: object, uri: str) -> int:
         return ledger.ledger_id
 
 
-async def main(reactor: object, uri: str, ledger: str = "") -> None:
+async def main(reactor: object, uri: str, ledger: int = -1) -> None:
     """Opens with recovery: a writer that is alive after all is fenced and can append no more."""
-    ledger_id = int(ledger) if ledger else await abandon(reactor, uri)
+    ledger_id = ledger if ledger >= 0 else await abandon(reactor, uri)
     async with await BookKeeper.connect(reactor, uri) as client:
         reader = await client.open_ledger(ledger_id, recover=True)
         print(f"ledger {ledger_id} is closed, its last entry is {reader.last_add_confirmed}")
@@ -30,4 +27,4 @@ async def main(reactor: object, uri: str, ledger: str = "") -> None:
 
 
 if __name__ == "__main__":
-    react(lambda reactor, *arguments: Deferred.fromCoroutine(main(reactor, *arguments)), sys.argv[1:])
+    run(main, temporary_cluster)

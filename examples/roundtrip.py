@@ -4,6 +4,7 @@
 standard library are taken.  Ends with status 0 only if every byte came back.
 """
 
+import argparse
 import hashlib
 import shutil
 import signal
@@ -214,8 +215,11 @@ def run(data: bytes) -> int:
 
 def command(arguments: list[str]) -> int:
     """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(description="Write a file to a bookie, kill it, restart it, read the file back.")
+    parser.add_argument("file", nargs="?", help="default: the Python sources of the standard library")
+    path = parser.parse_args(arguments).file
     try:
-        data = content(arguments[0] if arguments else None)
+        data = content(path)
         if not data:
             raise Mismatch("the file is empty, there is nothing to write")
     except EXPECTED as error:

@@ -4,6 +4,7 @@
 the corpus is the source code of Python's standard library, one ledger a package, one entry a line.
 """
 
+import argparse
 import logging
 import os
 import re
@@ -219,9 +220,9 @@ class Pipeline:
 _JAVA = re.compile(r'version "(\d+)')
 
 
-def missing(directory: Path) -> str:
+def missing(directory: Path | None) -> str:
     """Why nothing can be run; empty if it can."""
-    java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else shutil.which("java")
+    java = Path(os.environ["JAVA_HOME"], "bin", "java") if os.environ.get("JAVA_HOME") else shutil.which("java")
     if java is None:
         return "Java is missing: Spark needs Java 17 or later (apt install openjdk-17-jre-headless)"
     version = _JAVA.search(subprocess.run([java, "-version"], capture_output=True, text=True).stderr)
@@ -229,7 +230,9 @@ def missing(directory: Path) -> str:
         return f"Java {version[1]} is too old: Spark needs Java 17 or later"
     if find_spec("pyspark") is None:
         return "PySpark is missing: pip install 'bookkeeper-twisted[spark]'"
-    return f"{directory} is not empty: name another one" if directory.exists() and any(directory.iterdir()) else ""
+    if directory is not None and directory.exists() and any(directory.iterdir()):
+        return f"{directory} is not empty: name another one"
+    return ""
 
 
 def main(directory: Path) -> None:
@@ -254,9 +257,12 @@ def main(directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    place = Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else Path(tempfile.mkdtemp(prefix="pipeline-"))
-    if reason := missing(place):
+    parser = argparse.ArgumentParser(description="Write the standard library to ledgers, and work on them with Spark.")
+    parser.add_argument("directory", nargs="?", help="empty, or to be made; default: a temporary one, which stays")
+    given = parser.parse_args().directory
+    if reason := missing(Path(given) if given else None):
         sys.exit(reason)
+    place = Path(given).absolute() if given else Path(tempfile.mkdtemp(prefix="pipeline-"))
     try:
         main(place)
     except KeyboardInterrupt:

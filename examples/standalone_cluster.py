@@ -1,14 +1,13 @@
 """Three bookies in one process; a ledger on all of them is read while one is down.
 
-``python examples/standalone_cluster.py DIRECTORY``.  The command line for the same cluster is
+``python examples/standalone_cluster.py [DIRECTORY]``.  The command line for the same cluster is
 ``twistd -n bookie --standalone 3 --bookiePort 0 --data DIRECTORY``.
 """
 
-import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from twisted.internet.defer import Deferred
-from twisted.internet.task import react
+from command_line import run
 
 from bookkeeper_twisted import BookieConfig, BookKeeper, make_bookie, standalone_configs
 
@@ -32,4 +31,4 @@ async def main(reactor: object, directory: str) -> None:
 
 
 if __name__ == "__main__":
-    react(lambda reactor, directory: Deferred.fromCoroutine(main(reactor, directory)), sys.argv[1:])
+    run(main, TemporaryDirectory)

@@ -1,14 +1,13 @@
 """Reads a ledger while it is written, entry by entry, and ends when the writer closes it.
 
-``python examples/tail_ledger.py sqlite:////path/to/metadata.db``, with a bookie running on that metadata.
+``python examples/tail_ledger.py [sqlite:////path/to/metadata.db]``, with a bookie running on that metadata.
 """
 
-import sys
-
+from command_line import run
 from twisted.internet.defer import Deferred
-from twisted.internet.task import deferLater, react
+from twisted.internet.task import deferLater
 
-from bookkeeper_twisted import BookKeeper, LedgerWriter
+from bookkeeper_twisted import BookKeeper, LedgerWriter, temporary_cluster
 
 
 async def write(reactor: object, ledger: LedgerWriter) -> None:
@@ -32,4 +31,4 @@ async def main(reactor: object, uri: str) -> None:
 
 
 if __name__ == "__main__":
-    react(lambda reactor, uri: Deferred.fromCoroutine(main(reactor, uri)), sys.argv[1:])
+    run(main, temporary_cluster)

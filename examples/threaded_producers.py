@@ -1,21 +1,20 @@
 """Threads append to one ledger without a turn of the reactor for each entry, and each keeps its order.
 
-``python examples/threaded_producers.py sqlite:////path/to/metadata.db [ENTRIES]``, with a bookie running on that
+``python examples/threaded_producers.py [sqlite:////path/to/metadata.db [ENTRIES]]``, with a bookie running on that
 metadata.  Each of four threads offers 100,000 entries if not told otherwise, and waits every now and then until
 all that was offered is on disk.
 """
 
 import struct
-import sys
 import time
 from itertools import chain
 from typing import Any
 
-from twisted.internet.defer import Deferred, gatherResults
-from twisted.internet.task import react
+from command_line import run
+from twisted.internet.defer import gatherResults
 from twisted.internet.threads import deferToThreadPool
 
-from bookkeeper_twisted import BookKeeper, ThreadAppender
+from bookkeeper_twisted import BookKeeper, ThreadAppender, temporary_cluster
 
 THREADS = 4
 FLUSH_EVERY = 5000
@@ -48,16 +47,16 @@ async def count_in_order(client: BookKeeper, ledger_id: int) -> list[int]:
     return counts
 
 
-async def main(reactor: Any, uri: str, entries: str = "100000") -> None:
+async def main(reactor: Any, uri: str, entries: int = 100_000) -> None:
     """Writes with many threads, reads with the reactor's."""
     async with await BookKeeper.connect(reactor, uri) as client:
         ledger = await client.create_ledger(ensemble_size=1, write_quorum=1, ack_quorum=1)
         appender, pool = ledger.appender(), reactor.getThreadPool()
         begun = time.perf_counter()
         waits = await gatherResults(
-            [deferToThreadPool(reactor, pool, produce, appender, i, int(entries)) for i in range(THREADS)]
+            [deferToThreadPool(reactor, pool, produce, appender, i, entries) for i in range(THREADS)]
         )
-        rate = THREADS * int(entries) / (time.perf_counter() - begun)
+        rate = THREADS * entries / (time.perf_counter() - begun)
         await ledger.close()
         flushes = sorted(chain.from_iterable(waits))
         print(f"{rate:.0f} entries/s of {THREADS} threads, all on disk")
@@ -67,4 +66,4 @@ async def main(reactor: Any, uri: str, entries: str = "100000") -> None:
 
 
 if __name__ == "__main__":
-    react(lambda reactor, *arguments: Deferred.fromCoroutine(main(reactor, *arguments)), sys.argv[1:])
+    run(main, temporary_cluster)

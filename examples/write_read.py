@@ -1,14 +1,11 @@
 """Writes a few entries to a new ledger and reads them back.
 
-``python examples/write_read.py sqlite:////path/to/metadata.db``, with a bookie running on that metadata.
+``python examples/write_read.py [sqlite:////path/to/metadata.db]``, with a bookie running on that metadata.
 """
 
-import sys
+from command_line import run
 
-from twisted.internet.defer import Deferred
-from twisted.internet.task import react
-
-from bookkeeper_twisted import BookKeeper
+from bookkeeper_twisted import BookKeeper, temporary_cluster
 
 
 async def main(reactor: object, uri: str) -> None:
@@ -27,4 +24,4 @@ async def main(reactor: object, uri: str) -> None:
 
 
 if __name__ == "__main__":
-    react(lambda reactor, uri: Deferred.fromCoroutine(main(reactor, uri)), sys.argv[1:])
+    run(main, temporary_cluster)

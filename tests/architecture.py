@@ -50,7 +50,7 @@ OURS: dict[str, frozenset[str]] = {
     | {"spark", "codec", "ledger", "wire", "metadata", "client"}
     | {"blocking.reactor_thread", "storage.entry_log", "storage.filesystem", "storage.ledger_dirs"},
     "http": _DOORS_OURS | {"http"},
-    "embedding": _DOORS_OURS | {"http", "embedding"},
+    "embedding": _DOORS_OURS | {"http", "embedding", "blocking"},
     "cli": _DOORS_OURS | {"http", "embedding", "cli", "__version__"},
     "testing": _DOORS_OURS | {"http", "testing", "aio", "blocking"},
     "aio": LAYER_0 | {"aio", "client", "ledger", "placement"},
