@@ -3,10 +3,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNNABLE := $(VENV)/.runnable
 READY := $(VENV)/.installed
 DOCUMENTED := $(VENV)/.documented
 SPARKED := $(VENV)/.spark
 JAVA := $(shell command -v java 2>/dev/null)
+# "compat": the default editable install hides the plugin from twistd.
+INSTALL = $(BIN)/python .ci/logged.py $(VENV)/install.log 'Collecting|Installing collected' \
+	$(BIN)/python -m pip install --disable-pip-version-check --config-settings editable_mode=compat --editable
 
 .PHONY: help run test check doors chaos fuzz simulate mutate bench floors docs news dist clean pipeline
 
@@ -30,26 +34,29 @@ help:
 	@echo "make dist             build the source distribution and the wheel into dist"
 	@echo "make clean            remove what the others made"
 
-$(READY): setup.cfg pyproject.toml
+# What a run needs: the package and progress bars.
+$(RUNNABLE): setup.cfg pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "python3 is missing: apt install python3 python3-venv"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "$$($(PYTHON) --version) is too old: install Python 3.11 or later and run make PYTHON=python3.11"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "venv is missing: apt install python3-venv"; exit 1; }
+	@echo "set-up, once: bookkeeper-twisted and what it needs, in $(VENV)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing into $(VENV) (once)"
-	@# "compat": the default editable install hides the plugin from twistd.
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--config-settings editable_mode=compat --editable '.[dev]'
+	@$(INSTALL) '.[tools]'
+	@touch $@
+
+$(READY): $(RUNNABLE)
+	@echo "set-up, once: the tools of a developer, in $(VENV), about a minute"
+	@$(INSTALL) '.[dev]'
 	@touch $@
 
 # Spark is installed for those who use it: make run stays quick.
 $(SPARKED): $(READY)
-	@echo "installing PySpark into $(VENV) (once)"
-	@if $(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--config-settings editable_mode=compat --editable '.[spark]'; then touch $@; \
+	@echo "set-up, once: PySpark, 400 MB, in $(VENV)"
+	@if $(INSTALL) '.[spark]'; then touch $@; \
 		else echo "PySpark cannot be installed: what needs it is skipped"; fi
 
-run: $(READY)
+run: $(RUNNABLE)
 	@$(BIN)/python examples/roundtrip.py $(if $(FILE),"$(FILE)")
 
 pipeline:
@@ -89,24 +96,29 @@ floors: $(READY)
 	@$(BIN)/python -m tests.floors
 
 $(DOCUMENTED): $(READY)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--config-settings editable_mode=compat --editable '.[docs]'
+	@echo "set-up, once: Sphinx, in $(VENV)"
+	@$(INSTALL) '.[docs]'
 	@touch $@
 
 docs: $(DOCUMENTED)
-	$(BIN)/python -m sphinx -q -W -b html docs docs/_build/html
-	$(BIN)/pydoctor --quiet --quiet bookkeeper_twisted
+	@echo "building the guide from docs/*.rst"
+	@$(BIN)/python -m sphinx -q -W -b html docs docs/_build/html
+	@echo "building the reference of the API, half a minute"
+	@$(BIN)/pydoctor --quiet --quiet bookkeeper_twisted
+	@echo "built: docs/_build/html/index.html, and the reference in docs/_build/html/api/index.html"
 
 news: $(DOCUMENTED)
 	@test -n "$(VERSION)" || { echo "make news VERSION=x.y.z"; exit 1; }
 	$(BIN)/towncrier build --yes --version $(VERSION)
 
-dist: $(READY)
+dist: $(RUNNABLE)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check build
-	rm -rf dist
-	$(BIN)/python -m build
+	@rm -rf dist && mkdir dist
+	@echo "building the source distribution and, from it, the wheel"
+	@$(BIN)/python .ci/logged.py build.log '\* (Creating|Building)|Successfully built' $(BIN)/python -m build
+	@ls dist/*
 
 clean:
-	rm -rf $(VENV) .floors build dist *.egg-info docs/_build _trial_temp* .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) .floors build build.log dist *.egg-info docs/_build _trial_temp* .mypy_cache .ruff_cache .hypothesis .coverage
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	rm -f twisted/plugins/dropin.cache

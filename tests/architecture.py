@@ -47,7 +47,7 @@ OURS: dict[str, frozenset[str]] = {
     "autorecovery": LAYER_0 | {"autorecovery", "codec", "ledger", "metadata", "placement", "client"},
     # of storage: what entry log files look like, for work on the files of many bookies
     "spark": LAYER_0
-    | {"spark", "codec", "ledger", "wire", "metadata", "client"}
+    | {"spark", "codec", "ledger", "wire", "metadata", "client", "__version__"}
     | {"blocking.reactor_thread", "storage.entry_log", "storage.filesystem", "storage.ledger_dirs"},
     "http": _DOORS_OURS | {"http"},
     "embedding": _DOORS_OURS | {"http", "embedding", "blocking"},
@@ -114,6 +114,7 @@ DOORS: dict[str, frozenset[str]] = {
     "metadata/zookeeper/factory.py": frozenset({"uuid"}),
     "embedding/local_host.py": frozenset({"fcntl", "socket"}),
     "embedding/standalone.py": frozenset({"os"}),
+    "embedding/temporary.py": frozenset({"tempfile"}),
     "cli/": WORLD,
 }
 

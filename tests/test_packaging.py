@@ -3,11 +3,14 @@
 import configparser
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
+
+from .first_hour.documents import blocks, commands
 
 ROOT = Path(__file__).parents[1]
 
@@ -39,6 +42,14 @@ class ReadmeTests(SynchronousTestCase):
         self.assertEqual(set(re.findall(r"^\.\. ([\w-]+)::", self.text, re.M)), {"code-block"})
         self.assertEqual(re.findall(r":[a-z]+:`", self.text), [])
 
+    def test_begins(self) -> None:
+        """Its first commands work from a checkout; what is not published is installed from the wheel, by one line."""
+        shown = [command.text for block in blocks(self.text) if block.language == "console"
+                 for command in commands(block.text)]  # fmt: skip
+        self.assertEqual(shown[:3], ["make run", "make test", "make dist"])
+        installs = [text for text in shown if text.startswith("pip install") and "[" not in text]
+        self.assertEqual(installs, ["pip install dist/*.whl"])
+
     def test_renders(self) -> None:
         """It renders without a complaint."""
         self.assertEqual(complaints(self.text), "")
@@ -61,12 +72,59 @@ class MetadataTests(SynchronousTestCase):
         """Twisted, whose transports and reactors are extended here, has a ceiling."""
         self.assertIn("Twisted >= 24.7, < 27", self.parser["options"]["install_requires"])
 
+    def test_addresses(self) -> None:
+        """No address is given while there is none of this project, and no author who is nobody."""
+        metadata = self.parser["metadata"]
+        self.assertEqual([key for key in ("url", "project_urls", "author", "download_url") if key in metadata], [])
+
     def test_classifiers(self) -> None:
         """The classifiers name the Pythons that the package takes, and that it is typed."""
         classifiers = self.parser["metadata"]["classifiers"].split("\n")
         for wanted in ("Typing :: Typed", *(f"Programming Language :: Python :: 3.{n}" for n in (11, 12, 13))):
             self.assertIn(wanted, classifiers)
         self.assertEqual(self.parser["options"]["python_requires"], ">=3.11")
+
+
+class MakeTests(SynchronousTestCase):
+    """What ``make`` says and installs."""
+
+    def _planned(self, target: str) -> str:
+        """The commands that a target would run in a new checkout."""
+        if shutil.which("make") is None:
+            raise SkipTest("make is not installed")
+        command = ["make", "--dry-run", f"VENV={self.mktemp()}", target]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    def test_run(self) -> None:
+        """A run installs what it needs, and not what a developer needs; it says so before."""
+        planned = self._planned("run")
+        self.assertIn("'.[tools]'", planned)
+        self.assertNotIn("[dev]", planned)
+        self.assertLess(planned.index('echo "set-up, once'), planned.index("pip install"))
+
+    def test_speaks(self) -> None:
+        """Steps that take long say what they do, and where the result is."""
+        planned = self._planned("docs")
+        self.assertIn('echo "building the guide', planned)
+        self.assertIn('echo "built: docs/_build/html/index.html', planned)
+
+    def _logged(self, code: str) -> tuple[subprocess.CompletedProcess[str], str]:
+        log = Path(self.mktemp())
+        command = [sys.executable, str(ROOT / ".ci" / "logged.py"), str(log), "step", sys.executable, "-c", code]
+        return subprocess.run(command, capture_output=True, text=True), log.read_text()
+
+    def test_logged(self) -> None:
+        """Of a long output the lines that say how far it is are printed, and all of it is in a file."""
+        done, log = self._logged("print('step 1'); print('noise'); print('step 2' + 'x' * 200)")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout.splitlines(), ["  step 1", "  step 2" + "x" * 94 + "..."])
+        self.assertIn("noise\n", log)
+
+    def test_logged_failure(self) -> None:
+        """A failure is shown with the last lines and the name of the file, and has its status."""
+        done, _ = self._logged("print('why'); raise SystemExit(3)")
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stderr, r"^why\nfailed; all output is in \S+\n$")
 
 
 class NewsTests(SynchronousTestCase):

@@ -22,6 +22,7 @@ from twisted.logger import (
     textFileLogObserver,
 )
 
+from .. import __version__
 from ..client.admin import BookKeeperAdmin
 from ..client.bookkeeper import BookKeeper
 from ..config.bookie import ClientConfig
@@ -32,6 +33,26 @@ from ..storage.filesystem import RealFileSystem
 from ..storage.index.run_index import SqliteRunIndex
 from .shell import run_shell
 from .shell_command import FAILED, ShellWorld, StoreAccess
+
+_HELP = """\
+Usage: bookkeeper-twisted shell [-conf FILE] COMMAND ...
+       bookkeeper-twisted --version | --help
+
+Looks at a BookKeeper cluster and administers it.
+
+  shell COMMAND    the commands of Apache's bookkeeper shell: list, read, recover and delete ledgers,
+                   list and check bookies; "bookkeeper-twisted shell help" lists them
+
+Programs that are installed with this one:
+  twistd bookie         a bookie, the server; "twistd bookie --help" lists its keys
+  twistd autorecovery   an auditor and a replication worker
+  bookkeeper-spark      checks, copies and measures whole clusters on Spark
+
+Example, where "twistd -n --pidfile= bookie --data bookie --allowLoopback=true" runs:
+  BK_metadataServiceUri=sqlite:///bookie/ledgers/metadata.db bookkeeper-twisted shell listledgers
+
+Documentation: README.rst and docs/ of the source distribution; "make docs" builds it as HTML.
+"""
 
 
 class DiskFiles:
@@ -155,10 +176,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     :raises SystemExit: at the end.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["--version"]:
+        print(f"bookkeeper-twisted {__version__}")
+        raise SystemExit(0)
     if not given or given[0] != "shell":
-        helped = given[:1] in (["help"], ["--help"], ["-h"])
-        print("Usage: bookkeeper-twisted shell <command> ...; see: bookkeeper-twisted shell help")
-        raise SystemExit(0 if helped else FAILED)
+        print(_HELP, end="")
+        raise SystemExit(0 if given[:1] in (["help"], ["--help"], ["-h"]) else FAILED)
     from twisted.internet import reactor
     from twisted.internet.task import react
 

@@ -10,6 +10,9 @@ from typing import Any, NoReturn
 
 from twisted.python import usage
 
+import twisted
+
+from .. import __version__
 from ..config.autorecovery import AutorecoveryConfig
 from ..config.bookie import BookieConfig
 from ..config.client import ClientConfig
@@ -68,6 +71,11 @@ class ConfigOptions(usage.Options):
             super().parseOptions(options)
         except usage.UsageError as error:
             _refuse(self.program, error)
+
+    def opt_version(self) -> NoReturn:
+        """Print the version of this package, where Twisted would print its own alone."""
+        print(f"bookkeeper-twisted {__version__}, Twisted {twisted.__version__}")
+        raise SystemExit(0)
 
     def getUsage(self, width: int | None = None) -> str:
         """The options by subject."""

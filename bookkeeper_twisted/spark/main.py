@@ -17,6 +17,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from .. import __version__
 from ..errors import BookKeeperError
 from ..ratelimit import Rate
 
@@ -84,8 +85,10 @@ _ARGUMENTS: tuple[tuple[str, Collection[str], dict[str, Any]], ...] = (
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     main = argparse.ArgumentParser(
-        prog="bookkeeper-spark", description="Work on whole clusters of bookies, on Spark.", epilog=_STATUS
-    )
+        prog="bookkeeper-spark", description="Work on whole clusters of bookies, on Spark.", epilog=_STATUS + _MORE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    main.add_argument("--version", action="version", version=f"bookkeeper-spark {__version__}")
     main.add_argument("--master", metavar="URL", help="Spark's master; default: all cores of this machine")
     main.add_argument(
         "--parallelism", metavar="N", type=int, default=0, help="tasks at a time; default: as many as Spark has cores"
@@ -102,6 +105,12 @@ def parser() -> argparse.ArgumentParser:
 
 
 _STATUS = "Ends with status 0, with 1 if something is wrong with the ledgers, with 2 if the command failed."
+
+_MORE = """
+"bookkeeper-spark COMMAND --help" shows the arguments of a command; all are described in docs/spark.rst.
+
+Example:
+  bookkeeper-spark verify zk+hierarchical://host:2181/ledgers --max-bytes-per-second 50000000"""
 
 
 def session(arguments: argparse.Namespace) -> Any:

@@ -7,6 +7,7 @@ import sys
 from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted import __version__
 from bookkeeper_twisted.cli.main import DiskFiles, ask, interrupt, main, progress_bar
 
 
@@ -134,3 +135,12 @@ class MainTests(SynchronousTestCase):
             stopped = self.assertRaises(SystemExit, main, arguments)
             self.assertEqual(stopped.code, status)
         self.assertEqual(output.getvalue().count("Usage: bookkeeper-twisted shell"), 3)
+        for named in ("twistd bookie", "twistd autorecovery", "bookkeeper-spark", "Example", "docs/"):
+            self.assertIn(named, output.getvalue())
+
+    def test_version(self) -> None:
+        """``--version`` is answered with the version."""
+        output = io.StringIO()
+        self.patch(sys, "stdout", output)
+        self.assertEqual(self.assertRaises(SystemExit, main, ["--version"]).code, 0)
+        self.assertEqual(output.getvalue(), f"bookkeeper-twisted {__version__}\n")

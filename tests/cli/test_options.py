@@ -1,10 +1,14 @@
 """The command line of ``twistd bookie``."""
 
+import io
+import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted import __version__
 from bookkeeper_twisted.cli.options import Options
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.fields import fields_of
@@ -35,6 +39,13 @@ class OptionsTests(SynchronousTestCase):
         path = Path(self.mktemp())
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         return str(path)
+
+    def test_version(self) -> None:
+        """``twistd bookie --version`` is answered with our version beside Twisted's."""
+        output = io.StringIO()
+        self.patch(sys, "stdout", output)
+        self.assertEqual(self.assertRaises(SystemExit, _parse, "--version").code, 0)
+        self.assertRegex(output.getvalue(), rf"^bookkeeper-twisted {re.escape(__version__)}, Twisted [\d.]+\n$")
 
     def test_nothing_given(self) -> None:
         """Without arguments there is one bookie with the defaults."""

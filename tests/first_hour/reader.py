@@ -135,7 +135,7 @@ class Reader:
         """
         done = subprocess.run(
             ["bash", "-c", text], cwd=self.directory, env=self.environ, stdin=subprocess.DEVNULL, text=True,
-            capture_output=True, timeout=300,
+            capture_output=True, timeout=900,
         )  # fmt: skip
         if done.returncode:
             raise Unexpected(f"$ {text}\nended with status {done.returncode}:\n{done.stdout}{done.stderr}")

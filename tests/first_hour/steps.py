@@ -45,6 +45,10 @@ _PACKAGES = ("bookkeeper_twisted", "bookkeeper_twisted.egg-info", "twisted", "py
 """What the wheel brings."""
 
 
+_ALL_TESTS = "   $ make test\n"
+"""The command of the README that is not typed: one of the tests is this one."""
+
+
 class Skipped(Exception):
     """A step cannot be done here; the text says why."""
 
@@ -117,8 +121,9 @@ def _unpacked(place: Place) -> Path:
 
 
 def install(place: Place) -> str:
-    """Follow the page on installing, with the wheel in the place of the package index."""
-    count = place.reader.follow((ROOT / "docs" / "install.rst").read_text())
+    """Follow the page on installing, with the wheel that is built already in the place of that of ``make dist``."""
+    (place.work / "dist").symlink_to(place.dist)
+    count = place.reader.follow((ROOT / "docs" / "install.rst").read_text().replace("   $ make dist\n", ""))
     where = place.reader.run("python -c 'import bookkeeper_twisted; print(bookkeeper_twisted.__file__)'")
     if str(place.work) not in where:
         raise Unexpected(f"not what was built: {where}")
@@ -131,13 +136,24 @@ def quickstart(place: Place) -> str:
 
 
 def readme(place: Place) -> str:
-    """Run the programs of the README."""
-    programs = [block for block in blocks((ROOT / "README.rst").read_text()) if block.language == "python"]
-    for program in programs:
-        (place.work / "readme.py").write_text(program.text)
-        if "b'hello'" not in (printed := place.reader.run("python readme.py")) and "0 b'" not in printed:
-            raise Unexpected(printed)
-    return f"{len(programs)} programs"
+    """Type the commands of the README in a copy of the source, then run its programs, up to those of a cluster."""
+    source = shutil.copytree(_unpacked(place), place.base / "readme")
+    text, reader = (ROOT / "README.rst").read_text(), Reader(source, place.reader.environ)
+    shown = blocks(text.partition("\nIn a cluster the metadata")[0].replace(_ALL_TESTS, ""))
+    typed = programs = 0
+    try:
+        for block in shown:
+            typed += reader.do(block)
+            if block.language == "python":
+                programs += 1
+                (reader.directory / "readme.py").write_text(block.text)
+                if "0 b'" not in (printed := reader.run("python readme.py")):
+                    raise Unexpected(printed)
+    finally:
+        reader.leave()
+    if typed < 6 or programs < 3:
+        raise Unexpected(f"{typed} commands and {programs} programs are too few: is the README another one?")
+    return f"{typed} commands, {programs} programs"
 
 
 def testing(place: Place) -> str:
@@ -169,9 +185,7 @@ def dockerfile(place: Place) -> str:
         http = free_port()
         settings = {"BK_bookieId": "i", "BK_advertisedAddress": "127.0.0.1", "BK_allowLoopback": "true"}
         for life in range(2):
-            server = place.reader.serve(
-                image.run_command(**settings, BK_httpServerPort=str(http), BK_bookiePort="0")
-            )
+            server = place.reader.serve(image.run_command(**settings, BK_httpServerPort=str(http), BK_bookiePort="0"))
             if "Unable to" in server.output:
                 raise Unexpected(server.output)
             place.reader.run(f"curl --silent --fail http://127.0.0.1:{http}/api/v1/bookie/is_ready | grep OK")
@@ -309,7 +323,7 @@ STEPS: Mapping[str, Step] = {
     "wheel from it": wheel,
     "docs/install": install,
     "docs/quickstart, three styles": quickstart,
-    "README programs": readme,
+    "README": readme,
     "docs/testing": testing,
     "process 1, SIGKILL, rerun": process_1,
     "contrib/Dockerfile": dockerfile,
@@ -320,4 +334,3 @@ STEPS: Mapping[str, Step] = {
     "ZooKeeper without a cluster": zookeeper,
     "its tests with the wheel": tests_of_the_distribution,
 }
-
