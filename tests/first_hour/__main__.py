@@ -33,7 +33,7 @@ def run(base: Path) -> int:
         directory.mkdir(parents=True)
     environ = {
         "PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", str(base)), "LANG": "C.UTF-8",
-        "PIP_FIND_LINKS": str(dist), "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1",
         "PYTHONUNBUFFERED": "1",
     }  # fmt: skip
     place = Place(base, Reader(work, environ))
