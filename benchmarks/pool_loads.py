@@ -20,7 +20,7 @@ from bookkeeper_twisted.client.interfaces import IBookieClient
 from bookkeeper_twisted.client.production import tcp_endpoints
 from bookkeeper_twisted.codec.adds import Adds, stored_adds
 from bookkeeper_twisted.codec.digest import Digester
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.model import BookieServiceInfo, DigestType
 from bookkeeper_twisted.testing.sealing import sealed

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.config.bookie import BookieConfig, ClientConfig
+from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.config.fields import fields_of
 
 from . import architecture, documented

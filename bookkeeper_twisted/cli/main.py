@@ -25,7 +25,7 @@ from twisted.logger import (
 from .. import __version__
 from ..client.admin import BookKeeperAdmin
 from ..client.bookkeeper import BookKeeper
-from ..config.bookie import ClientConfig
+from ..config.client import ClientConfig
 from ..embedding.local_host import address_and_name, own_host
 from ..placement.interfaces import IPlacementPolicy
 from ..storage.apache.rocksdb import RocksKeyValues

@@ -13,7 +13,8 @@ import attrs
 from twisted.internet.defer import CancelledError
 
 from ..bookie.lifecycle.identity import bookie_id
-from ..config.bookie import BookieConfig, ClientConfig
+from ..config.bookie import BookieConfig
+from ..config.client import ClientConfig
 from ..config.fields import Setting, from_environment, from_file
 from ..errors import BookKeeperError, ConfigError
 from .commands import COMMANDS

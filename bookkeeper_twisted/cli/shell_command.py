@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import attrs
 
 from ..client.admin import BookKeeperAdmin
-from ..config.bookie import BookieConfig, ClientConfig
+from ..config.bookie import BookieConfig
+from ..config.client import ClientConfig
 from ..placement.interfaces import IPlacementPolicy
 from ..storage.apache.interfaces import OpenKeyValues
 from ..storage.inspection import OpenIndex

@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 from ..arguments import check_integer
 from ..codec.digest import Digester
 from ..codec.metadata_formats import Cookie
-from ..config.bookie import ClientConfig
+from ..config.client import ClientConfig
 from ..config.metadata import MetadataConfig
 from ..errors import BookKeeperError, IncorrectParameterError, NoSuchLedgerMetadataError, UnexpectedConditionError
 from ..metadata.drivers import create_cluster_admin, options_of

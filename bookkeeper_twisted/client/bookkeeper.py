@@ -10,7 +10,7 @@ from twisted.internet.task import deferLater
 
 from ..arguments import check_custom_metadata, check_password, check_type, refusal
 from ..codec.digest import Digester
-from ..config.bookie import ClientConfig
+from ..config.client import ClientConfig
 from ..errors import ClientClosedError, MetadataUnavailableError, UnauthorizedAccessError
 from ..ledger.placement import Chance
 from ..ledger.recovery_rules import RecoveryRules

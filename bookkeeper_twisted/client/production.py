@@ -9,8 +9,7 @@ from twisted.internet.abstract import isIPAddress, isIPv6Address
 from twisted.internet.endpoints import HostnameEndpoint, TCP4ClientEndpoint, TCP6ClientEndpoint
 from twisted.internet.interfaces import IReactorCore, IStreamClientEndpoint
 
-from ..config.bookie import ClientConfig
-from ..config.client import SCRIPT_RACKS
+from ..config.client import SCRIPT_RACKS, ClientConfig
 from ..ledger.placement import Chance
 from ..metadata.interfaces import IMetadataDriver
 from ..placement.factories import create_rack_resolver

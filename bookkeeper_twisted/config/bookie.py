@@ -1,4 +1,4 @@
-"""The configuration of a bookie and of a client: two frozen values, made once and passed on.
+"""The configuration of a bookie: a frozen value, made once and passed on.
 
 Sources in rising priority: defaults, a ``bk_server.conf`` file, ``BK_<key>`` in the environment,
 ``--key value`` on the command line (:meth:`BookieConfig.load`).  A configuration that exists is valid:
@@ -11,11 +11,8 @@ import attrs
 from ..errors import IncorrectParameterError
 from ..model import check_bookie_id
 from .autorecovery import AutorecoveryConfig
-from .client import ClientConfig
 from .fields import BOOLEAN, DIRECTORIES, FRACTION, TEXT, TEXTS, decimal, integer, one_of, setting
 from .settings import FRAME, MIB, derived
-
-__all__ = ["BookieConfig", "ClientConfig"]
 
 _PORT = integer(0, 65535)
 _WARN = 0.9

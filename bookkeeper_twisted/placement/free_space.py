@@ -9,7 +9,7 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ..config.bookie import ClientConfig
+from ..config.client import ClientConfig
 from ..errors import BookKeeperError
 
 

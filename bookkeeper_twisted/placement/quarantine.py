@@ -14,7 +14,7 @@ from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ..config.bookie import ClientConfig
+from ..config.client import ClientConfig
 from ..errors import (
     BookieHandleNotAvailableError,
     ClientClosedError,

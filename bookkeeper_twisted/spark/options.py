@@ -3,7 +3,7 @@
 Spark hands options over as text, with keys in lower case.  A key that is not in the tables is an error, because a
 misspelt option would otherwise be a wrong result. What begins with ``bookkeeper.`` goes to the client:
 ``bookkeeper.passwd``, ``bookkeeper.digestType`` and every key of
-:class:`~bookkeeper_twisted.config.bookie.ClientConfig`.
+:class:`~bookkeeper_twisted.config.client.ClientConfig`.
 """
 
 import json

@@ -9,7 +9,7 @@ import attrs
 from twisted.internet.defer import Deferred, gatherResults
 
 from bookkeeper_twisted.client import BookKeeper
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import BookKeeperError
 
 from .cluster import ProcessCluster

@@ -15,7 +15,8 @@ from bookkeeper_twisted.cli.shell import run_shell
 from bookkeeper_twisted.cli.shell_command import ShellWorld, StoreAccess
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.client.admin import BookKeeperAdmin
-from bookkeeper_twisted.config.bookie import BookieConfig, ClientConfig
+from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.metadata.drivers import create_driver
 from bookkeeper_twisted.metadata.interfaces import IMetadataDriverFactory
 from bookkeeper_twisted.model import BookieServiceInfo, Endpoint

@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.client.connections.bookie_client import BookieAddresses, NetworkBookieClient
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.model import BookieServiceInfo
 from bookkeeper_twisted.testing.bookies import MemoryBookies

@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.production import local_host_name, rack_resolver, system_chance, tcp_endpoints
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.metadata.interfaces import IMetadataDriver
 from bookkeeper_twisted.placement.racks import MappingResolver, NoRacks, ScriptResolver

@@ -3,7 +3,8 @@
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.config.bookie import BookieConfig, ClientConfig
+from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.config.fields import Field, fields_of, from_file, from_options
 from bookkeeper_twisted.errors import ConfigError
 

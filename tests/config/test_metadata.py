@@ -2,7 +2,8 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.config.bookie import BookieConfig, ClientConfig
+from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.config.fields import from_options
 from bookkeeper_twisted.config.metadata import MetadataConfig
 

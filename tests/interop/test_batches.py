@@ -8,7 +8,7 @@ from twisted.trial.unittest import TestCase
 
 from bookkeeper_twisted.client import BookKeeper, LedgerWriter
 from bookkeeper_twisted.client.production import system_chance
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.model import DigestType
 
 from .actors import Actor, Dialect, JavaActor, Layout, NamedBookies, OurActor, Seen

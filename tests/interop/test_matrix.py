@@ -11,7 +11,7 @@ from twisted.trial.unittest import TestCase
 
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.client.production import system_chance
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.model import DigestType
 
 from .actors import Actor, Dialect, JavaActor, NamedBookies, OurActor

@@ -3,7 +3,8 @@
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.config.bookie import BookieConfig, ClientConfig
+from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import InvalidMetadataUriError
 from bookkeeper_twisted.metadata.drivers import create_cluster_admin, create_driver, options_of
 from bookkeeper_twisted.metadata.embedded.driver import EmbeddedAdmin, EmbeddedDriver

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import ConfigError
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.metadata.interfaces import IRackStore

@@ -3,7 +3,7 @@
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import RequestTimeoutError
 from bookkeeper_twisted.placement.free_space import FreeSpace
 from bookkeeper_twisted.testing.bookies import MemoryBookies

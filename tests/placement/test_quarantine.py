@@ -6,7 +6,7 @@ from twisted.internet.defer import CancelledError
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import (
     BookieHandleNotAvailableError,
     BookieIOError,

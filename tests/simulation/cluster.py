@@ -11,7 +11,7 @@ from bookkeeper_twisted.codec.adds import Adds
 from bookkeeper_twisted.codec.operations import FENCE
 from bookkeeper_twisted.codec.runs import BatchReply
 from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.protocol.client.outstanding_adds import AddsDone
 from bookkeeper_twisted.testing.simulation import AutorecoveryNode, BookieNode, BookieSettings, ClientNode, World
 from bookkeeper_twisted.testing.simulation.client_node import Connect

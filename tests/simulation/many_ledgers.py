@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from twisted.internet.defer import Deferred, DeferredList
 
 from bookkeeper_twisted.client import LedgerWriter
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.testing.simulation import ClientNode
 
 from .workload import Writer

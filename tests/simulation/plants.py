@@ -33,7 +33,7 @@ from bookkeeper_twisted.codec.adds import mix_headers, seal_adds
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.operations import HIGH_PRIORITY
 from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import MetadataError, MetadataVersionError
 from bookkeeper_twisted.ledger.recovery_rules import RecoveryRules
 from bookkeeper_twisted.ledger.schedule import Schedule

@@ -8,7 +8,7 @@ import attrs
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
 from bookkeeper_twisted.bookie.maintenance.maintenance import COMPACTION_READ, COMPACTION_WRITE, MaintenanceOptions
 from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 from bookkeeper_twisted.testing.simulation import BookieSettings, stream

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from bookkeeper_twisted.client import LedgerReader, LedgerWriter
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import BookKeeperError
 from bookkeeper_twisted.testing.simulation import ClientNode
 

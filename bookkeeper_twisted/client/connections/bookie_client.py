@@ -5,7 +5,7 @@ from collections.abc import Callable
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 
-from ...config.bookie import ClientConfig
+from ...config.client import ClientConfig
 from ...errors import ClientClosedError
 from ...instruments import Instruments
 from ...metadata.interfaces import IRegistration

@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred, DeferredList
 
 from ...attended_time import AttendedTime
 from ...codec.wire_protocol import IWireProtocol
-from ...config.bookie import ClientConfig
+from ...config.client import ClientConfig
 from ...errors import ClientClosedError
 from ...protocol.client.request_ids import RequestIds
 from ...protocol.wire_protocols import client_wires

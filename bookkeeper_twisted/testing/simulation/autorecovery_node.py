@@ -3,7 +3,7 @@
 from ...autorecovery.service import AutoRecovery, Identity
 from ...client import BookKeeper
 from ...config.autorecovery import AutorecoveryConfig
-from ...config.bookie import ClientConfig
+from ...config.client import ClientConfig
 from .client_node import ClientNode, Connect
 from .world import World
 

@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from ...client import BookKeeper
 from ...client.connections.bookie_client import BookieAddresses, NetworkBookieClient
 from ...client.writing.threads import Signal, Threads
-from ...config.bookie import ClientConfig
+from ...config.client import ClientConfig
 from .clock import Life, NodeClock
 from .metadata import SimDriver
 from .world import World

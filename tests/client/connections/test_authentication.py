@@ -6,7 +6,7 @@ from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.client.connections.bookie_client import BookieAddresses, NetworkBookieClient
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, UnauthorizedAccessError
 from bookkeeper_twisted.protocol.authentication import AuthenticationDisabled
 from bookkeeper_twisted.protocol.connection_state import ConnectionState

@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.connections.bookie_client import BookieAddresses, NetworkBookieClient
 from bookkeeper_twisted.codec.operations import FENCE
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, IllegalOperationError, NoSuchEntryError
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.model import BookieServiceInfo, Endpoint

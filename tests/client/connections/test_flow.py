@@ -11,7 +11,7 @@ from bookkeeper_twisted.client.connections.bookie_client import NetworkBookieCli
 from bookkeeper_twisted.client.connections.flow import Flow
 from bookkeeper_twisted.codec.adds import Adds, mix_headers, seal_adds, stored_adds
 from bookkeeper_twisted.codec.digest import Digester
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError, RequestTimeoutError
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.testing.sealing import sealed

@@ -4,7 +4,7 @@ from typing import Any
 
 from bookkeeper_twisted.client import ClientMetrics
 from bookkeeper_twisted.client.connections.bookie_client import BookieAddresses, NetworkBookieClient
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.metrics import Instruments, new_registry
 
 from .test_bookie_client import HOST, PORT, RealBookieCase

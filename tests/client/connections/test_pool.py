@@ -4,7 +4,7 @@ from bookkeeper_twisted.client.connections.bookie_peer import PeerCounts
 from bookkeeper_twisted.client.connections.pool import ConnectionPool
 from bookkeeper_twisted.codec.wire_protocol import IWireProtocol
 from bookkeeper_twisted.codec.wires import V2, V3
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
 

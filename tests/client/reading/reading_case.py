@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 
 from bookkeeper_twisted.client.context import ClientContext
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 
 
 @attrs.define

@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client import BookKeeper, LedgerReader, LedgerWriter
 from bookkeeper_twisted.client.reading.tailing import FIRST_PAUSE, LONGEST_PAUSE, POLL_TIME, PROMPT_TIME
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import (
     BookieHandleNotAvailableError,
     BookieIOError,

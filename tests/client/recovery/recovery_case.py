@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.client.context import ClientContext
 from bookkeeper_twisted.client.recovery.ledger_recovery import LedgerRecovery
 from bookkeeper_twisted.codec.digest import Digester
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.ledger.recovery_rules import RecoveryRules
 from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore

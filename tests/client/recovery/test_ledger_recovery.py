@@ -4,7 +4,7 @@ from functools import partial
 
 import attrs
 
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import (
     BookieHandleNotAvailableError,
     LedgerRecoveryError,

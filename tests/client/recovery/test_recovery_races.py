@@ -11,7 +11,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client import BookKeeper
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, LedgerRecoveryError
 from bookkeeper_twisted.ledger.recovery_rules import RecoveryRules
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore

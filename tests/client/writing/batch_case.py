@@ -20,7 +20,7 @@ from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
 from bookkeeper_twisted.codec.adds import Adds
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.wires import V2, V3
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, BookieIOError, RequestTimeoutError
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.model import (

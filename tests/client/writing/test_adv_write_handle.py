@@ -3,7 +3,7 @@
 from typing import Any
 
 from bookkeeper_twisted.client.writing.adv_write_handle import AdvLedgerWriter
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import (
     DuplicateEntryIdError,
     IncorrectParameterError,

@@ -7,7 +7,7 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from bookkeeper_twisted.client.writing.batch import Batch
 from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import BookieIOError, LedgerClosedError
 from bookkeeper_twisted.model import LedgerState
 

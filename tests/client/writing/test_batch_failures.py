@@ -2,7 +2,7 @@
 
 from twisted.internet.defer import Deferred
 
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import (
     BookieHandleNotAvailableError,
     BookieIOError,

@@ -2,7 +2,7 @@
 
 from twisted.internet.defer import CancelledError
 
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 
 from .batch_case import BatchCase, HeldCase
 

@@ -7,7 +7,7 @@ from twisted.python.failure import Failure
 
 from bookkeeper_twisted.client.writing.quorum_writer import AddRules, QuorumWriter
 from bookkeeper_twisted.codec.operations import HIGH_PRIORITY, RECOVERY_ADD
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import (
     AddEntryQuorumTimeoutError,
     BookieIOError,

@@ -1,7 +1,7 @@
 """Bookies are told of the LAC of an idle writer."""
 
 from bookkeeper_twisted.client.writing.lac_notices import MOST_LOOKS, MOST_SENT
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import BookieIOError
 
 from .writer_case import LEDGER, WriterTestCase

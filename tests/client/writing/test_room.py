@@ -5,7 +5,7 @@ from functools import partial
 from twisted.python.failure import Failure
 
 from bookkeeper_twisted.client.writing.adv_write_handle import AdvLedgerWriter
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import LedgerFencedError, RequestTimeoutError, TooManyRequestsError
 from bookkeeper_twisted.model import WriteFlag
 

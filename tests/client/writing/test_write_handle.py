@@ -4,7 +4,7 @@ from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import (
     BookieIOError,
     IncorrectParameterError,

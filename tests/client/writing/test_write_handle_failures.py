@@ -5,7 +5,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import (
     BookieHandleNotAvailableError,
     BookieIOError,

@@ -9,7 +9,7 @@ from bookkeeper_twisted.client.writing.batch import Batch
 from bookkeeper_twisted.client.writing.producer import WhenFull
 from bookkeeper_twisted.client.writing.quorum_writer import QuorumWriter
 from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import LedgerClosedError, LedgerFencedError
 from bookkeeper_twisted.model import LedgerState
 

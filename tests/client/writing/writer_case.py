@@ -15,7 +15,7 @@ from bookkeeper_twisted.client.writing.context import OpenLedger
 from bookkeeper_twisted.client.writing.threads import system_threads
 from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
 from bookkeeper_twisted.codec.digest import Digester
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.model import BookieServiceInfo, DigestType, LedgerMetadata, Segment, WriteFlag

@@ -3,7 +3,7 @@
 import random
 import threading
 
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError
 
 from ...bounds import until

@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.protocol.client.connection import ConnectionLimits
 
 

@@ -2,7 +2,7 @@
 
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.testing.simulation import AutorecoveryNode
 
 from .nodes import WorldCase
