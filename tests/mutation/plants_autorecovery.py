@@ -6,6 +6,7 @@ _SCANS = ["tests.ledger.test_replica_scan", "tests.autorecovery.replication.test
 _CHECKS = ["tests.autorecovery.replication.test_checker"]
 _COPIES = ["tests.autorecovery.replication.test_copier"]
 _WORKER = ["tests.autorecovery.replication.test_worker"]
+_OPEN = ["tests.autorecovery.replication.test_open_ledgers"]
 _REMOVAL = ["tests.metadata.test_mark_removal", "tests.autorecovery.replication.test_worker_beside_apache"]
 _SESSIONS = ["tests.autorecovery.replication.test_worker_sessions"]
 
@@ -120,7 +121,7 @@ PLANTS = (
     Plant(
         "the watch is believed of bookies that a mark names", "autorecovery/replication/checker.py",
         "        gone = await self._presence.gone(metadata.bookies, suspects)\n",
-        "        gone = await self._presence.gone(metadata.bookies)\n", _WORKER,
+        "        gone = await self._presence.gone(metadata.bookies)\n", _OPEN,
     ),
     Plant(
         "an earlier answer of the store is believed of bookies that a mark names", "autorecovery/presence.py",
@@ -184,12 +185,12 @@ PLANTS = (
     ),
     Plant(
         "two losses of one single entry are taken for two entries", "autorecovery/replication/repair.py",
-        "low <= last and first <= high for", "low < last and first < high for", _WORKER,
+        "low <= last and first <= high for", "low < last and first < high for", _OPEN,
     ),
     Plant(
         "a writer is fenced for entries on their way", "autorecovery/replication/repair.py",
         "        if known is not None and (loss.kind is LossKind.GONE or _overlap(loss.ranges, known.ranges)):\n",
-        "        if known is not None:\n", _WORKER,
+        "        if known is not None:\n", _OPEN,
     ),
     Plant(
         "writes are not paid for each bookie", "autorecovery/replication/copying.py",
