@@ -6,6 +6,18 @@ _LIVES = ["tests.storage.test_ledger_storage_contract"]
 
 PLANTS = (
     Plant(
+        "rows that were packed stay in the index beside newer ones", "storage/index/run_index.py",
+        "            self._insert(blocks.take_out(late))\n", "            pass\n", _LIVES,
+    ),
+    Plant(
+        "a copy of an entry replaces one that was added while it was made", "storage/index/rows.py",
+        "        if row.log_id not in moved_from:\n            continue\n", "", _LIVES,
+    ),
+    Plant(
+        "a merge of index blocks drops the last row that it moves", "storage/index/block_writer.py",
+        "            taken += rows[:end]\n", "            taken += rows[: end - 1]\n", _LIVES,
+    ),
+    Plant(
         "rows in memory outlive newer ones that are packed", "storage/directory_storage.py",
         "                self.recent.discard(ledger_id, first, last)\n        self.recent_blocks.add(",
         "                pass\n        self.recent_blocks.add(", _LIVES,

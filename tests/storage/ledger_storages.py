@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.errors import LogDamageError
 from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.directory_storage import DirectoryStorage
 from bookkeeper_twisted.storage.disk_queue import DiskQueue
@@ -72,12 +73,15 @@ def write(begun: ICheckpoint) -> None:
     begun.persist_marks()
 
 
-def compact(disk: SimDisk, storage: LedgerStorage) -> Callable[[], None]:
-    """Copy what all logs hold into new ones.
+def compact(
+    disk: SimDisk, storage: LedgerStorage, is_wanted: Callable[[int], bool] = lambda log_id: True
+) -> Callable[[], None]:
+    """Copy what some logs hold into new ones, without the damaged ones.
 
+    :param is_wanted: asked for each log.
     :returns: what has the index refer to the copies, and removes logs that nothing refers to.
     """
-    commits = [_compact_directory(disk, directory) for directory in storage.directories]
+    commits = [_compact_directory(disk, directory, is_wanted) for directory in storage.directories]
 
     def commit() -> None:
         for each in commits:
@@ -86,30 +90,46 @@ def compact(disk: SimDisk, storage: LedgerStorage) -> Callable[[], None]:
     return commit
 
 
-def _compact_directory(disk: SimDisk, directory: DirectoryStorage) -> Callable[[], None]:
-    directory.log.close()
-    space = LogSpace(disk, directory)
-    sources = space.sealed_logs()
-    queue = DiskQueue()
+def _live_rows(
+    disk: SimDisk, directory: DirectoryStorage, sources: list[int], queue: DiskQueue
+) -> deque[VerifiedRow]:
+    """Return what is live in some logs; of ``sources`` those are removed that are damaged."""
     reader = RowReader(disk, directory, queue)
     cutter = RowCutter(directory.index, sources=tuple(sources))
     rows: deque[VerifiedRow] = deque()
-    while (step := cutter.next_step(10_000)) is not None:
-        reader.begin(step)
-        rows += [(row, bytes(data)) for row, data in reader.verified(step)]
+    try:
+        while (step := cutter.next_step(10_000)) is not None:
+            reader.begin(step)
+            rows += [(row, bytes(data)) for row, data in reader.verified(step)]
+    except LogDamageError as damage:
+        sources.remove(damage.log_id)
+        return _live_rows(disk, directory, sources, queue) if sources else deque()
+    finally:
+        reader.close()
+    return rows
+
+
+def _compact_directory(
+    disk: SimDisk, directory: DirectoryStorage, is_wanted: Callable[[int], bool]
+) -> Callable[[], None]:
+    directory.log.close()
+    space = LogSpace(disk, directory)
+    every = list(space.sealed_logs())
+    sources = list(filter(is_wanted, every))
+    queue = DiskQueue()
+    rows = _live_rows(disk, directory, sources, queue) if sources else deque[VerifiedRow]()
     moved: list[IndexRow] = []
     if rows:
         (log_id,) = directory.log.reserve()
         copy = LogCopy(disk, directory, log_id, queue)
         copy.write(rows)
         moved = copy.finish()
-    reader.close()
     queue.close()
 
     def commit() -> None:
         directory.commit_moved(moved, frozenset(sources))
         directory.moved()
-        for usage in space.usage(sources):
+        for usage in space.usage(every):
             if not usage.live:
                 space.remove(usage.log_id)
 

@@ -1,37 +1,67 @@
 """The ledger storage passes the contract of ledger storages, on the simulated disk."""
 
 import errno
+import tempfile
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import attrs
 
-from bookkeeper_twisted.storage.index import recent_blocks, rows
+from bookkeeper_twisted.storage.entry_log.format import HEADER_SIZE
+from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.index import block_writer, blocks, recent_blocks, rows
 from bookkeeper_twisted.storage.index.blocks import row_of_packed
-from bookkeeper_twisted.storage.interfaces import ICheckpoint, IndexBatch, IndexRow, JournalPosition
+from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
+from bookkeeper_twisted.storage.interfaces import (
+    ICheckpoint,
+    IFileSystem,
+    IndexBatch,
+    IndexRow,
+    IRunIndex,
+    JournalPosition,
+)
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage
 from bookkeeper_twisted.testing.contracts import ledger_storage_contract
+from bookkeeper_twisted.testing.contracts.storage_life import ENTRIES
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
-from .ledger_storages import SMALL, Marks, compact, make_directories, open_storage
+from .ledger_storages import DIRECTORIES, SMALL, Marks, compact, make_directories, open_storage
 
 
 class LedgerStorageTests(ledger_storage_contract.LedgerStorageContract):
     """The contract on it, with two directories."""
 
+    index_kind: type = SimIndex
+
     def setUp(self) -> None:
         self.disk: Any = make_directories(SimDisk())
         self.written = Marks()
         self.failing = False
-        self.storage = open_storage(self.disk, self.written.persist)
+        self.storage = self.open()
         self.n_unpacked = 0
         self.patch(recent_blocks, "row_of_packed", self.unpack)
-        self.disk.fail(errno.EIO, when=lambda op: self.failing and op.name == "pwrite", times=1 << 30)
+        self.n_reopened = 0
+        self.fail_when_told()
+
+    def open(self) -> LedgerStorage:
+        """Open what is stored."""
+        return open_storage(self.disk, self.written.persist)
 
     def reopen(self) -> LedgerStorage:
-        self.storage.close()
-        return open_storage(self.disk, self.written.persist)
+        """By turns after a power cut, which leaves what was synced, and after an end."""
+        self.n_reopened += 1
+        before = self.disk
+        if self.n_reopened % 2 == 0:
+            self.disk = before.crash(())
+            self.fail_when_told()
+        self.storage.close()  # on the disk that it was on
+        return self.open()
+
+    def fail_when_told(self) -> None:
+        """Have writes of the disk fail while :attr:`failing`."""
+        self.disk.fail(errno.EIO, when=lambda op: self.failing and op.name == "pwrite", times=1 << 30)
 
     def unpack(self, packed: bytes) -> IndexRow:
         """Count a row."""
@@ -41,24 +71,46 @@ class LedgerStorageTests(ledger_storage_contract.LedgerStorageContract):
     def unpacked_rows(self) -> int:
         return self.n_unpacked
 
-    def compact(self) -> Callable[[], None]:
-        return compact(self.disk, self.storage)
+    def compact(self, chance: Random) -> Callable[[], None]:
+        return compact(self.disk, self.storage, lambda log_id: chance.random() < 0.6)
+
+    def damage(self, chance: Random) -> object:
+        """Change some bytes of an entry log behind its header."""
+        logs = [f"{path}/{name}" for path in DIRECTORIES for name in self.disk.list(path) if name.endswith(".log")]
+        if not logs:
+            return None
+        path = chance.choice(logs)
+        file = self.disk.open(path)
+        offset = chance.choice((HEADER_SIZE, chance.randrange(HEADER_SIZE, file.size() + 1)))
+        data = file.pread(chance.choice((1, 512, 1 << 20)), offset)
+        file.pwrite(bytes(each ^ 0x55 for each in data), offset)
+        file.sync()
+        return path, offset, len(data)
+
+    def check_index(self, ledger_id: int) -> None:
+        for directory in self.storage.directories:
+            rows = list(directory.index.rows(ledger_id))
+            self.assertEqual([row for row in directory.index.page((ledger_id, -1), 1000) if row[0] == ledger_id], rows)
+            for entry_id in ENTRIES:
+                holding = [row for row in rows if row.first <= entry_id <= row.last]
+                self.assertEqual([directory.index.find(ledger_id, entry_id)], holding or [None])
 
     def while_writing(self, look: Callable[[], None], begun: ICheckpoint) -> None:
         """It looks before each operation of the disk, and when an index has committed what memory does not know."""
-        commit = SimIndex.commit
+        kind: Any = self.index_kind
+        commit = kind.commit
 
-        def committing(index: SimIndex, batch: IndexBatch) -> None:
+        def committing(index: IRunIndex, batch: IndexBatch) -> None:
             commit(index, batch)
             look()
 
-        self.patch(SimIndex, "commit", committing)
+        self.patch(kind, "commit", committing)
         self.disk.observer = lambda operation: look()
         try:
             self.write(begun)
         finally:
             self.disk.observer = None
-            self.patch(SimIndex, "commit", commit)
+            self.patch(kind, "commit", commit)
 
     def fail_writes(self, failing: bool) -> None:
         self.failing = failing
@@ -91,3 +143,29 @@ class PageCacheTests(LedgerStorageTests):
         found = self.storage.scattered(1, range(0, 384, 3), 100_000)
         self.assertEqual([at for at, each in enumerate(found.entries) if each is None], [2])
         self.assertEqual(self.n_unpacked - before, 128)
+
+
+class SqliteIndexTests(LedgerStorageTests):
+    """The contract on one with the index of a bookie, whose rows are packed and merged all the time."""
+
+    index_kind = SqliteRunIndex
+    n_lives = 20
+
+    def setUp(self) -> None:
+        self.indexes = tempfile.TemporaryDirectory()
+        self.addCleanup(self.indexes.cleanup)
+        self.patch(rows, "MANY_ROWS", 2)
+        self.patch(blocks, "BLOCK_ROWS", 2)
+        self.patch(block_writer, "FAN_IN", 2)
+        self.patch(block_writer, "STEP_BLOCKS", 2)
+        super().setUp()
+
+    def open(self) -> LedgerStorage:
+        real = RealFileSystem()
+        for path in DIRECTORIES:
+            real.make_directories(f"{self.indexes.name}{path}")
+
+        def open_index(fs: IFileSystem, path: str, fresh: bool = False) -> IRunIndex:
+            return SqliteRunIndex.open(real, f"{self.indexes.name}{path}", fresh)
+
+        return open_storage(self.disk, self.written.persist, make_index=open_index)

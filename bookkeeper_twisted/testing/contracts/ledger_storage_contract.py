@@ -14,6 +14,7 @@ from ...errors import StorageError
 from ...mixed_runs import MixedRun
 from ...model import EntryRun
 from ...storage.interfaces import ICheckpoint, ILedgerStorage, JournalPosition, LedgerRow
+from ..simulation.streams import Random
 from .storage_life import StorageLife
 
 _RECORD = 4 + 32 + 8
@@ -35,9 +36,11 @@ class LedgerStorageContract(SynchronousTestCase):
     """Mixed with nothing; a subclass says how a storage is made, and how it is made again over what is stored.
 
     :ivar storage: an empty one.
+    :ivar n_lives: lives of a storage that are drawn.
     """
 
     storage: Any
+    n_lives = 100
 
     def reopen(self) -> Any:
         """A storage over what the checkpoints of :attr:`storage` have stored."""
@@ -51,10 +54,18 @@ class LedgerStorageContract(SynchronousTestCase):
         """The marks that are stored."""
         raise NotImplementedError
 
-    def compact(self) -> Callable[[], None]:
-        """Copy what is stored to other places, where the storage does such a thing, and return what commits the copies.
+    def compact(self, chance: Random) -> Callable[[], None]:
+        """Copy some of what is stored to other places, where the storage does such a thing, and return what commits the
+        copies.
         """
         return lambda: None
+
+    def damage(self, chance: Random) -> object:
+        """Change bytes that are stored, and return which; None where nothing is."""
+        return None
+
+    def check_index(self, ledger_id: int) -> None:
+        """Check that all look-ups of the index agree on the rows of a ledger, where there is an index."""
 
     def unpacked_rows(self) -> int:
         """Return how many index rows look-ups in memory have unpacked so far."""
@@ -155,7 +166,7 @@ class LedgerStorageContract(SynchronousTestCase):
     def test_newest_copies(self) -> None:
         """Every way to read gives the newest copy, whatever the caches hold and whatever goes on beside the read."""
 
-        for seed in range(100):
+        for seed in range(self.n_lives):
             self.setUp()
             life = StorageLife(self, seed)
             try:

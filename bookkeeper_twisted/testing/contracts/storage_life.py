@@ -2,7 +2,8 @@
 
 A life is a list of steps.  Reads from disk take three of them, as in a bookie: the reactor asks, the read lane loads,
 the reactor takes what was loaded; any other step may come between.  What such a read gives may be any copy that was
-the newest one at some moment since it was asked for.
+the newest one at some moment since it was asked for.  Damage of the disk makes errors of entries, but of none that is
+added again behind it.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from ...errors import DamageError
 from ...mixed_runs import MixedRun
 from ...model import EntryRun
 from ...storage.interfaces import ICheckpoint, JournalPosition, LedgerRow
@@ -21,6 +23,7 @@ ENTRIES = range(12)
 _STEPS = {
     "add": 5, "add_mixed": 5, "whole": 6, "begin": 2, "write": 2, "finish": 2, "fail": 1, "ask": 4, "load": 4,
     "take": 4, "read": 6, "copy": 1, "move": 2, "forget": 1, "reopen": 1,
+    "damage": 1, "repair": 1,
 }  # fmt: skip
 """How often a step is drawn, in proportion."""
 
@@ -40,6 +43,7 @@ class _Asked:
     """A read from disk under way.
 
     :ivar newest: the newest copies when it was asked for.
+    :ivar damaged: entries of the ledger that were damaged at some moment since then.
     :ivar loaded: what the read lane has found, once it has looked.
     """
 
@@ -48,8 +52,9 @@ class _Asked:
     max_bytes: int
     epoch: int
     newest: dict[int, int]
+    damaged: set[int]
     has_looked: bool = False
-    loaded: EntryRun | None = None
+    loaded: EntryRun | DamageError | None = None
 
 
 class StorageLife:
@@ -65,6 +70,7 @@ class StorageLife:
         self._case = case
         self._chance = stream(seed, "storage")
         self._newest: dict[int, dict[int, int]] = {ledger_id: {} for ledger_id in LEDGERS}
+        self._damaged: dict[int, set[int]] = {ledger_id: set() for ledger_id in LEDGERS}
         self._copies = 0
         self._checkpoint: ICheckpoint | None = None
         self._written = False
@@ -102,6 +108,7 @@ class StorageLife:
             if self._storage.ledger(ledger_id) is None:
                 self._storage.put_ledger(LedgerRow(ledger_id, b"key"))
             self._newest[ledger_id][entry_id] = self._copies
+            self._damaged[ledger_id].discard(entry_id)
         return [drawn_entry(ledger_id, entry_id, self._copies) for ledger_id, entry_id in ids]
 
     def _somewhere(self) -> tuple[int, int]:
@@ -128,10 +135,38 @@ class StorageLife:
         ledger_id = self._chance.choice(LEDGERS)
         self._storage.forget([ledger_id], now=1)
         self._newest[ledger_id] = {}
+        self._damaged[ledger_id] = set()
         for asked in self._asked:
             if asked.ledger_id == ledger_id:
                 asked.newest = {}  # it may give what the ledger held before
         return ledger_id
+
+    def _damage(self) -> object:
+        """Have the disk lose bytes, unless a checkpoint is under way: any entry that is stored may be among them."""
+        if self._checkpoint is not None:
+            return None
+        where = self._case.damage(self._chance)
+        if where is not None:
+            for ledger_id, newest in self._newest.items():
+                self._damaged[ledger_id].update(newest)
+            for asked in self._asked:
+                asked.damaged |= self._damaged[asked.ledger_id]
+        return where
+
+    def _repair(self) -> object:
+        """Add every entry again that cannot be read, one by one."""
+        repaired: list[tuple[int, int]] = []
+        for ledger_id, damaged in self._damaged.items():
+            for entry_id in sorted(damaged):
+                try:
+                    held = self._storage.cached(ledger_id, entry_id) or self._storage.load(ledger_id, entry_id, 0)
+                except DamageError:
+                    held = None
+                if held is None:
+                    entries = self._next_copies([(ledger_id, entry_id)])
+                    self._storage.add(EntryRun.of_entries(ledger_id, entry_id, entries))
+                    repaired.append((ledger_id, entry_id))
+        return repaired
 
     def _begin(self) -> None:
         if self._checkpoint is None:
@@ -166,7 +201,7 @@ class StorageLife:
 
     def _copy(self) -> None:
         if self._commit_copies is None:
-            self._commit_copies = self._case.compact()
+            self._commit_copies = self._case.compact(self._chance)
 
     def _move(self) -> None:
         if self._commit_copies is not None:
@@ -186,15 +221,19 @@ class StorageLife:
         """Ask for entries from disk, as a bookie does where memory does not hold the first."""
         ledger_id, entry_id = self._somewhere()
         if self._storage.cached(ledger_id, entry_id) is None:
-            newest = dict(self._newest[ledger_id])
-            self._asked.append(_Asked(ledger_id, entry_id, self._chance.choice((0, 300)), self._storage.epoch, newest))
+            newest, damaged = dict(self._newest[ledger_id]), set(self._damaged[ledger_id])
+            max_bytes = self._chance.choice((0, 300))
+            self._asked.append(_Asked(ledger_id, entry_id, max_bytes, self._storage.epoch, newest, damaged))
         return ledger_id, entry_id
 
     def _load(self) -> None:
         for asked in self._asked:
             if not asked.has_looked:
                 asked.has_looked = True
-                asked.loaded = self._storage.load(asked.ledger_id, asked.entry_id, asked.max_bytes)
+                try:
+                    asked.loaded = self._storage.load(asked.ledger_id, asked.entry_id, asked.max_bytes)
+                except DamageError as error:
+                    asked.loaded = error
 
     def _take(self) -> None:
         left: list[_Asked] = []
@@ -205,26 +244,29 @@ class StorageLife:
             if asked.loaded is None:
                 self._case.assertNotIn(asked.entry_id, asked.newest.keys() & self._newest[asked.ledger_id].keys())
                 continue
+            if isinstance(asked.loaded, DamageError):
+                self._case.assertIn(asked.entry_id, asked.damaged)
+                continue
             run = self._storage.keep(asked.loaded, asked.epoch)
-            self._check(run, asked.entry_id, asked.newest, "load")
+            self._check(run, asked.entry_id, asked.newest, asked.damaged)
         self._asked = left
 
-    def _check(self, run: EntryRun, first: int, oldest: dict[int, int], way: str) -> None:
+    def _check(self, run: EntryRun, first: int, oldest: dict[int, int], damaged: set[int]) -> None:
         """Check the entries of a ``run`` from ``first`` on: each is ``oldest`` or newer, and one that was added."""
-        for entry_id, copy in self._copies_of(run, first, way).items():
-            what = f"{way} of entry {entry_id} of {run.ledger_id}"
-            self._case.assertGreaterEqual(copy, oldest.get(entry_id, 0), what)
+        for entry_id, copy in self._copies_of(run, first, "load", damaged).items():
+            self._case.assertGreaterEqual(copy, oldest.get(entry_id, 0), f"load of {entry_id} of {run.ledger_id}")
 
     def _check_newest(self, run: EntryRun, first: int, way: str) -> None:
         """Check that the entries of a ``run`` from ``first`` on are the newest copies."""
         newest = self._newest[run.ledger_id]
-        for entry_id, copy in self._copies_of(run, first, way).items():
+        for entry_id, copy in self._copies_of(run, first, way, self._damaged[run.ledger_id]).items():
             self._case.assertEqual(copy, newest.get(entry_id), f"{way} of entry {entry_id} of {run.ledger_id}")
 
-    def _copies_of(self, run: EntryRun, first: int, way: str) -> dict[int, int]:
+    def _copies_of(self, run: EntryRun, first: int, way: str, damaged: set[int]) -> dict[int, int]:
+        """Return the copies that a ``run`` has from ``first`` on, but for ``damaged`` ones: those say nothing."""
         self._case.assertTrue(run.first <= first <= run.last, way)
         copies = {}
-        for entry_id in range(first, run.last + 1):
+        for entry_id in set(range(first, run.last + 1)).difference(damaged):
             entry = run.entry(entry_id)
             copies[entry_id] = _copy_of(entry)
             self._case.assertEqual(entry, drawn_entry(run.ledger_id, entry_id, copies[entry_id]), way)
@@ -237,18 +279,22 @@ class StorageLife:
 
     def _read_from(self, ledger_id: int, first: int, count: int) -> None:
         """Read entries in every way: by themselves, and as a bookie looks for them."""
-        newest = self._newest[ledger_id]
+        newest, damaged = self._newest[ledger_id], self._damaged[ledger_id]
         storage = self._storage
         single = storage.scattered(ledger_id, [*range(first, first + count)], 10_000).entries
         for entry_id, entry in enumerate(single, first):
-            if entry is not None:
+            if entry is not None and entry_id not in damaged:
                 self._case.assertEqual(_copy_of(entry), newest.get(entry_id), f"single entry {entry_id} of {ledger_id}")
         held = storage.cached(ledger_id, first, count)
         if held is not None:
             self._check_newest(held, first, "cached")
             return
         epoch = storage.epoch
-        loaded = storage.load(ledger_id, first, 60 * count)
+        try:
+            loaded = storage.load(ledger_id, first, 60 * count)
+        except DamageError:
+            self._case.assertIn(first, damaged)
+            return
         self._case.assertEqual(loaded is not None, first in newest)
         if loaded is not None:
             run = storage.resident(ledger_id, first, count, 1000)
@@ -261,3 +307,4 @@ class StorageLife:
         self._case.assertEqual(last, max(self._newest[ledger_id], default=-1))
         entry_ids = [e for low, high in self._storage.entry_ranges(ledger_id) for e in range(low, high + 1)]
         self._case.assertEqual(entry_ids, sorted(self._newest[ledger_id]))
+        self._case.check_index(ledger_id)
