@@ -1,10 +1,9 @@
 """Every exception of the package, and the one table between wire statuses and exceptions.
 
-The tree says which side is at fault.  :class:`BookieError` and its children are answers of a bookie and have
-a wire status; :class:`ClientError` are made by the client; :class:`StorageError` are made by the
-engine under a bookie; :class:`MetadataError` come from the metadata store; :class:`CodecError` is the
-only thing the codec raises.  ``code`` is the public result code of Apache's client
-(``BKException.Code``), so that logs of both worlds can be compared.
+The tree says which side is at fault.  :class:`BookieError` and its children are answers of a bookie and have a wire
+status; :class:`ClientError` are made by the client; :class:`StorageError` are made by the engine under a bookie;
+:class:`MetadataError` come from the metadata store; :class:`CodecError` is the only thing the codec raises.  ``code``
+is the public result code of Apache's client (``BKException.Code``), so that logs of both worlds can be compared.
 """
 
 import errno
@@ -368,6 +367,10 @@ class MetadataUnavailableError(MetadataError):
 
 class MetadataOutcomeUnknownError(MetadataUnavailableError):
     """The metadata store did not answer in time; what was asked of it may have been done, or not."""
+
+
+class MetadataSpaceError(MetadataError):
+    """The disk of the metadata store has no space; nothing was stored."""
 
 
 class InvalidMetadataUriError(MetadataError, ValueError):

@@ -101,6 +101,7 @@ DOORS: dict[str, frozenset[str]] = {
     "client/production.py": frozenset({"pathlib", "random", "socket"}),
     "client/writing/threads.py": frozenset({"threading"}),
     "metadata/embedded/sqlite.py": frozenset({"os"}),
+    "metadata/embedded/sqlite_reserve.py": frozenset({"os", "fcntl"}),
     "metadata/embedded/sqlite_sessions.py": frozenset({"os", "fcntl", "uuid"}),
     "metadata/embedded/sqlite_store.py": frozenset({"sqlite3", "uuid"}),
     "spark/messages.py": frozenset({"os"}),

@@ -3,6 +3,7 @@
 from .plant import Plant
 
 _STORE = ["tests.metadata.embedded.test_sqlite_store", "tests.metadata.embedded.test_sqlite"]
+_FULL = ["tests.metadata.embedded.test_sqlite_reserve"]
 _LOOP = ["tests.metadata.test_update_loop"]
 _SESSIONS = ["tests.metadata.embedded.test_sqlite_sessions", "tests.metadata.embedded.test_sqlite"]
 _WATCHES = ["tests.metadata.test_watches"]
@@ -35,6 +36,49 @@ PLANTS = (
     Plant(
         "a cluster that Pulsar's tool made is refused", "metadata/zookeeper/driver.py",
         "        if self._target.of_pulsar:\n", "        if False:\n", ["tests.metadata.zookeeper.test_driver"],
+    ),
+    Plant(
+        "a full disk keeps ledgers from being deleted", "metadata/embedded/sqlite_store.py",
+        "    @_with_reserve\n    def remove_ledger(", "    def remove_ledger(", _FULL,
+    ),
+    Plant(
+        "a session finds no space for its file on a full disk", "metadata/embedded/sqlite_store.py",
+        "            if error.errno not in NO_SPACE:\n                raise\n", "            raise\n", _FULL,
+    ),
+    Plant(
+        "a store that takes no change of mode fills the log", "bookie/lifecycle/registration.py",
+        "            if self._said_at is None or now - self._said_at >= _SAID_EVERY:\n", "            if True:\n",
+        ["tests.bookie.lifecycle.test_registration"],
+    ),
+    Plant(
+        "new ledgers use the reserve of the store up", "metadata/embedded/sqlite_store.py",
+        "    def create_ledger(", "    @_with_reserve\n    def create_ledger(", _FULL,
+    ),
+    Plant(
+        "the log of the store eats its reserve up", "metadata/embedded/sqlite_store.py",
+        '                self._run("PRAGMA wal_checkpoint(PASSIVE)")\n', "                pass\n", _FULL,
+    ),
+    Plant(
+        "a store cannot be opened on a full disk", "metadata/embedded/sqlite_store.py",
+        "    @_with_reserve\n    def _initialize(", "    def _initialize(", _FULL,
+    ),
+    Plant(
+        "the list of bookies takes space", "metadata/embedded/sqlite_store.py",
+        "        with suppress(MetadataSpaceError):\n            for session in dead:\n",
+        "        if True:\n            for session in dead:\n", _FULL,
+    ),
+    Plant(
+        "a change for which there is no space leaves its transaction open", "metadata/embedded/sqlite_store.py",
+        '            yield\n            self._run("COMMIT")\n        except',
+        '            yield\n        finally:\n            self._run("COMMIT")\n        try:\n            pass\n        except', _FULL,
+    ),
+    Plant(
+        "another process takes the reserve of a store while it is in use", "metadata/embedded/sqlite_reserve.py",
+        "                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n", "", _FULL,
+    ),
+    Plant(
+        "a reserve that was used is not taken again", "metadata/embedded/sqlite_store.py",
+        "        store.reserve.fill()\n        return result\n", "        return result\n", _FULL,
     ),
     Plant(
         "a call goes into a session that nothing is known of", "metadata/zookeeper/kazoo_client.py",

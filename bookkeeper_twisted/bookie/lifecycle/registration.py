@@ -12,6 +12,8 @@ from ...model import BookieServiceInfo
 from ..bookie import WriteMode
 
 RETRY_SECONDS = 5.0
+_SAID_EVERY = 60.0
+"""Seconds after which a failure that goes on is logged again."""
 
 
 class BookieRegistration:
@@ -40,6 +42,7 @@ class BookieRegistration:
         self._telling: Deferred[None] | None = None
         self._retry: IDelayedCall | None = None
         self._withdrawn = False
+        self._said_at: float | None = None
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -99,7 +102,7 @@ class BookieRegistration:
     async def _tell(self) -> None:
         read_only = self.mode.read_only
         await self._registration.register_bookie(self._bookie_id, read_only, self._info)
-        self._told = read_only
+        self._told, self._said_at = read_only, None
 
     def _tell_soon(self) -> None:
         if self._telling is None and self._retry is None and not self._withdrawn:
@@ -111,8 +114,12 @@ class BookieRegistration:
         try:
             while self._told is not self.mode.read_only and not self._withdrawn:
                 await self._tell()
-        except MetadataError:
-            self._log.failure("the metadata store did not take the change of mode; trying again")
+        except MetadataError as error:
+            now = self._clock.seconds()
+            if self._said_at is None or now - self._said_at >= _SAID_EVERY:
+                self._said_at = now
+                text = "the metadata store did not take the change of mode; trying again: {error}"
+                self._log.error(text, error=error)
             if not self._withdrawn:
                 self._retry = self._clock.callLater(RETRY_SECONDS, self._try_again)
         finally:

@@ -2,8 +2,8 @@
 
 The URI follows SQLAlchemy: ``sqlite:///var/metadata.db`` is relative to the working directory,
 ``sqlite:////var/metadata.db`` (four slashes) absolute.  Beside the file lie SQLite's own ``-wal`` and
-``-shm`` and the folder ``-sessions`` (:mod:`.sqlite_sessions`).  It must be a local file system:
-neither WAL nor file locks work over a network.
+``-shm``, the folder ``-sessions`` (:mod:`.sqlite_sessions`) and the file ``-reserve`` (:mod:`.sqlite_reserve`).  It
+must be a local file system: neither WAL nor file locks work over a network.
 """
 
 import os

@@ -101,7 +101,7 @@ class SessionFiles:
 
     def remove_all(self, path: str) -> None:
         """Removes a store: the files of SQLite at ``path``, and the folder; under :meth:`lock_opening`."""
-        for suffix in ("", "-wal", "-shm"):
+        for suffix in ("", "-wal", "-shm", "-reserve"):
             if os.path.exists(path + suffix):
                 os.unlink(path + suffix)
         for name in os.listdir(self._folder):

@@ -3,19 +3,22 @@
 import sqlite3
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import Enum
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from zope.interface import implementer
 
 from ...errors import (
+    NO_SPACE,
     BookieRegisteredError,
     CookieExistsError,
     CookieNotFoundError,
     LedgerExistsError,
     LedgerLockedError,
     MetadataError,
+    MetadataSpaceError,
     MetadataUnavailableError,
     MetadataVersionError,
     NoSuchLedgerMetadataError,
@@ -24,6 +27,7 @@ from ...errors import (
 )
 from ..interfaces import ANY_VERSION, Versioned
 from .interfaces import IMetadataStore
+from .sqlite_reserve import StoreReserve
 from .sqlite_sessions import SessionFiles, file_identity, is_file, make_private_file
 
 SCHEMA_VERSION = 3
@@ -53,6 +57,10 @@ _TABLES_SINCE_3 = (
 )
 _OF_SESSIONS = ("registrations", "replication_locks", "auditor_votes")
 _OF_USERS = ("cookies", "ledgers", "replication_marks", "autorecovery_settings")
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Creation(Enum):
@@ -64,6 +72,21 @@ class Creation(Enum):
     ALWAYS = "always"
 
 
+def _with_reserve(change: "Callable[Concatenate[SqliteStore, P], T]") -> "Callable[Concatenate[SqliteStore, P], T]":
+    """Have a ``change`` of the store made in the space of the reserve where it finds no other."""
+
+    @wraps(change)
+    def changed(store: "SqliteStore", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            result = change(store, *args, **kwargs)
+        except MetadataSpaceError:
+            return store.change_in_reserve(change, *args, **kwargs)
+        store.reserve.fill()
+        return result
+
+    return changed
+
+
 @implementer(IMetadataStore)
 class SqliteStore:
     """One session on a SQLite file.
@@ -71,6 +94,7 @@ class SqliteStore:
     A registration names its session; it counts as long as the session's process lives, and a session that
     finds it dead deletes it.
 
+    :ivar reserve: space on a full disk for changes that give some back, or keep the cluster going; not for new ledgers.
     :param path: of the file; its folder is made with it.
     :param patience: seconds that a call waits for other processes, of which every transaction is a few rows.
     """
@@ -78,6 +102,7 @@ class SqliteStore:
     def __init__(
         self, path: str, sessions: SessionFiles, creation: Creation = Creation.ALWAYS, patience: float = 24.0
     ) -> None:
+        self.reserve = StoreReserve(path)
         self._path = path
         self._patience = patience
         self._identity: tuple[int, int] | None = None
@@ -99,13 +124,14 @@ class SqliteStore:
         with self._errors():
             opening = self._sessions.lock_opening()
             try:
-                self._sessions.begin()
+                self._begin_session()
                 make_private_file(self._path)  # it holds the passwords of ledgers
                 self._db = sqlite3.connect(
                     self._path, timeout=self._patience, isolation_level=None, check_same_thread=False
                 )
                 self._identity = file_identity(self._path)
                 self._made = self._initialize()
+                self.reserve.fill()
                 return self._made
             except BaseException:
                 self._disconnect()
@@ -113,15 +139,40 @@ class SqliteStore:
             finally:
                 self._sessions.unlock_opening(opening)
 
+    def _begin_session(self) -> None:
+        try:
+            self._sessions.begin()
+        except OSError as error:
+            if error.errno not in NO_SPACE:
+                raise
+            with self.reserve.lent():
+                self._sessions.begin()
+
     def close(self) -> None:
         try:
             if self._db is not None:
-                for table in _OF_SESSIONS:
-                    self._run(f"DELETE FROM {table} WHERE session = ?", self._sessions.session_id)
+                with suppress(MetadataSpaceError):  # what is left of a session counts no more
+                    self._end_session()
                 if self._made and self._creation is Creation.UNTIL_USED:
                     self._remove_unused()
         finally:
             self._disconnect()
+
+    @_with_reserve
+    def _end_session(self) -> None:
+        for table in _OF_SESSIONS:
+            self._run(f"DELETE FROM {table} WHERE session = ?", self._sessions.session_id)
+
+    def change_in_reserve(self, change: Callable[..., T], *args: object, **kwargs: object) -> T:
+        """Make a ``change`` in the space of the reserve; then SQLite begins its log anew, which would grow otherwise.
+
+        :raises MetadataSpaceError: there is no reserve either.
+        """
+        with self.reserve.lent():
+            result = change(self, *args, **kwargs)
+            with suppress(MetadataError):
+                self._run("PRAGMA wal_checkpoint(PASSIVE)")
+            return result
 
     def _remove_unused(self) -> None:
         """Removes the files of a store that this session made and in which nothing was stored, as by a start that was
@@ -150,6 +201,7 @@ class SqliteStore:
         finally:
             self._sessions.end()
 
+    @_with_reserve
     def _initialize(self) -> bool:
         """Checks that the file is ours, and fills it if it is new.  Under the opening lock."""
         self._run("PRAGMA synchronous = FULL")
@@ -186,6 +238,8 @@ class SqliteStore:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
                 text = f"{self._path}: another process has had the store locked for {self._patience:g} s"
                 raise MetadataUnavailableError(text) from error
+            if getattr(error, "sqlite_errorcode", None) in _FULL or getattr(error, "errno", None) in NO_SPACE:
+                raise MetadataSpaceError(f"{self._path}: its disk has no space ({error})") from error
             raise MetadataError(f"{self._path}: {error}") from error
 
     def _run(self, statement: str, *values: object) -> list[Any]:
@@ -203,10 +257,11 @@ class SqliteStore:
         self._run("BEGIN IMMEDIATE")
         try:
             yield
+            self._run("COMMIT")
         except BaseException:
-            self._run("ROLLBACK")
+            if self._db is not None and self._db.in_transaction:  # SQLite ends some that fail by itself
+                self._run("ROLLBACK")
             raise
-        self._run("COMMIT")
 
     # -- bookies --
 
@@ -223,6 +278,7 @@ class SqliteStore:
             self._marks_changed()
             self._run("UPDATE bookkeeper_store SET instance_id = ?, next_ledger_id = 0", str(uuid.uuid4()))
 
+    @_with_reserve
     def register(self, bookie_id: str, read_only: bool, info: bytes) -> None:
         with self._transaction():
             for (session,) in self._run("SELECT session FROM registrations WHERE bookie_id = ?", bookie_id):
@@ -231,6 +287,7 @@ class SqliteStore:
             row = bookie_id, read_only, self._sessions.session_id, info
             self._run("INSERT OR REPLACE INTO registrations VALUES (?, ?, ?, ?)", *row)
 
+    @_with_reserve
     def unregister(self, bookie_id: str) -> None:
         own = self._sessions.session_id
         self._run("DELETE FROM registrations WHERE bookie_id = ? AND session = ?", bookie_id, own)
@@ -261,6 +318,7 @@ class SqliteStore:
             return Versioned(bytes(cookie), version)
         raise CookieNotFoundError(f"no cookie of bookie {bookie_id}")
 
+    @_with_reserve
     def write_cookie(self, bookie_id: str, cookie: bytes, version: int | None) -> int:
         with self._transaction():
             if version is None:
@@ -273,6 +331,7 @@ class SqliteStore:
             self._run("INSERT OR REPLACE INTO cookies VALUES (?, ?, ?)", bookie_id, new_version, cookie)
             return new_version
 
+    @_with_reserve
     def remove_cookie(self, bookie_id: str, version: int) -> None:
         with self._transaction():
             _check_version(f"cookie of {bookie_id}", self.read_cookie(bookie_id).version, version)
@@ -299,6 +358,7 @@ class SqliteStore:
             return Versioned(bytes(metadata), version)
         raise NoSuchLedgerMetadataError(f"ledger {ledger_id} does not exist")
 
+    @_with_reserve
     def write_ledger(self, ledger_id: int, metadata: bytes, version: int) -> int:
         with self._transaction():
             _check_version(f"ledger {ledger_id}", self.read_ledger(ledger_id).version, version)
@@ -307,6 +367,7 @@ class SqliteStore:
             )
             return version + 1
 
+    @_with_reserve
     def remove_ledger(self, ledger_id: int, version: int) -> None:
         with self._transaction():
             found = self.read_ledger(ledger_id).version
@@ -324,6 +385,7 @@ class SqliteStore:
             return Versioned(bytes(mark), version)
         raise NotUnderreplicatedError(f"ledger {ledger_id} is not marked")
 
+    @_with_reserve
     def write_mark(self, ledger_id: int, mark: bytes, version: int | None) -> int:
         with self._transaction():
             if version is None:
@@ -337,6 +399,7 @@ class SqliteStore:
             self._marks_changed()
             return new_version
 
+    @_with_reserve
     def remove_mark(self, ledger_id: int, version: int) -> None:
         with self._transaction():
             _check_version(f"mark of ledger {ledger_id}", self.read_mark(ledger_id).version, version)
@@ -350,6 +413,7 @@ class SqliteStore:
         query = "SELECT ledger_id FROM replication_marks WHERE ledger_id BETWEEN ? AND ? ORDER BY ledger_id LIMIT ?"
         return [ledger_id for (ledger_id,) in self._run(query, first, last, limit)]
 
+    @_with_reserve
     def lock_ledger(self, ledger_id: int, holder: str) -> bool:
         own = self._sessions.session_id
         with self._transaction():
@@ -362,10 +426,12 @@ class SqliteStore:
             self._run("INSERT OR REPLACE INTO replication_locks VALUES (?, ?, ?)", ledger_id, own, holder)
             return True
 
+    @_with_reserve
     def unlock_ledger(self, ledger_id: int) -> None:
         own = self._sessions.session_id
         self._run("DELETE FROM replication_locks WHERE ledger_id = ? AND session = ?", ledger_id, own)
 
+    @_with_reserve
     def describe_lock(self, ledger_id: int, text: str) -> None:
         own = self._sessions.session_id
         self._run("UPDATE replication_locks SET holder = ? WHERE ledger_id = ? AND session = ?", text, ledger_id, own)
@@ -380,6 +446,7 @@ class SqliteStore:
 
     # -- auditors --
 
+    @_with_reserve
     def vote(self, candidate: str) -> int:
         own = self._sessions.session_id
         with self._transaction():
@@ -387,6 +454,7 @@ class SqliteStore:
             ((number,),) = self._run("SELECT number FROM auditor_votes WHERE session = ?", own)
             return int(number)
 
+    @_with_reserve
     def withdraw_vote(self) -> None:
         self._run("DELETE FROM auditor_votes WHERE session = ?", self._sessions.session_id)
 
@@ -400,6 +468,7 @@ class SqliteStore:
             return Versioned(bytes(value), version)
         return None
 
+    @_with_reserve
     def write_setting(self, name: str, value: bytes | None) -> bool:
         with self._transaction():
             found = self.read_setting(name)
@@ -410,17 +479,19 @@ class SqliteStore:
                 self._run("INSERT OR REPLACE INTO autorecovery_settings VALUES (?, ?, ?)", *row)
             return found is not None
 
+    @_with_reserve
     def clear_settings(self) -> None:
         self._run("DELETE FROM autorecovery_settings")
 
     def _remove_dead(self, table: str, sessions: set[str]) -> set[str]:
-        """Remove what dead sessions left in a table; a session id is never used again.
+        """Remove what dead sessions left in a table, but on a full disk; a session id is never used again.
 
         :returns: the dead ones.
         """
         dead = {session for session in sessions if not self._is_alive(session)}
-        for session in dead:
-            self._run(f"DELETE FROM {table} WHERE session = ?", session)
+        with suppress(MetadataSpaceError):
+            for session in dead:
+                self._run(f"DELETE FROM {table} WHERE session = ?", session)
         return dead
 
 

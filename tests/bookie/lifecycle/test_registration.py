@@ -98,11 +98,13 @@ class RegistrationTests(SynchronousTestCase):
     def test_store_fails(self) -> None:
         """A change that the store did not take is told again later; the first registration is not."""
         self.register()
-        self.store.failures = [MetadataError("down")]
-        self.registration.set_read_only("full", True)
-        self.assertEqual(len(self.flushLoggedErrors(MetadataError)), 1)
-        self.clock.advance(RETRY_SECONDS)
-        self.assertEqual(self.store.calls[1:], [("b1", "read-only")] * 2)
+        self.store.failures = [MetadataError("down")] * 13
+        with capturedLogs() as events:
+            self.registration.set_read_only("full", True)
+            self.clock.pump([RETRY_SECONDS] * 13)
+        text = "the metadata store did not take the change of mode; trying again: down"
+        self.assertEqual([formatEvent(event) for event in events if "error" in event], [text] * 2)  # one a minute
+        self.assertEqual(self.store.calls[1:], [("b1", "read-only")] * 14)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_id_is_taken(self) -> None:
@@ -122,13 +124,11 @@ class RegistrationTests(SynchronousTestCase):
         self.successResultOf(withdrawing)
         self.registration.set_read_only("full", False)
         self.assertEqual((self.store.calls[-1], self.clock.getDelayedCalls()), ("gone", []))
-        self.flushLoggedErrors(MetadataError)
 
     def test_withdraw_with_a_retry_due(self) -> None:
         """A retry does not outlive the bookie."""
         self.register()
         self.store.failures = [MetadataError("down")]
         self.registration.set_read_only("full", True)
-        self.flushLoggedErrors(MetadataError)
         self.successResultOf(Deferred.fromCoroutine(self.registration.withdraw()))
         self.assertEqual(self.clock.getDelayedCalls(), [])

@@ -57,7 +57,7 @@ class SqliteStoreTests(SynchronousTestCase):
         found = [base, *(os.path.join(folder, name) for folder, a, b in os.walk(base) for name in [*a, *b])]
         self.assertEqual(
             sorted({os.path.basename(path): oct(os.stat(path).st_mode & 0o777) for path in found}.values()),
-            ["0o600"] * 5 + ["0o700"] * 2,
+            ["0o600"] * 6 + ["0o700"] * 2,
         )
 
     def test_locked(self) -> None:

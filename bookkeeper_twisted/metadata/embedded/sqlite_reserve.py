@@ -1,0 +1,75 @@
+"""Space beside a store on a full disk, for whatever gives space back.
+
+A bookie's disk that is full gets space back by deletions of ledgers, and those are written to the store.  Where it lies
+on the same disk, the file ``-reserve`` beside it takes space and holds nothing.  It is cut to nothing for a change of
+the store that finds no space, and made again, as long as it can be, right behind it: what is free for longer, another
+file may take.  Its lock keeps other processes from taking the space back meanwhile, and has them wait for their turn.
+
+The file may be there or not, and of any length: none of this says anything of what is stored.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+SIZE = 1024 * 1024
+"""Bytes of the file: some hundred changes, of a few pages each, before their log is begun anew."""
+
+_BLOCK = 4096
+_PRIVATE_FILE = 0o600
+
+
+class StoreReserve:
+    """The reserve of the store at ``path``, which sessions of several processes share.
+
+    :ivar path: of its file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = f"{path}-reserve"
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """Give the space, if there is any, to a change of the store for the time of a block.
+
+        It waits for another process that has it.
+        """
+        try:
+            file = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            yield
+            return
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            os.ftruncate(file, 0)
+            yield
+        finally:
+            _extend(file)
+            os.close(file)
+
+    def fill(self) -> None:
+        """Take the space, as much as there is, unless another process has it in use."""
+        with suppress(OSError):
+            if os.path.exists(self.path) and os.path.getsize(self.path) == SIZE:
+                return
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE_FILE)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _extend(file)
+            finally:
+                os.close(file)
+
+
+def _extend(file: int) -> None:
+    """Make the file of a descriptor as long as can be, by halves of what is missing."""
+    held = os.fstat(file).st_size
+    more = SIZE - held
+    while more >= _BLOCK and hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(file, 0, held + more)
+            return
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(file, held)
+            more = more // 2 // _BLOCK * _BLOCK
