@@ -56,33 +56,58 @@ def _made_direct(fd: int) -> bool:
     return bool(flag)
 
 
+class _Named:
+    """Gives errors the name of the file that they are of: a call with a descriptor leaves it out."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        """Nothing is to be done before the call."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = self.path
+
+
 @implementer(IFile)
 class RealFile:
     """An open file of the operating system."""
 
-    __slots__ = ("path", "_fd")
+    __slots__ = ("_fd", "_named")
 
     def __init__(self, path: str, fd: int) -> None:
-        self.path = path
         self._fd = fd
+        self._named = _Named(path)
+
+    @property
+    def path(self) -> str:
+        return self._named.path
+
+    @path.setter
+    def path(self, path: str) -> None:
+        self._named.path = path
 
     @property
     def direct_descriptor(self) -> int | None:
         return None
 
     def pread(self, size: int, offset: int) -> bytes:
-        data = os.pread(self._fd, size, offset)
-        if len(data) == size or not data:
-            return data
-        parts = [data]
-        missing = size - len(data)
-        while missing:  # a short read is the end of the file only if nothing follows
-            data = os.pread(self._fd, missing, offset + size - missing)
-            if not data:
-                break
-            parts.append(data)
-            missing -= len(data)
-        return b"".join(parts)
+        with self._named:
+            data = os.pread(self._fd, size, offset)
+            if len(data) == size or not data:
+                return data
+            parts = [data]
+            missing = size - len(data)
+            while missing:  # a short read is the end of the file only if nothing follows
+                data = os.pread(self._fd, missing, offset + size - missing)
+                if not data:
+                    break
+                parts.append(data)
+                missing -= len(data)
+            return b"".join(parts)
 
     def pread_resident(self, size: int, offset: int) -> bytes | None:
         return self.pread_resident_each((size,), (offset,))[0]
@@ -103,12 +128,13 @@ class RealFile:
         return found
 
     def pwrite(self, data: bytes, offset: int) -> None:
-        written = os.pwrite(self._fd, data, offset)
-        if written == len(data):
-            return
-        rest = memoryview(data)
-        while written < len(data):
-            written += os.pwrite(self._fd, rest[written:], offset + written)
+        with self._named:
+            written = os.pwrite(self._fd, data, offset)
+            if written == len(data):
+                return
+            rest = memoryview(data)
+            while written < len(data):
+                written += os.pwrite(self._fd, rest[written:], offset + written)
 
     def pwritev(self, parts: Sequence[Buffer], offset: int, durable: bool = False) -> None:
         self.pwrite(b"".join(parts), offset)
@@ -118,23 +144,27 @@ class RealFile:
     def sync(self, metadata: bool = False) -> None:
         if self._fd < 0:  # Python answers ValueError, which is not an error of a disk
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), self.path)
-        if metadata:
-            os.fsync(self._fd)
-        else:
-            os.fdatasync(self._fd)
+        with self._named:
+            if metadata:
+                os.fsync(self._fd)
+            else:
+                os.fdatasync(self._fd)
 
     def truncate(self, size: int) -> None:
-        os.ftruncate(self._fd, size)
+        with self._named:
+            os.ftruncate(self._fd, size)
 
     def allocate(self, size: int) -> None:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(self._fd, 0, size)
-            return
-        for offset in range(self.size(), size, ROOM):
-            os.pwrite(self._fd, bytes(min(ROOM, size - offset)), offset)
+        with self._named:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(self._fd, 0, size)
+                return
+            for offset in range(self.size(), size, ROOM):
+                os.pwrite(self._fd, bytes(min(ROOM, size - offset)), offset)
 
     def size(self) -> int:
-        return os.fstat(self._fd).st_size
+        with self._named:
+            return os.fstat(self._fd).st_size
 
     def start_writeback(self, offset: int, size: int) -> None:
         if _sync_file_range is not None:
@@ -147,7 +177,8 @@ class RealFile:
     def close(self) -> None:
         fd, self._fd = self._fd, -1
         if fd >= 0:
-            os.close(fd)
+            with self._named:
+                os.close(fd)
 
 
 class _Rooms:
@@ -243,7 +274,8 @@ class DirectFile(RealFile):
     def _must_be_refusal(self, error: OSError) -> None:
         """Raises an error again, unless the disk takes no direct calls: the next ones are ordinary."""
         if not self._direct or error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
-            raise error
+            with self._named:
+                raise error
         self._direct = False
         fcntl.fcntl(self._fd, fcntl.F_SETFL, fcntl.fcntl(self._fd, fcntl.F_GETFL) & ~os.O_DIRECT)
 
@@ -332,10 +364,11 @@ class RealFileSystem:
 
     def sync_directory(self, path: str) -> None:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        with _Named(path):
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
 
     def lock(self, path: str) -> ILock:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
@@ -344,8 +377,9 @@ class RealFileSystem:
         except BlockingIOError:
             os.close(fd)
             raise DirectoryLockedError(f"{path} is locked by another process") from None
-        except OSError:
+        except OSError as error:
             os.close(fd)
+            error.filename = path
             raise
         return FileLock(fd)
 

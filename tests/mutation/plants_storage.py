@@ -16,6 +16,10 @@ _EXCHANGE = ["tests.bookie.test_hand_back_crash"]
 
 PLANTS = (
     Plant(
+        "an error of a file does not say which", "storage/filesystem.py",
+        "            error.filename = self.path\n", "            pass\n", _FILES,
+    ),
+    Plant(
         "a queue of the kernel that is dropped stays", "storage/disk_queue.py",
         "            self._end = weakref.finalize(self, self._kernel.close)\n",
         "            self._end = self._kernel.close\n", ["tests.storage.test_disk_queue"],
@@ -100,12 +104,12 @@ PLANTS = (
     # -- real files --
     Plant(
         "a directory is not synced", "storage/filesystem.py",
-        "        try:\n            os.fsync(fd)\n        finally:\n            os.close(fd)", "        os.close(fd)", _FILES,
+        "            try:\n                os.fsync(fd)\n            finally:\n                os.close(fd)", "            os.close(fd)", _FILES,
     ),
     Plant(
         "the failed sync of a directory is ignored", "storage/filesystem.py",
-        "            os.fsync(fd)\n        finally:", "            os.fsync(fd)\n        except OSError:\n"
-        "            return\n        finally:", _FILES,
+        "                os.fsync(fd)\n            finally:", "                os.fsync(fd)\n            except OSError:\n"
+        "                return\n            finally:", _FILES,
     ),
     Plant(
         "a new directory's name is not durable", "storage/filesystem.py",

@@ -9,9 +9,56 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage import filesystem
-from bookkeeper_twisted.storage.filesystem import ROOM, DirectFile, RealFile, RealFileSystem, _Rooms
+from bookkeeper_twisted.storage.filesystem import (
+    ROOM,
+    DirectFile,
+    RealFile,
+    RealFileSystem,
+    _Rooms,
+)
 
 from .system_calls import SystemCalls
+
+
+class FailureTests(SynchronousTestCase):
+    """An error of a call with a descriptor."""
+
+    def test_name(self) -> None:
+        """It says of which file it is, ordinary or direct, or of which directory."""
+        base = os.path.abspath(self.mktemp())
+        os.makedirs(base)
+        fs, path = RealFileSystem(), os.path.join(base, "file")
+        fs.open(path, create=True).close()
+        files = [fs.open(path), DirectFile(path, os.open(path, os.O_RDWR), _Rooms())]
+
+        def fail(*args: object) -> None:
+            raise OSError(errno.EIO, "no")
+
+        calls = {
+            "pread": lambda file: file.pread(1, 0), "pwrite": lambda file: file.pwrite(b"x", 0),
+            "pwritev": lambda file: file.pwritev([b"x"], 0, True), "fsync": lambda file: file.sync(metadata=True),
+            "fdatasync": lambda file: file.sync(), "ftruncate": lambda file: file.truncate(1),
+            "posix_fallocate": lambda file: file.allocate(1), "fstat": lambda file: file.size(),
+        }  # fmt: skip
+        for name in (*calls, "preadv"):
+            self.patch(os, name, fail)
+        files[0].path = path = os.path.join(base, "renamed")
+        files[1].path = path
+        for file in files:
+            for name, call in calls.items():
+                self.assertEqual(self.assertRaises(OSError, call, file).filename, path, name)
+        self.assertEqual(self.assertRaises(OSError, fs.sync_directory, base).filename, base)
+        self.patch(fcntl, "flock", fail)
+        self.assertEqual(self.assertRaises(OSError, fs.lock, path).filename, path)
+        close = os.close
+
+        def fail_to_close(fd: int) -> None:
+            close(fd)
+            fail()
+
+        self.patch(os, "close", fail_to_close)
+        for file in files:
+            self.assertEqual(self.assertRaises(OSError, file.close).filename, path)
 
 
 class SyncTests(SynchronousTestCase):
