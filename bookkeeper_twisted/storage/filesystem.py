@@ -41,6 +41,8 @@ ROOM = 1024 * 1024
 BLOCK = 4096
 """Direct reads begin and end at multiples of this, which is one of every disk's sector."""
 
+_KEPT_SHARE, _MOST_KEPT = 50, 4096  # the part of its blocks that ext4 keeps for itself, and the most of them
+_SYS_RESOURCE = 24  # the number of a capability
 _NOWAIT = getattr(os, "RWF_NOWAIT", 0)
 _MANY_PARTS = 64
 _DURABLE = getattr(os, "RWF_DSYNC", 0)
@@ -387,6 +389,13 @@ class RealFileSystem:
         found = os.statvfs(path)
         return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
 
+    def allocatable(self, path: str) -> int:
+        found = os.statvfs(path)
+        blocks = found.f_bavail
+        if takes_reserved_blocks(_content("/proc/self/status")):
+            blocks = max(blocks, found.f_bfree - min(found.f_blocks // _KEPT_SHARE, _MOST_KEPT))
+        return blocks * found.f_frsize
+
     def disk(self, path: str) -> int:
         """See :meth:`.IFileSystem.disk`: the device of the mount, as each subvolume of Btrfs has its own ``st_dev``."""
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -404,6 +413,18 @@ def make_private_file(path: str) -> None:
     """
     with suppress(OSError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE))
+
+
+def takes_reserved_blocks(status: bytes) -> bool:
+    """Test whether a process may take the blocks that file systems reserve: it is root, or has the capability
+    CAP_SYS_RESOURCE.
+
+    :param status: the file of the process ``/proc/self/status``.
+    """
+    if re.search(rb"^Uid:(\s+\d+){3}\s+0$", status, re.M):  # the last one counts for files
+        return True
+    effective = re.search(rb"^CapEff:\s*([0-9a-f]+)$", status, re.M)
+    return effective is not None and bool(int(effective[1], 16) >> _SYS_RESOURCE & 1)
 
 
 def mounted_device(opened: bytes, mounts: bytes) -> int | None:

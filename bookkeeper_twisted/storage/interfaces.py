@@ -120,7 +120,10 @@ class IFileSystem(Interface):
         """
 
     def usage(path: str) -> tuple[int, int]:
-        """Return total and usable bytes of the disk that ``path`` lies on."""
+        """Return total and usable bytes of the disk that ``path`` lies on: usable for every user."""
+
+    def allocatable(path: str) -> int:
+        """Return what is usable of the disk of ``path``, and what else this process may take: reserved blocks."""
 
     def disk(path: str) -> int:
         """Return a number of the disk that ``path`` lies on: another disk has another one."""

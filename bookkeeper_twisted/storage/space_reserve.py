@@ -6,6 +6,10 @@ and that of its index, has a file that takes space and holds nothing.  It is rem
 space, and made again, as long as it can be, right behind the write: what is free for longer, another file may take.
 Entries are written only where there is space beside the whole of it, which each checkpoint looks at.
 
+Blocks that a file system keeps for privileged processes count as free for the reserve, and for what uses it, if this
+is such a process: they are what is left to it when others of that kind have taken the last byte.  Entries leave them
+alone.
+
 The file may be there or not, and of any length up to the full one: none of this says anything of an entry, so a power
 cut may leave whatever it likes.
 """
@@ -113,7 +117,7 @@ class SpaceReserve:
         """
         path = posixpath.join(directory, FILE_NAME)
         exists = self._fs.exists(path)
-        free = self._fs.usage(directory)[1] // _BLOCK * _BLOCK
+        free = self._fs.allocatable(directory) // _BLOCK * _BLOCK
         if not exists and not free:
             return 0
         file = self._fs.open(path, create=not exists)

@@ -46,15 +46,22 @@ class NoMountError(Exception):
 
 
 @contextlib.contextmanager
-def small_disk(path: Path) -> Iterator[Path]:
+def small_disk(path: Path, kind: str = "tmpfs") -> Iterator[Path]:
     """A disk of 64 MiB.
 
+    :param kind: ``tmpfs``, or a file system in a file, as its ``mkfs`` makes it.
     :raises NoMountError: it cannot be mounted.
     """
     path.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "none", str(path)]
+    commands = [["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "none", str(path)]]
+    if kind != "tmpfs":
+        image = path.with_suffix(".image")
+        with image.open("wb") as file:
+            file.truncate(DISK_BYTES)
+        commands = [[f"mkfs.{kind}", "-q", str(image)], ["mount", "-o", "loop", str(image), str(path)]]
     try:
-        subprocess.run(command, check=True, capture_output=True, text=True)
+        for command in commands:
+            subprocess.run(command, check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise NoMountError(str(getattr(error, "stderr", "") or error).strip()) from error
     try:
@@ -71,11 +78,11 @@ class Bookie:
     """
 
     def __init__(self, folder: Path, disk: Path, more: Mapping[str, object] = MappingProxyType({})) -> None:
-        self.uri = f"sqlite:///{folder}/metadata.db"
         values = {
-            **_SETTINGS, "metadataServiceUri": self.uri, "journalDirectories": folder / "journal",
-            "ledgerDirectories": disk / "ledgers", "bookieId": "b", **more,
+            **_SETTINGS, "metadataServiceUri": f"sqlite:///{folder}/metadata.db", "bookieId": "b",
+            "journalDirectories": folder / "journal", "ledgerDirectories": disk / "ledgers", **more,
         }  # fmt: skip
+        self.uri = str(values["metadataServiceUri"])
         conf = folder / "bookie.conf"
         conf.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
         self._log = folder / "bookie.log"

@@ -2,8 +2,9 @@
 
 Clients fill it, between two looks at the disk, until the bookie is read-only; another file takes what is left; then all
 ledgers but two of 21 are deleted.  The bookie has to become writable again, without a restart and within a minute,
-whether the ledgers were written in turns or in order, with the index on the same disk or on another one, and nothing
-acknowledged may be lost.  Mounts a tmpfs, which takes the right to do so.
+whether the ledgers were written in turns or in order, with the index and the metadata on the same disk or on another
+one, on a tmpfs or on an ext4 that keeps a twentieth of its blocks for root, and nothing acknowledged may be lost.
+Mounts these, which takes the right to do so.
 """
 
 import argparse
@@ -24,8 +25,15 @@ _KEPT = 2
 _BATCH = 25
 _PAYLOAD = 20_000
 _PASSWORD = b"full"
-_KINDS = list(product((False, True), repeat=3))
+_OF_LEDGERS = list(product((False, True), repeat=3))
 """Whether ledgers were written in turns, whether the index is elsewhere, whether the bookie is killed when full."""
+
+_EXT4 = ("ext4", False)
+_KINDS = [
+    *((*each, "tmpfs", False) for each in _OF_LEDGERS), *((*each, "tmpfs", True) for each in _OF_LEDGERS),
+    (False, False, False, *_EXT4), (True, False, False, *_EXT4), (True, False, True, *_EXT4),
+]  # fmt: skip
+"""These, the file system, and whether the metadata is on the same disk."""
 
 _SETTINGS = {
     "gcWaitTime": 2000, "minorCompactionInterval": 3, "majorCompactionInterval": 5, "isForceGCAllowWhenNoSpace": "true",
@@ -34,9 +42,9 @@ _SETTINGS = {
 
 
 def free_bytes(disk: Path) -> int:
-    """Return the bytes that are free on a disk."""
+    """Return the bytes that are free on a disk, for root at least."""
     found = os.statvfs(disk)
-    return found.f_bavail * found.f_frsize
+    return found.f_bfree * found.f_frsize
 
 
 def payload(ledger_id: int, entry_id: int) -> bytes:
@@ -103,14 +111,20 @@ class Filled:
         return lost
 
 
-def run(in_turns: bool, index_elsewhere: bool, restart: bool) -> tuple[int, float, int]:
-    """Fill a disk and delete.
+def run(
+    in_turns: bool, index_elsewhere: bool, restart: bool, kind: str, metadata_inside: bool
+) -> tuple[int, float, int]:  # fmt: skip
+    """Fill a disk of some ``kind`` and delete.
 
     :returns: bytes that were free, seconds to writable, entries lost.
     :raises NoMountError: there is no disk.
     """
-    with tempfile.TemporaryDirectory() as name, small_disk(Path(name) / "disk") as disk:
-        more = {**_SETTINGS, **({"indexDirectories": Path(name) / "indexes"} if index_elsewhere else {})}
+    with tempfile.TemporaryDirectory() as name, small_disk(Path(name) / "disk", kind) as disk:
+        more: dict[str, object] = dict(_SETTINGS)
+        if index_elsewhere:
+            more["indexDirectories"] = Path(name) / "indexes"
+        if metadata_inside:
+            more["metadataServiceUri"] = f"sqlite:///{disk}/ledgers/metadata.db"
         bookie = Bookie(Path(name), disk, more)
         try:
             with BookKeeper.connect(bookie.uri) as client:
@@ -131,21 +145,22 @@ def main(arguments: Sequence[str]) -> int:
     :returns: the exit status: 1 if something was not as it has to be.
     """
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.last_byte")
-    parser.add_argument("--kinds", type=int, nargs="*", default=range(len(_KINDS)), help="of 0 to 7; all by default")
+    parser.add_argument("--kinds", type=int, nargs="*", default=range(len(_KINDS)), help="of 0 to 18; all by default")
     all_lost = 0
     for number in parser.parse_args(arguments).kinds:
-        in_turns, index_elsewhere, restart = _KINDS[number]
+        in_turns, index_elsewhere, restart, kind, metadata_inside = _KINDS[number]
         try:
-            free, seconds, lost = run(in_turns, index_elsewhere, restart)
+            free, seconds, lost = run(*_KINDS[number])
         except NoMountError as error:
             print(f"skipped: no disk of 64 MiB can be mounted here: {error}")
             return 0
         all_lost += lost
         written = "in turns" if in_turns else "in order"
         index = "another disk" if index_elsewhere else "the same disk"
+        index += ", metadata, too" if metadata_inside else ""
         killed = ", killed and started when full" if restart else ""
         found = f"{free:,} bytes free, writable after {seconds:.1f} s, {lost} lost"
-        print(f"ledgers {written}, index on {index}{killed}: {found}", flush=True)
+        print(f"{kind}, ledgers {written}, index on {index}{killed}: {found}", flush=True)
     return 1 if all_lost else 0
 
 

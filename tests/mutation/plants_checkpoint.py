@@ -10,6 +10,15 @@ _INDEX_FILES = ["tests.storage.test_index_files"]
 
 PLANTS = (
     Plant(
+        "a compaction does not use the blocks that only root may take", "bookie/maintenance/compactor.py",
+        "        if self._borrows:\n            return await", "        if False:\n            return await", _FULL_LIVES,
+    ),
+    Plant(
+        "the reserve cannot be taken of the blocks that only root may take", "storage/space_reserve.py",
+        "self._fs.allocatable(directory) // _BLOCK", "self._fs.usage(directory)[1] // _BLOCK",
+        ["tests.storage.test_space_reserve"],
+    ),
+    Plant(
         "deletions wait for entries for which a full disk has no space", "storage/checkpoint.py",
         "            self._directories[directory].make_room(rows, deleted, self._gone[directory])\n", "", [*_FULL, *_FULL_LIVES],
     ),

@@ -20,6 +20,10 @@ PLANTS = (
         "            error.filename = self.path\n", "            pass\n", _FILES,
     ),
     Plant(
+        "reserved blocks count for no process", "storage/filesystem.py",
+        "    if re.search(rb\"^Uid:(\\s+\\d+){3}\\s+0$\", status, re.M):", "    if False:", _FILES,
+    ),
+    Plant(
         "a queue of the kernel that is dropped stays", "storage/disk_queue.py",
         "            self._end = weakref.finalize(self, self._kernel.close)\n",
         "            self._end = self._kernel.close\n", ["tests.storage.test_disk_queue"],
@@ -212,7 +216,7 @@ PLANTS = (
         "a listing has no order", "storage/filesystem.py", "sorted(os.listdir(path))", "os.listdir(path)", _FILES,
     ),
     Plant(
-        "usage counts what only root may use", "storage/filesystem.py", "found.f_bavail", "found.f_bfree", _FILES,
+        "usage counts what only root may use", "storage/filesystem.py", "found.f_bavail * found", "found.f_bfree * found", _FILES,
     ),
     # -- Apache's index --
     Plant(

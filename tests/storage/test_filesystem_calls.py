@@ -15,6 +15,7 @@ from bookkeeper_twisted.storage.filesystem import (
     RealFile,
     RealFileSystem,
     _Rooms,
+    takes_reserved_blocks,
 )
 
 from .system_calls import SystemCalls
@@ -229,6 +230,16 @@ class SyncTests(SynchronousTestCase):
         """What a disk has, and what an ordinary user may still take of it."""
         self.patch(os, "statvfs", lambda path: os.statvfs_result((1, 4096, 100, 30, 20, 0, 0, 0, 0, 255)))
         self.assertEqual(self.fs.usage(self.base), (409600, 81920))
+        self.assertIn(self.fs.allocatable(self.base), (81920, 28 * 4096))
+
+    def test_reserved_blocks(self) -> None:
+        """Those of a file system are for root, and for processes with a certain capability."""
+        status = b"Uid:\t0\t0\t0\t1000\nCapPrm:\t%016x\nCapEff:\t%016x\nCapBnd:\t%016x\n"
+        resource = 1 << 24
+        self.assertTrue(takes_reserved_blocks(b"Uid:\t1000\t1000\t1000\t0\nCapEff:\t0000000000000000\n"))
+        self.assertTrue(takes_reserved_blocks(status % (0, resource, 0)))
+        self.assertFalse(takes_reserved_blocks(status % (resource, ~resource & (1 << 40) - 1, resource)))
+        self.assertFalse(takes_reserved_blocks(b""))
 
     def test_refused_in_the_middle(self) -> None:
         """A long write whose later piece is refused is written whole and synced."""

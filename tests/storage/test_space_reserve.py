@@ -92,6 +92,14 @@ class SpaceReserveTests(SynchronousTestCase):
         self.assertEqual(reserve.missing, 0)
         self.assertTrue(reserve.lend())
 
+    def test_reserved_blocks(self) -> None:
+        """It is taken of what this process may take, also of blocks that others may not; entries leave those alone."""
+        self.disk.reserved = 2 * SIZE
+        self.disk.fill("/l", 2 * SIZE)
+        reserve = self.make()
+        self.assertEqual((reserve.missing, self.disk.usage("/l")[1]), (0, 0))
+        self.assertRaises(OSError, reserve.check, 0)
+
     def test_nothing_to_lend(self) -> None:
         """Without a free byte at the start there is no file, and nothing to lend."""
         self.disk.fill("/l")

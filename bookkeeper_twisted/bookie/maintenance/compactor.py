@@ -154,7 +154,11 @@ class Compactor:
         return True
 
     async def _free(self) -> int:
-        _, free = await self._directory.on_lane(self._directory.fs.usage, self._directory.path)
+        """Return the bytes that copies may take: those that all users may, or with the reserve this one."""
+        fs = self._directory.fs
+        if self._borrows:
+            return await self._directory.on_lane(fs.allocatable, self._directory.path)
+        _, free = await self._directory.on_lane(fs.usage, self._directory.path)
         return free
 
     async def _compact_whole(self, group: Sequence[LogUsage]) -> None:

@@ -271,7 +271,7 @@ class _FileSystemContract(SynchronousTestCase):
     def test_usage(self) -> None:
         """Total and usable bytes of the disk."""
         total, usable = self.fs.usage(self.base)
-        self.assertTrue(0 < usable <= total)
+        self.assertTrue(0 < usable <= self.fs.allocatable(self.base) <= total)
 
     def test_disk(self) -> None:
         """A directory lies on the disk of the one that it was made in."""

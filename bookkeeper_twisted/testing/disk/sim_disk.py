@@ -188,6 +188,9 @@ class SimDisk:
         self._directory(path)
         return self.capacity
 
+    def allocatable(self, path: str) -> int:
+        return self.usage(path)[1]
+
     def disk(self, path: str) -> int:
         self._directory(path)
         return next((number for number, below in enumerate(self.mounted, 1) if path.startswith(below)), 0)

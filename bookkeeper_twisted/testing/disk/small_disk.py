@@ -21,25 +21,32 @@ class SmallDisk(SimDisk):
 
     :ivar sizes: bytes of each disk, by the path below which it lies.
     :ivar foreign: bytes of each disk that other files take.
+    :ivar reserved: bytes of each disk that are kept for privileged processes, of which this is one.
     """
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         super().__init__()
         self.sizes = dict(sizes)
         self.foreign = dict.fromkeys(sizes, 0)
+        self.reserved = 0
         self.mounted = tuple(sizes)
 
     def empty(self) -> "SmallDisk":
         """See :meth:`SimDisk.empty`."""
         found = SmallDisk(self.sizes)
-        found.foreign = dict(self.foreign)
+        found.foreign, found.reserved = dict(self.foreign), self.reserved
         return found
 
     def usage(self, path: str) -> tuple[int, int]:
         """See :meth:`~bookkeeper_twisted.storage.interfaces.IFileSystem.usage`."""
         unlimited = super().usage(path)
         mount = self._mount(path)
-        return unlimited if mount is None else (self.sizes[mount], self.free(mount))
+        return unlimited if mount is None else (self.sizes[mount], max(self.free(mount) - self.reserved, 0))
+
+    def allocatable(self, path: str) -> int:
+        """See :meth:`~bookkeeper_twisted.storage.interfaces.IFileSystem.allocatable`."""
+        mount = self._mount(path)
+        return super().allocatable(path) if mount is None else self.free(mount)
 
     def free(self, mount: str) -> int:
         """Return the free bytes of the disk below the path ``mount``."""

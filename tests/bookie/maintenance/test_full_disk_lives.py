@@ -25,13 +25,15 @@ class FullDiskLife:
 
     :ivar index_elsewhere: whether indexes have a disk of their own.
     :ivar in_turns: whether the ledgers were written in turns.
+    :param reserved: bytes that the disk keeps for privileged processes, as ext4 does.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, reserved: int = 0) -> None:
         self._chance = chance = Random(seed)
         self.index_elsewhere, self.in_turns = chance.random() < 0.5, chance.random() < 0.5
         self._parts = Parts(storage=SETTINGS, index_elsewhere=self.index_elsewhere)
         self._disk = SmallDisk({"/ledgers0": DISK, "/indexes0": DISK} if self.index_elsewhere else {"/ledgers0": DISK})
+        self._disk.reserved = reserved
         self._facts: Facts = []
         self._ledgers = list(range(1, chance.randint(6, 21)))
         self._restarts = {chance.choice(("none", "full", "deleted", "collecting", "collected")) for _ in range(2)}
@@ -137,14 +139,14 @@ class FullDiskLife:
             raise AssertionError("the reserve was not taken back, or a deletion is not durable")
 
 
-def check_lives(first: int, count: int) -> tuple[CrashReport, set[tuple[bool, bool]]]:
+def check_lives(first: int, count: int, reserved: int = 0) -> tuple[CrashReport, set[tuple[bool, bool]]]:
     """Check the lives of some seeds.
 
     :returns: what was tried, and which kinds were among them: the index elsewhere, the ledgers in turns.
     """
     report, kinds = CrashReport(), set[tuple[bool, bool]]()
     for seed in range(first, first + count):
-        life = FullDiskLife(seed)
+        life = FullDiskLife(seed, reserved)
         kinds.add((life.index_elsewhere, life.in_turns))
         report.states += 1
         try:
@@ -166,3 +168,9 @@ class FullDiskLivesTests(SynchronousTestCase):
         forget_failures(self)
         self.assertEqual([(str(each), each.error.__notes__) for each in report.violations], [])
         self.assertEqual(len(kinds), 4)
+
+    def test_reserved_blocks(self) -> None:
+        """So it is where the file system keeps a twentieth of its blocks for root, whose files took those, too."""
+        report, _ = check_lives(101, 40, DISK // 20)
+        forget_failures(self)
+        self.assertEqual([(str(each), each.error.__notes__) for each in report.violations], [])

@@ -56,4 +56,7 @@ class SmallDiskTests(SynchronousTestCase):
         self.disk.fill("/a", COMMIT_BYTES - 1)
         self.refused(self.disk.commit, "/a/index", (), b"")
         self.assertEqual(self.disk.usage("/a")[1], COMMIT_BYTES - 1)
+        self.disk.reserved = 1000
+        self.assertEqual(self.disk.usage("/a")[1], COMMIT_BYTES - 1001)
+        self.assertEqual(self.disk.allocatable("/a"), COMMIT_BYTES - 1)
         self.assertNotEqual(self.disk.disk("/a"), self.disk.disk("/b"))
