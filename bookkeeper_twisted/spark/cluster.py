@@ -4,6 +4,7 @@ The calls block; behind them a metadata driver runs in the reactor thread of the
 they have to know comes to them in their partitions.
 """
 
+from bisect import bisect_left
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,9 +18,9 @@ from ..errors import BookieHandleNotAvailableError, NoSuchLedgerMetadataError, N
 from ..metadata.drivers import create_driver, options_of
 from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication, Versioned
 from ..metadata.registered import bookie_address, bookies_there
-from ..model import LedgerMetadata, UnderreplicatedLedger
+from ..model import MAX_LEDGER_ID, LedgerMetadata, UnderreplicatedLedger
 from ..wire import Address
-from .publication_ids import FIRST_PUBLICATION
+from .publication_ids import FIRST_PUBLICATION, is_record
 
 THREAD = ReactorThread()
 """The reactor of this process, started by the first cluster that is connected to."""
@@ -38,6 +39,7 @@ class ClusterView:
         self.underreplication = cast(IUnderreplication, driver.underreplication)
         self.registration = cast(IRegistration, driver.registration)
         self._driver = driver
+        self._high_ids: dict[int, bool] = {}  # whether a ledger with an id of records is a record
 
     def wait(self, work: Callable[[], Awaitable[V]]) -> V:
         """Run a coroutine function, ``work``, on the reactor's thread and wait for its result; not to be called there.
@@ -46,14 +48,27 @@ class ClusterView:
         """
         return THREAD.wait(work)
 
-    def ledger_ids(self, first: int = 0, last: int = FIRST_PUBLICATION - 1) -> list[int]:
-        """Return the ids of ledgers in ``first .. last``, both included, ascending.
+    def ledger_ids(self, first: int = 0, last: int = MAX_LEDGER_ID) -> list[int]:
+        """Return the ids of ledgers in ``first .. last``, both included, ascending, without the records of the sink.
 
-        By default the records by which the sink publishes ledgers are left out, whose ids are above.
+        The metadata of a ledger whose id may be that of a record are read the first time that it is listed.
 
         :raises MetadataError: the store failed.
         """
+        found = self.stored_ids(first, last)
+        split = bisect_left(found, FIRST_PUBLICATION)
+        high = found[split:]
+        fresh = self.metadata(n for n in high if n not in self._high_ids)
+        known = self._high_ids | {n: is_record(n, metadata) for n, metadata in fresh.items()}
+        listed = {n: known[n] for n in high if n in known}  # one that was deleted meanwhile is not known
+        self._high_ids = listed | {n: known[n] for n in known if not first <= n <= last}
+        return [*found[:split], *(n for n in listed if not listed[n])]
 
+    def stored_ids(self, first: int, last: int) -> list[int]:
+        """Return the ids of all ledgers in ``first .. last``, both included, ascending, records of the sink too.
+
+        :raises MetadataError: the store failed.
+        """
         return self.wait(partial(_listed, self.ledgers.ledger_ids(first, last)))
 
     def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:

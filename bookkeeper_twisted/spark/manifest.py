@@ -7,9 +7,10 @@ that failed.
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import chain
-from typing import Self
+from typing import Self, TypeVar
 
 import attrs
 
@@ -20,14 +21,16 @@ from ..model import DigestType, LedgerMetadata, LedgerState, Segment
 from ..wire import FragmentReader, ReadLimits, SocketPool, Timeouts
 from .cluster import ClusterView, bookies_of
 from .planning import EntryRange, pieces
-from .publication_ids import id_of, range_of
+from .publication_ids import MANIFEST, PUBLICATION_ROLE, QUERY_ROLE, ROLE, id_of, range_of
 from .tasks import connections
 
-ROLE, MANIFEST, QUERY, BATCH = "spark.role", "spark.manifest", "spark.query", "spark.batch"
+QUERY, BATCH = "spark.query", "spark.batch"
 PARTITION, ATTEMPT, KEY = "spark.partition", "spark.attempt", "spark.ledger-key"
 _ROWS, _START, _NEXT, _TIME = "spark.rows", "spark.start", "spark.next", "spark.time"
 
-DATA_ROLE, ROWS_ROLE, PUBLICATION_ROLE, QUERY_ROLE = b"data", b"rows", b"publication", b"query"
+DATA_ROLE, ROWS_ROLE = b"data", b"rows"
+
+T = TypeVar("T")
 
 
 @attrs.frozen
@@ -58,7 +61,10 @@ class BatchKey:
         custom = metadata.custom_metadata
         if not custom.keys() >= {ROLE, MANIFEST, QUERY, BATCH} or not custom[BATCH].isdigit():
             return None
-        return cls(custom[MANIFEST].decode(), custom[QUERY].decode(), int(custom[BATCH]))
+        try:
+            return cls(custom[MANIFEST].decode(), custom[QUERY].decode(), int(custom[BATCH]))
+        except ValueError:  # a user's ledger with keys of ours
+            return None
 
 
 @attrs.frozen
@@ -113,7 +119,10 @@ class Publication:
         key = BatchKey.of(metadata)
         if key is None or custom[ROLE] != PUBLICATION_ROLE:
             return None
-        return cls(key, *(int(custom[name]) for name in (_ROWS, _START, _NEXT, _TIME)))
+        try:
+            return cls(key, *(int(custom[name]) for name in (_ROWS, _START, _NEXT, _TIME)))
+        except (KeyError, ValueError):  # likewise
+            return None
 
 
 def _record(bookie_id: str, custom: Mapping[str, bytes]) -> LedgerMetadata:
@@ -130,15 +139,30 @@ async def find(ledgers: ILedgerManager, key: BatchKey) -> Publication | None:
     :param key: of the batch.
     :raises MetadataError: the store failed.
     """
-    ledger_id = id_of(key.manifest, key.query_id, str(key.batch_id))
+
+    def wanted(metadata: LedgerMetadata) -> Publication | None:
+        found = Publication.of(metadata)
+        return found if found is not None and found.key == key else None
+
+    return (await _looked_up(ledgers, id_of(key.manifest, key.query_id, str(key.batch_id)), wanted))[1]
+
+
+async def _looked_up(
+    ledgers: ILedgerManager, ledger_id: int, wanted: Callable[[LedgerMetadata], T | None]
+) -> tuple[int, T | None]:
+    """Return the id and the content of a record; the first id that is free, and None, if there is none.
+
+    :param ledger_id: of the record, unless a ledger of a user or another record has it by chance.
+    :param wanted: returns the content of the record, None for another ledger.
+    """
     while True:
         try:
-            found = Publication.of((await ledgers.read(ledger_id)).value)
+            found = wanted((await ledgers.read(ledger_id)).value)
         except NoSuchLedgerMetadataError:
-            return None
-        if found is not None and found.key == key:
-            return found
-        ledger_id += 1  # the id of another batch, by chance
+            return ledger_id, None
+        if found is not None:
+            return ledger_id, found
+        ledger_id += 1
 
 
 async def publish(ledgers: ILedgerManager, publication: Publication, bookie_id: str) -> Publication:
@@ -168,16 +192,25 @@ async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
     :param key: of any batch of the query.
     :param bookie_id: any bookie: metadata have to name one.
     """
-    ledger_id = id_of(key.manifest, key.query_id, "begin")
+    ledger_id, start = await _begun(ledgers, key)
+    if start is not None:
+        return
+    custom = key.custom_metadata(QUERY_ROLE) | {_START: b"%d" % await ledgers.generate_id()}
     try:
-        await ledgers.read(ledger_id)
-    except NoSuchLedgerMetadataError:
-        start = await ledgers.generate_id()
-        custom = key.custom_metadata(QUERY_ROLE) | {_START: b"%d" % start}
-        try:
-            await ledgers.create(ledger_id, _record(bookie_id, custom))
-        except LedgerExistsError:
-            return  # another task was faster
+        await ledgers.create(ledger_id, _record(bookie_id, custom))
+    except LedgerExistsError:
+        return  # another task was faster
+
+
+async def _begun(ledgers: ILedgerManager, key: BatchKey) -> tuple[int, int | None]:
+    """Return the id of the record of a query, and where the ids of its ledgers begin; None without a record."""
+
+    def wanted(metadata: LedgerMetadata) -> int | None:
+        found, custom = BatchKey.of(metadata), metadata.custom_metadata
+        same = found is not None and (found.manifest, found.query_id) == (key.manifest, key.query_id)
+        return int(custom[_START]) if same and custom[ROLE] == QUERY_ROLE else None
+
+    return await _looked_up(ledgers, id_of(key.manifest, key.query_id, "begin"), wanted)
 
 
 async def beginning(ledgers: ILedgerManager, key: BatchKey) -> int | None:
@@ -186,11 +219,7 @@ async def beginning(ledgers: ILedgerManager, key: BatchKey) -> int | None:
     :param key: of any batch of the query.
     :raises MetadataError: the store failed.
     """
-    try:
-        stored = await ledgers.read(id_of(key.manifest, key.query_id, "begin"))
-    except NoSuchLedgerMetadataError:
-        return None
-    return int(stored.value.custom_metadata[_START])
+    return (await _begun(ledgers, key))[1]
 
 
 async def forget(ledgers: ILedgerManager, key: BatchKey) -> None:
@@ -199,10 +228,10 @@ async def forget(ledgers: ILedgerManager, key: BatchKey) -> None:
     :param key: of any batch of the query.
     :raises MetadataError: the store failed.
     """
-    try:
-        await ledgers.remove(id_of(key.manifest, key.query_id, "begin"))
-    except NoSuchLedgerMetadataError:
-        return
+    ledger_id, start = await _begun(ledgers, key)
+    if start is not None:
+        with suppress(NoSuchLedgerMetadataError):
+            await ledgers.remove(ledger_id)
 
 
 # ---- reading a manifest ------------------------------------------------------------------------------
@@ -213,7 +242,7 @@ def publications(cluster: ClusterView, manifest: str) -> list[Publication]:
 
     :raises MetadataError: the store failed.
     """
-    found = _publications(cluster, manifest, cluster.ledger_ids(*range_of(manifest)))
+    found = _publications(cluster, manifest, cluster.stored_ids(*range_of(manifest)))
     return sorted(found.values(), key=lambda publication: (publication.key.query_id, publication.key.batch_id))
 
 
@@ -273,7 +302,7 @@ class PublishedLedgers:
 
         :raises BookKeeperError: as :func:`published_rows`.
         """
-        records = self._cluster.ledger_ids(*range_of(self._manifest))
+        records = self._cluster.stored_ids(*range_of(self._manifest))
         self._known = {n: self._known[n] for n in records if n in self._known}
         fresh = _publications(self._cluster, self._manifest, (n for n in records if n not in self._known))
         for record, (_, rows) in zip(fresh, _rows(self._cluster, fresh.values()), strict=True):

@@ -1,9 +1,17 @@
-"""The range of ledger ids in which the sink keeps its records, apart from all other ledgers."""
+"""The ids of the records that the sink keeps as ledgers without entries, and how such a record is recognised.
+
+Users may create ledgers with ids as high, so an id alone does not make a ledger a record: its custom metadata do.
+"""
 
 import hashlib
 
+from ..model import LedgerMetadata
+
+ROLE, MANIFEST = "spark.role", "spark.manifest"
+PUBLICATION_ROLE, QUERY_ROLE = b"publication", b"query"
+
 FIRST_PUBLICATION = 1 << 62
-"""No generated ledger id comes near it; metadata stores of every layout but the 32-bit ones hold it."""
+"""No record has a lower id, and no generated ledger id comes near it; layouts with 32-bit ledger ids do not hold it."""
 
 _NAME_BITS = 24
 _KEY_BITS = 38
@@ -30,3 +38,15 @@ def id_of(manifest: str, *key: str) -> int:
     :param key: words that tell records of the manifest apart.
     """
     return range_of(manifest)[0] + _bits(_KEY_BITS, manifest, *key)
+
+
+def is_record(ledger_id: int, metadata: LedgerMetadata) -> bool:
+    """Test whether a ledger is a record of the sink; any other ledger belongs to a user, whatever its id.
+
+    :param metadata: of the ledger.
+    """
+    custom = metadata.custom_metadata
+    if custom.get(ROLE) not in (PUBLICATION_ROLE, QUERY_ROLE) or not metadata.closed or metadata.last_entry_id >= 0:
+        return False
+    first, last = range_of(custom.get(MANIFEST, b"").decode("utf-8", "replace"))
+    return first <= ledger_id <= last

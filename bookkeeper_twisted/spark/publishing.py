@@ -117,6 +117,7 @@ class Publisher:
 
     async def _written(self, first: int) -> AsyncIterator[tuple[int, BatchKey]]:
         """Ledgers that a sink wrote, from an id on, with the batch they were written for."""
+        # ids of a sink's ledgers are generated ones, which are below those of its records
         async for ledger_id in self._ledgers.ledger_ids(first, FIRST_PUBLICATION - 1):
             try:
                 key = BatchKey.of((await self._ledgers.read(ledger_id)).value)

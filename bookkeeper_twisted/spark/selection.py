@@ -14,11 +14,9 @@ from .cluster import ClusterView
 from .manifest import PublishedLedgers
 from .offsets import ALL_IDS, IdRanges
 from .options import EARLIEST, Offsets, SourceOptions
-from .publication_ids import FIRST_PUBLICATION
 
 ASKED_EACH = 1000
 """The most ids of a range whose metadata are asked for one by one; of a larger one the store lists what exists."""
-
 
 
 @attrs.frozen
@@ -74,12 +72,15 @@ class Selection:
             return [n for first, last in wanted.ranges for n in self._in_range(first, last)]
         if self._published is not None:
             return [n for n in self._published.ids() if n in among]
-        return [n for n in self._cluster.ledger_ids() if n in among and n not in self._passed_over]
+        if not among:
+            return []
+        found = self._cluster.ledger_ids(among.ranges[0][0], among.ranges[-1][1])
+        return [n for n in found if n in among and n not in self._passed_over]
 
     def _in_range(self, first: int, last: int) -> Iterable[int]:
         if last - first < ASKED_EACH:
             return range(first, last + 1)
-        found = self._cluster.ledger_ids(first, min(last, FIRST_PUBLICATION - 1))
+        found = self._cluster.ledger_ids(first, last)
         if self._options.reading.fail_on_data_loss and len(found) <= last - first:
             raise missing_ledger(next((n for n, one in enumerate(found, first) if n != one), first + len(found)))
         return found

@@ -7,6 +7,7 @@ _STREAM = ["tests.spark.test_stream"]
 _SELECTION, _OPTIONS_TESTS = ["tests.spark.test_selection"], ["tests.spark.test_options"]
 _CHECKING = ["tests.spark.pipelines.test_checking"]
 _RESTORING = ["tests.spark.test_restoring"]
+_CLUSTER, _VIEW = ["tests.spark.test_cluster"], "spark/cluster.py"
 _COMMITS, _WRITING, _PLANS = "spark/publishing.py", "spark/ledger_writing.py", "spark/reading.py"
 _CHOICE, _OPTIONS = "spark/selection.py", "spark/options.py"
 
@@ -72,8 +73,22 @@ PLANTS = (
         "len(found) <= last - first", "len(found) < last - first", _SELECTION,
     ),
     Plant(
-        "records of the sink are ledgers of a large range", _CHOICE,
-        "min(last, FIRST_PUBLICATION - 1)", "last", _SELECTION,
+        "records of the sink are ledgers of users", _VIEW, "(n for n in listed if not listed[n])", "listed", _CLUSTER,
+    ),
+    Plant(
+        "ledgers of users with high ids are records of the sink", _VIEW,
+        "(n for n in listed if not listed[n])", "(n for n in listed if False)", [*_CLUSTER, *_STREAM],
+    ),
+    Plant(
+        "the marks of a record make one at any id", "spark/publication_ids.py",
+        "    return first <= ledger_id <= last\n", "    return True\n", _CLUSTER,
+    ),
+    Plant(
+        "records are read at every look", _VIEW, "(n for n in high if n not in self._high_ids)", "high", _CLUSTER,
+    ),
+    Plant(
+        "the ledger of a user ends the search for a record", "spark/manifest.py",
+        "        if found is not None:\n            return ledger_id, found\n", "        return ledger_id, found\n", _PUBLISHING,
     ),
     Plant(
         "ledgers that a stream has read have to exist for ever", "spark/stream.py",
@@ -142,7 +157,7 @@ PLANTS = (
     ),
     Plant(
         "the record of another batch with the same id is taken for a batch's", "spark/manifest.py",
-        "if found is not None and found.key == key:", "if found is not None:", _PUBLISHING,
+        "return found if found is not None and found.key == key else None", "return found", _PUBLISHING,
     ),
     Plant(
         "manifests whose records are in one range are mixed", "spark/manifest.py",

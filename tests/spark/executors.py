@@ -18,7 +18,8 @@ from typing import Any
 from bookkeeper_twisted.blocking import BookKeeper
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.spark.cluster import THREAD, connected
-from bookkeeper_twisted.spark.manifest import ROLE, publications, published_rows
+from bookkeeper_twisted.spark.manifest import publications, published_rows
+from bookkeeper_twisted.spark.publication_ids import ROLE
 from examples.bookie_process import ROOT
 
 from .places import standalone, three_bookies

@@ -135,7 +135,7 @@ class PublishingTests(SinkCase):
             asked.clear()
             self.assertEqual(published.ids(), ledgers)
             self.assertEqual(len(asked), 1)
-        (record,) = {id_of("events", "query", "0")}.intersection(self.cluster.ledger_ids(last=MAX_LEDGER_ID))
+        (record,) = {id_of("events", "query", "0")}.intersection(self.cluster.stored_ids(0, MAX_LEDGER_ID))
         THREAD.wait(lambda: self.cluster.ledgers.remove(record))
         self.assertEqual(published.ids(), ledgers[1:])
 
@@ -146,6 +146,17 @@ class PublishingTests(SinkCase):
             self.commit(self.attempt(batch_id, batch_id), batch_id)
         self.assertEqual(self.published(), [(i, b"%d-%d" % (i, n)) for i in range(2) for n in range(3)])
         self.assertEqual(self.attempt(9, 1), [])
+
+    def test_ledgers_with_ids_of_records(self) -> None:
+        """Ledgers of users that have the ids of a query's records stay as they are, and the query goes on beside."""
+        ids = [id_of("events", "query", word) for word in ("begin", "0")]
+        odd = {"spark.role": b"publication", "spark.manifest": b"\xff", "spark.query": b"q", "spark.batch": b"0"}
+        for ledger_id, custom in zip(ids, ({}, odd), strict=True):
+            self.client.create_ledger_adv(ledger_id, 3, 3, 2, custom_metadata=custom).close()
+        self.commit(self.attempt(1))
+        THREAD.wait(lambda: self.publisher.end(self.key()))
+        self.assertEqual([payload for _, payload in self.published()], [b"1-0", b"1-1", b"1-2"])
+        self.assertEqual([n for n in self.cluster.ledger_ids() if n in ids], sorted(ids))
 
     def test_manifests_of_one_range(self) -> None:
         """Manifests whose records are in the same range of ids keep their ledgers apart."""

@@ -78,6 +78,24 @@ class BatchTests(SparkCase):
         self.assertEqual(sorted((r.ledger_id, r.entry_id) for r in offsets.collect()),
                          [(first, n) for n in range(40, 45)] + [(second, 0)])  # fmt: skip
 
+    def test_high_ids(self) -> None:
+        """Ledgers of users with ids as high as those of the sink's records are read, listed and verified."""
+        ids = [7, (1 << 62) - 1, 1 << 62, (1 << 63) - 1]
+        for ledger_id in ids:
+            custom = {"application": b"high"}
+            with self.client.create_ledger_adv(ledger_id, 3, 3, 2, custom_metadata=custom) as writer:
+                writer.write(0, b"x")
+        self.spark.range(3).selectExpr("CAST(id AS STRING) AS payload").write.format("bookkeeper").mode(
+            "append"
+        ).options(metadataServiceUri=self.uri, manifest="beside").save()
+        chosen = ({"ledgersPattern": "application=high"}, {"ledgers": f"0-{ids[3]}", "failOnDataLoss": "false"})
+        for options in chosen:
+            found = {row.ledger_id for row in self.load(**options).collect()}
+            self.assertLessEqual(set(ids), found)
+        listed = {row.ledger_id for row in self.load(view="ledgers").collect()}
+        self.assertEqual({n for n in listed if n >= 1 << 62}, set(ids[2:]))
+        self.assertLessEqual(set(ids), {row.ledger_id for row in self.load(view="fragments").collect()})
+
     def test_filters_are_pushed_down(self) -> None:
         """A filter on ids reads only what it allows, and the result is that of Spark's own filter."""
         ledger = self.ledger(PAYLOADS)

@@ -9,7 +9,7 @@ from pyarrow import RecordBatch
 
 from bookkeeper_twisted.embedding import make_bookie
 from bookkeeper_twisted.errors import ConfigError, NoSuchLedgerMetadataError
-from bookkeeper_twisted.model import Segment
+from bookkeeper_twisted.model import MAX_LEDGER_ID, Segment
 from bookkeeper_twisted.spark import selection
 from bookkeeper_twisted.spark.cluster import THREAD
 from bookkeeper_twisted.spark.ledger_writing import WriteAttempt, client_of, write_partition
@@ -118,6 +118,25 @@ class StreamTests(StreamCase):
             end = self.advance(planner, offset)
             self.assertEqual(self.read(planner.partitions(offset, end)), [(ledger_id, 0)])
             offset = end
+
+    def test_high_id(self) -> None:
+        """Ledgers with ids as high as those of the sink's records are followed, and the records leave no trace."""
+        sink = SinkOptions.parse({"metadataserviceuri": self.uri, "manifest": "copy"})
+        writer = client_of(sink)
+        self.addCleanup(THREAD.wait, writer.close)
+        for batch_id in range(2):
+            key = BatchKey("copy", "query", batch_id)
+            THREAD.wait(lambda key=key: Publisher(THREAD.reactor, writer, sink).commit(key, []))  # type: ignore[misc]
+        planner = self.start()
+        offset = planner.initial_offset()
+        for ledger_id in (1 << 62, MAX_LEDGER_ID):
+            with self.client.create_ledger_adv(ledger_id, 3, 3, 2, custom_metadata={"application": b"events"}) as new:
+                new.write(0, b"x")
+            end = self.advance(planner, offset)
+            self.assertEqual(self.read(planner.partitions(offset, end)), [(ledger_id, 0)])
+            offset = end
+        high = [(first, last) for first, last in offset.done.ranges if last >= 1 << 62]
+        self.assertEqual(high, [(1 << 62, 1 << 62), (MAX_LEDGER_ID, MAX_LEDGER_ID)])
 
     def test_others_are_looked_at_once(self) -> None:
         """The metadata of a ledger that does not match are not read again, not after a restart either."""
