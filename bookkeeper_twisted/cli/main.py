@@ -148,6 +148,7 @@ def interrupt(running: "Deferred[None]") -> "Deferred[None] | None":
     :returns: fires after that: threads and connections are there until then, so that locks can be released; None if
         the command has ended before.
     """
+    signal.alarm(0)
     if running.called:
         return None
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -162,10 +163,42 @@ def interrupt(running: "Deferred[None]") -> "Deferred[None] | None":
     return ended
 
 
-def begin(reactor: Any, work: "Coroutine[Deferred[Any], Any, None]") -> "Deferred[None]":
-    """Begin the ``work`` of a process, which :func:`interrupt` cancels as the ``reactor`` stops."""
+PATIENCE = 5
+"""Seconds in which the reactor has to come to an interrupt."""
+
+
+def heed_signals(patience: int) -> None:
+    """Let SIGINT and SIGTERM end a command that keeps the reactor busy; called once the reactor handles them.
+
+    The reactor stops, as it does without this.  If it has not come to that in time, KeyboardInterrupt is raised in the
+    command; a further SIGINT ends the process at once.
+
+    :param patience: seconds.
+    """
+    of_reactor = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def interrupted(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.alarm(patience)
+        handler = of_reactor[signal.Signals(number)]
+        if callable(handler):
+            handler(number, frame)
+
+    for number in of_reactor:
+        signal.signal(number, interrupted)
+
+
+def begin(
+    reactor: Any, work: "Coroutine[Deferred[Any], Any, None]", patience: int = PATIENCE
+) -> "Deferred[None]":
+    """Begin the ``work`` of a process, which :func:`interrupt` cancels as the ``reactor`` stops.
+
+    :param patience: as of :func:`heed_signals`.
+    """
     running = Deferred.fromCoroutine(work)
     reactor.addSystemEventTrigger("before", "shutdown", interrupt, running)
+    reactor.callWhenRunning(heed_signals, patience)
     return running
 
 

@@ -16,7 +16,8 @@ from ..bookie.lifecycle.identity import bookie_id
 from ..config.bookie import BookieConfig
 from ..config.client import ClientConfig
 from ..config.fields import Setting, from_environment, from_file
-from ..errors import BookKeeperError, ConfigError
+from ..errors import BookKeeperError, ConfigError, IncorrectParameterError
+from ..model import check_ledger_id
 from .commands import COMMANDS
 from .shell_command import FAILED, INTERRUPTED, OK, Argument, Command, OperandError, ShellContext, ShellWorld
 from .shell_text import FORMAT_ENTRY, FORMAT_ID, PARSE_ID
@@ -180,7 +181,11 @@ def _parse_id(options: Mapping[str, str]) -> Callable[[str], int]:
 
 def _parser(command: Command, parse_id: Callable[[str], int]) -> argparse.ArgumentParser:
     def ledger_id(text: str) -> int:
-        return parse_id(text)
+        value = parse_id(text)
+        try:
+            return check_ledger_id(value)
+        except IncorrectParameterError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
 
     parser = _Parser(prog=command.name, add_help=False, allow_abbrev=False)
     for argument in command.arguments:

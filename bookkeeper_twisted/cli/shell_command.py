@@ -148,16 +148,19 @@ class ShellContext:
         return await self.world.connect(self.config.metadata_service_uri, config or self.client_config, placement)
 
 
-def from_(low: int) -> Callable[[str], int]:
+def from_(low: int, high: float = math.inf) -> Callable[[str], int]:
     """Return the kind of whole numbers from ``low`` on, for an :class:`Argument`.
 
     :param low: the least of them.
+    :param high: the greatest of them.
     """
 
     def number(text: str) -> int:
         value = int(text)
         if value < low:
             raise ArgumentTypeError(f"{text} is below {low}")
+        if value > high:
+            raise ArgumentTypeError(f"{text} is above {high}")
         return value
 
     return number

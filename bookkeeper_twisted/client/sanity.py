@@ -1,7 +1,8 @@
 """Ledgers that are written only to see whether that works: read back, then deleted."""
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import islice
 
 import attrs
 from zope.interface import implementer
@@ -34,12 +35,18 @@ async def check_bookie(client: BookKeeper, n_entries: int = 10) -> SanityReport:
     :param client: its placement policy says which bookie is meant, as :class:`OneBookie` does.
     :raises bookkeeper_twisted.errors.BookKeeperError: the bookie, or the metadata store, cannot be used.
     """
-    payloads = [b"entry-%d" % number for number in range(n_entries)]
+    n_read, same = 0, True
     async with trial_ledger(client, 1, 1, 1) as writer:
-        last = await append_all(writer, payloads)
+        last = await append_all(writer, map(_payload, range(n_entries)))
         reader = await client.open_ledger(writer.ledger_id)
-        found = [entry.data async for entry in reader.entries()]
-    return SanityReport(writer.ledger_id, len(found), found == payloads and last == n_entries - 1)
+        async for entry in reader.entries():
+            same = same and entry.data == _payload(n_read)
+            n_read += 1
+    return SanityReport(writer.ledger_id, n_read, same and n_read == n_entries == last + 1)
+
+
+def _payload(number: int) -> bytes:
+    return b"entry-%d" % number
 
 
 @asynccontextmanager
@@ -59,16 +66,17 @@ async def trial_ledger(
         await client.delete_ledger(writer.ledger_id)
 
 
-async def append_all(writer: LedgerWriter, payloads: Sequence[bytes]) -> int:
+async def append_all(writer: LedgerWriter, payloads: Iterable[bytes]) -> int:
     """Append payloads, a part at a time, and close the ledger.
 
     :param writer: of the ledger.
-    :param payloads: any number.
+    :param payloads: any number; no more of them are held than those of one part.
     :returns: the last id, -1 if there is none.
     """
     last = -1
-    for start in range(0, len(payloads), _AT_ONCE):
-        _, last = await writer.append_many(payloads[start : start + _AT_ONCE])
+    rest = iter(payloads)
+    while part := list(islice(rest, _AT_ONCE)):
+        _, last = await writer.append_many(part)
     await writer.close()
     return last
 

@@ -2,6 +2,7 @@
 
 import io
 import signal
+import subprocess
 import sys
 
 from twisted.internet.defer import CancelledError, Deferred, succeed
@@ -90,6 +91,56 @@ class InterruptTests(SynchronousTestCase):
         before = signal.getsignal(signal.SIGINT)
         self.assertIsNone(interrupt(succeed(None)))
         self.assertIs(signal.getsignal(signal.SIGINT), before)
+
+
+_BUSY = """
+import signal, sys
+from twisted.internet import reactor
+from twisted.internet.task import deferLater, react
+from bookkeeper_twisted.cli import main
+
+async def command():
+    try:
+        print("busy", flush=True)
+        while signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
+            pass
+        print("told", flush=True)
+        while True:
+            pass
+    except KeyboardInterrupt:
+        raise SystemExit(130)
+
+async def later():
+    await deferLater(reactor, 0)
+    await command()
+
+react(lambda _: main.begin(reactor, later(), int(sys.argv[1])))
+"""
+
+
+class BusyTests(SynchronousTestCase):
+    """Signals while a command does not let the reactor run."""
+
+    def _ended(self, patience: int, *signals: int) -> int:
+        command = [sys.executable, "-c", _BUSY, str(patience)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as busy:
+            try:
+                assert busy.stdout is not None
+                for number, state in zip(signals, (b"busy\n", b"told\n"), strict=False):
+                    self.assertEqual(busy.stdout.readline(), state)
+                    busy.send_signal(number)
+                return busy.wait(20)
+            finally:
+                busy.kill()
+
+    def test_first_signal(self) -> None:
+        """The command is interrupted after some seconds, and its own status ends the process."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self.assertEqual(self._ended(1, number), 130)
+
+    def test_second_signal(self) -> None:
+        """A second Ctrl-C ends the process at once."""
+        self.assertEqual(self._ended(60, signal.SIGTERM, signal.SIGINT), -signal.SIGINT)
 
 
 class FilesTests(SynchronousTestCase):

@@ -21,10 +21,17 @@ class ArgumentsTests(ShellCase):
 
     def test_wrong_flag(self) -> None:
         """A flag or a value that a command does not take: status 255, why, and the usage of that command."""
+        limit = 2147483647
+        beyond = f"ledger_id: {1 << 63} was given, an integer from 0 to {(1 << 63) - 1} is wanted"
         for arguments, reason in (
             (("listbookies", "-x"), "unrecognized arguments: -x"),
             (("readledger", "-l"), "argument -l/-ledgerid/--ledgerid: expected one argument"),
             (("readledger", "-l", "x"), "argument -l/-ledgerid/--ledgerid: invalid ledger_id value: 'x'"),
+            (("readledger", "-l", str(1 << 63)), f"argument -l/-ledgerid/--ledgerid: {beyond}"),
+            (("ledger", "-m", str(1 << 63)), f"argument ledger_id: {beyond}"),
+            (("simpletest", "-e", str(1 << 31)), f"argument -e/-ensemble/--ensemble: {1 << 31} is above {limit}"),
+            (("simpletest", "-n", str(1 << 62)), f"argument -n/-numEntries/--numEntries: {1 << 62} is above {limit}"),
+            (("bookiesanity", "-e", str(1 << 63)), f"argument -e/-entries/--entries: {1 << 63} is above {limit}"),
             (("simpletest", "-n", "-3"), "argument -n/-numEntries/--numEntries: -3 is below 0"),
             (("bookiesanity", "-e", "x"), "argument -e/-entries/--entries: invalid number value: 'x'"),
             (("decommissionbookie", "-patience", "nan"), "argument -patience/--patience: nan is no number above 0"),

@@ -1,10 +1,11 @@
 """Ledgers that are written only to see whether that works."""
 
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
 from bookkeeper_twisted.client import BookKeeper
-from bookkeeper_twisted.client.sanity import OneBookie, check_bookie, trial_ledger
+from bookkeeper_twisted.client.sanity import OneBookie, append_all, check_bookie, trial_ledger
 from bookkeeper_twisted.errors import BookieIOError, BookKeeperError, NotEnoughBookiesError
 
 from .cluster_case import BOOKIES, ClusterCase
@@ -40,6 +41,25 @@ class SanityTests(ClusterCase):
     def test_not_writable(self) -> None:
         """A bookie that is not there takes no ledger."""
         self.error(check_bookie(self.client_of("b9:1")), NotEnoughBookiesError)
+
+    def test_parts(self) -> None:
+        """Of many payloads no more are made than those of the part that is appended."""
+        made = 0
+
+        def payloads() -> Iterator[bytes]:
+            nonlocal made
+            while True:
+                made += 1
+                yield b"x"
+
+        async def work() -> None:
+            async with trial_ledger(self.bk, 2, 2, 2) as writer:
+                await append_all(writer, payloads())
+
+        for bookie_id in BOOKIES:
+            self.bookies[bookie_id].fail("add", lambda: BookieIOError(0))
+        self.error(work(), BookKeeperError)
+        self.assertEqual(made, 100)
 
     def test_error_inside(self) -> None:
         """A failure inside of the context deletes the ledger, too."""

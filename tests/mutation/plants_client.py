@@ -8,7 +8,35 @@ _STEPPED = ["tests.client.writing.test_interleavings"]
 _ORDER = ["tests.client.writing.test_claim_log_threads.OrderTests"]
 _AGAIN = ["tests.client.test_bookkeeper_writers.SentAgainTests"]
 
+_CREATION = "client/writing/ledger_creation.py"
+_CREATION_TESTS = ["tests.client.writing.test_ledger_creation"]
+
 PLANTS = (
+    Plant(
+        "every ensemble size is tried", _CREATION,
+        "max(wanted.write_quorum, min(size - 1, len(watcher.writable)))", "size - 1", _CREATION_TESTS,
+    ),
+    Plant(
+        "a ledger is created with any id", _CREATION,
+        "            check_ledger_id(self.ledger_id)\n", "            pass\n", _CREATION_TESTS,
+    ),
+    Plant(
+        "all payloads of a trial are made at once", "client/sanity.py",
+        "rest = iter(payloads)", "rest = iter(list(islice(payloads, 5000)))", ["tests.client.test_sanity"],
+    ),
+    Plant(
+        "the shell passes any number on as a ledger id", "cli/shell.py",
+        "            return check_ledger_id(value)\n", "            return value\n", ["tests.cli.test_shell"],
+    ),
+    Plant(
+        "a busy command outlives signals", "cli/main.py",
+        "    reactor.callWhenRunning(heed_signals, patience)\n", "", ["tests.cli.test_main"],
+    ),
+    Plant(
+        "a mark is read by any number", "metadata/embedded/underreplication.py",
+        "self._store.read_mark, check_ledger_id(ledger_id)", "self._store.read_mark, ledger_id",
+        ["tests.metadata.embedded.test_sqlite"],
+    ),
     Plant(
         "a list of all ledgers takes one turn", "client/bookkeeper.py",
         "            if not count % _LISTED_A_TURN:\n", "            if False:\n", ["tests.client.test_listing"],

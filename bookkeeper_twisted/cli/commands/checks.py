@@ -1,6 +1,7 @@
 """``simpletest`` and ``bookiesanity``: a ledger is written, and deleted afterwards."""
 
 from argparse import Namespace
+from itertools import repeat
 
 import attrs
 
@@ -10,6 +11,9 @@ from ..shell_text import line
 
 _ENTRY_SIZE = 100
 
+_MOST = (1 << 31) - 1
+"""The most entries, and the largest sizes: those of Apache's shell."""
+
 
 async def simpletest(shell: ShellContext, options: Namespace) -> int:
     """Writes entries to a new ledger."""
@@ -18,7 +22,7 @@ async def simpletest(shell: ShellContext, options: Namespace) -> int:
         async with trial_ledger(admin.client, *quorums) as writer:
             name = shell.format_id(writer.ledger_id)
             shell.out(line("Ledger ID", ledgerId=name))
-            last = await append_all(writer, [bytes(_ENTRY_SIZE)] * options.numEntries)
+            last = await append_all(writer, repeat(bytes(_ENTRY_SIZE), options.numEntries))
     shell.out(f"{options.numEntries} entries written to ledger {name} (lastEntryId {last})")
     return OK
 
@@ -41,17 +45,17 @@ COMMANDS = (
     Command(
         "simpletest", "Create a ledger, write entries to it and delete it", simpletest,
         (
-            Argument(("-e", "ensemble"), "ensemble size (default 3)", int, 3),
-            Argument(("-w", "writeQuorum"), "write quorum size (default 2)", int, 2),
-            Argument(("-a", "ackQuorum"), "ack quorum size (default 2)", int, 2),
-            Argument(("-n", "numEntries"), "entries to write (default 1000)", from_(0), 1000),
+            Argument(("-e", "ensemble"), "ensemble size (default 3)", from_(1, _MOST), 3),
+            Argument(("-w", "writeQuorum"), "write quorum size (default 2)", from_(1, _MOST), 2),
+            Argument(("-a", "ackQuorum"), "ack quorum size (default 2)", from_(1, _MOST), 2),
+            Argument(("-n", "numEntries"), "entries to write (default 1000)", from_(0, _MOST), 1000),
         ),
     ),
     Command(
         "bookiesanity", "Write entries to the local bookie and read them back", bookiesanity,
         (
-            Argument(("-e", "entries"), "entries to write (default 10)", from_(1), 10),
-            Argument(("-t", "timeout"), "seconds for an add or a read (default 1)", from_(1), 1),
+            Argument(("-e", "entries"), "entries to write (default 10)", from_(1, _MOST), 10),
+            Argument(("-t", "timeout"), "seconds for an add or a read (default 1)", from_(1, _MOST), 1),
         ),
     ),
 )  # fmt: skip

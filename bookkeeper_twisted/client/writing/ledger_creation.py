@@ -70,7 +70,7 @@ async def choose_ensemble(wanted: NewLedger, watcher: BookieWatcher, opportunist
         except NotEnoughBookiesError:
             if not opportunistic or size == wanted.write_quorum:
                 raise
-            size -= 1
+            size = max(wanted.write_quorum, min(size - 1, len(watcher.writable)))
 
 
 async def store_ledger(

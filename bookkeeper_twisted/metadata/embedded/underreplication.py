@@ -50,7 +50,7 @@ class EmbeddedUnderreplication:
         await self._session.write(self._store.write_mark, ledger_id, encode_underreplicated(mark), version)
 
     async def read_mark(self, ledger_id: int) -> Versioned[UnderreplicatedLedger]:
-        stored = await self._session.read(self._store.read_mark, ledger_id)
+        stored = await self._session.read(self._store.read_mark, check_ledger_id(ledger_id))
         try:
             return Versioned(decode_underreplicated(stored.value), stored.version)
         except CodecError as error:
@@ -59,11 +59,11 @@ class EmbeddedUnderreplication:
     async def replace_mark(
         self, ledger_id: int, mark: UnderreplicatedLedger, version: int
     ) -> Versioned[UnderreplicatedLedger]:
-        stored = encode_underreplicated(mark)
-        return Versioned(mark, await self._session.write(self._store.write_mark, ledger_id, stored, version))
+        arguments = check_ledger_id(ledger_id), encode_underreplicated(mark), version
+        return Versioned(mark, await self._session.write(self._store.write_mark, *arguments))
 
     async def remove_mark(self, ledger_id: int, version: int) -> None:
-        await self._session.write(self._store.remove_mark, ledger_id, version)
+        await self._session.write(self._store.remove_mark, check_ledger_id(ledger_id), version)
 
     async def marked_ledgers(self, shuffle: Shuffle | None = None) -> AsyncIterator[int]:
         """Pages through the store; a failing page raises out of the iteration."""
@@ -91,10 +91,10 @@ class EmbeddedUnderreplication:
 
     async def unlock(self, ledger_id: int) -> None:
         self._held.discard(ledger_id)
-        await self._session.write(self._store.unlock_ledger, ledger_id)
+        await self._session.write(self._store.unlock_ledger, check_ledger_id(ledger_id))
 
     async def describe_lock(self, ledger_id: int, text: str) -> None:
-        await self._session.write(self._store.describe_lock, ledger_id, stored_text(text))
+        await self._session.write(self._store.describe_lock, check_ledger_id(ledger_id), stored_text(text))
 
     def watch_lost_locks(self, listener: Callable[[], None]) -> Callable[[], None]:
         return self._session.on_expiry(listener)

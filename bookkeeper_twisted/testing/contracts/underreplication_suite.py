@@ -205,8 +205,12 @@ class UnderreplicationSuite(MetadataSuite):
         """Numbers that are no ledger ids are refused."""
         marks = (await self.driver()).underreplication
         for ledger_id in (-1, 1 << 63):
-            await self.raises(IncorrectParameterError, marks.mark(ledger_id, ["a:1"]))
-            await self.raises(IncorrectParameterError, marks.lock(ledger_id, "host"))
+            for work in (
+                marks.mark(ledger_id, ["a:1"]), marks.read_mark(ledger_id), marks.remove_mark(ledger_id, 0),
+                marks.replace_mark(ledger_id, UnderreplicatedLedger(), 0), marks.lock(ledger_id, "host"),
+                marks.describe_lock(ledger_id, "text"), marks.unlock(ledger_id),
+            ):  # fmt: skip
+                await self.raises(IncorrectParameterError, work)
 
     async def test_marks_outlive_drivers(self) -> None:
         """Marks stay when the last driver closes."""

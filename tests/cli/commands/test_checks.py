@@ -19,8 +19,9 @@ class SimpleTestTests(ShellCase):
 
     def test_too_large(self) -> None:
         """More bookies than there are is an error."""
-        self.assertEqual(self.shell("simpletest", "-e", "5"), 255)
-        self.assertRegex(self.complaints[0], "^simpletest: 5 bookies")
+        for size, why in ((5, "5 bookies"), ((1 << 31) - 1, "ensemble_size: 2147483647 was given")):
+            self.assertEqual(self.shell("simpletest", "-e", str(size)), 255)
+            self.assertRegex(self.complaints[0], f"^simpletest: {why}")
 
     def test_failure(self) -> None:
         """Where bookies do not write the test fails, and leaves no ledger either."""

@@ -1,5 +1,6 @@
 """New ledgers."""
 
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -7,10 +8,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.ledger_creation import NewLedger, choose_ensemble, store_ledger
+from bookkeeper_twisted.client.writing.ledger_creation import LARGEST_ENSEMBLE, NewLedger, choose_ensemble, store_ledger
 from bookkeeper_twisted.errors import IncorrectParameterError, LedgerExistsError, NotEnoughBookiesError
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
-from bookkeeper_twisted.model import BookieServiceInfo, DigestType, LedgerState, Segment
+from bookkeeper_twisted.model import MAX_LEDGER_ID, BookieServiceInfo, DigestType, LedgerState, Segment
 from bookkeeper_twisted.placement.bookie_watcher import BookieWatcher
 from bookkeeper_twisted.placement.random_placement import RandomPlacement
 
@@ -42,8 +43,21 @@ class CreationTests(SynchronousTestCase):
 
     def test_refused(self) -> None:
         """Sizes that make no sense, and negative ids."""
-        for arguments in ((2, 3), (3, 1), (3, 2, -1)):
+        for arguments in ((2, 3), (3, 1), (3, 2, -1), (3, 2, MAX_LEDGER_ID + 1), (3, 2, "7")):
             self.assertRaises(IncorrectParameterError, wanted, *arguments)
+
+    def test_huge_ensemble(self) -> None:
+        """Of a size far above the number of bookies not every smaller one is tried where fewer will do."""
+        sizes, choose = list[int](), self.watcher.placement.new_ensemble
+
+        def counted(size: int, *more: Any) -> Sequence[str]:
+            sizes.append(size)
+            return choose(size, *more)
+
+        self.patch(self.watcher.placement, "new_ensemble", counted)
+        self.assertEqual({*self.successResultOf(self._choose(LARGEST_ENSEMBLE, 2, True))}, {"a", "b", "c"})
+        self.failureResultOf(self._choose(LARGEST_ENSEMBLE, 4, True), NotEnoughBookiesError)
+        self.assertEqual(sizes, [LARGEST_ENSEMBLE, LARGEST_ENSEMBLE, 3, LARGEST_ENSEMBLE, LARGEST_ENSEMBLE, 4, 4])
 
     def test_metadata(self) -> None:
         """An open, empty ledger with one segment at 0; the size is that of the bookies it really has."""
