@@ -29,6 +29,9 @@ PLANTS = (
         "            return check_ledger_id(value)\n", "            return value\n", ["tests.cli.test_shell"],
     ),
     Plant(
+        "an empty value is no value", "cli/shell.py", "str: _text}", "}", ["tests.cli.test_shell"],
+    ),
+    Plant(
         "a busy command outlives signals", "cli/main.py",
         "    reactor.callWhenRunning(heed_signals, patience)\n", "", ["tests.cli.test_main"],
     ),
@@ -228,6 +231,19 @@ PLANTS = (
     ),
     Plant(
         "a failing batch read puts many entries to the vote", "client/recovery/recovery_reads.py",
-        "if len(stored) == self._window and not self._batch_size:", "if len(stored) == self._window:", _VOTES,
+        " and not self._gives_batches(self._source):", ":", _VOTES,
+    ),
+    Plant(
+        "a bookie that does not answer a batch read is asked again before every entry", "client/recovery/recovery_reads.py",
+        "            self._unanswered.add(source)\n", "", _VOTES,
+    ),
+    Plant(
+        "a recovery forgets that a bookie did not answer batch reads", "client/recovery/recovery_reads.py",
+        "            self._support.unanswered(poll.source)\n", "", _VOTES,
+    ),
+    Plant(
+        "a reader gives up where no bookie answers batch reads", "client/reading/replica_reads.py",
+        "if not attempt.incomplete and not attempt.unanswered:", "if not attempt.incomplete:",
+        ["tests.client.reading.test_replica_reads"],
     ),
 )  # fmt: skip

@@ -12,13 +12,13 @@ import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 
+from ...client.reading.bookie_health import UNANSWERED
 from ...client.reading.context import ReadingContext
 from ...codec.operations import MAX_COUNT
 from ...codec.runs import BatchReply, ReadReply
 from ...errors import (
     ERROR_OF_STATUS,
     BadRequestError,
-    BookieHandleNotAvailableError,
     BookKeeperError,
     ClientClosedError,
     Status,
@@ -127,7 +127,7 @@ class BookieReads:
         except BadRequestError as error:
             context.batch_support.refused(bookie_id)
             return error
-        except BookieHandleNotAvailableError as error:
+        except UNANSWERED as error:
             await self._look_for_refusal(bookie_id, first)
             return error
         except BookKeeperError as error:
@@ -136,10 +136,10 @@ class BookieReads:
         return run.slice(first, min(run.count, count))
 
     async def _look_for_refusal(self, bookie_id: str, entry_id: int) -> None:
-        """A bookie that does not know batch reads may close the connection, and still answers plain reads."""
+        """A bookie that does not know batch reads may close the connection or be silent, but answer plain reads."""
         answers: dict[int, bytes | Exception] = {}
         if await self._ask_singles(bookie_id, (entry_id,), answers) is None:
-            self._context.batch_support.lost_connection(bookie_id)
+            self._context.batch_support.unanswered(bookie_id)
 
     # ---- single reads --------------------------------------------------------------------------------
 

@@ -2,7 +2,15 @@
 
 from twisted.internet.interfaces import IReactorTime
 
-from ...errors import BadRequestError, ClientClosedError, NoSuchEntryError, NoSuchLedgerError
+from ...errors import (
+    BadRequestError,
+    BookieHandleNotAvailableError,
+    ClientClosedError,
+    NoSuchEntryError,
+    NoSuchLedgerError,
+    RequestTimeoutError,
+    UnexpectedConditionError,
+)
 
 _HARMLESS = (NoSuchEntryError, NoSuchLedgerError, BadRequestError, ClientClosedError)
 """Errors that say nothing against a bookie."""
@@ -55,21 +63,23 @@ class BookieHealth:
 REMEMBERED = 300.0
 """Seconds."""
 
-_ENOUGH_LOSSES = 2
+UNANSWERED = (BookieHandleNotAvailableError, RequestTimeoutError, UnexpectedConditionError)
+"""Errors of a batch read that a bookie did not answer, or not with what was asked for; it may answer plain reads."""
+
+_ENOUGH_FAILURES = 2
 
 
 class BatchSupport:
     """Every bookie is taken to know batch reads until it showed otherwise.
 
-    A bookie that knows nothing of them either refuses the operation, or closes the connection.  A lost
-    connection alone says little, so it takes more than one in a row, each followed by a plain read that
-    succeeded.
+    A bookie that knows nothing of them refuses the operation, closes the connection, or does not answer.  The last two
+    alone say little, so it takes more than one of them in a row, each followed by a plain read that succeeded.
     """
 
     def __init__(self, clock: IReactorTime) -> None:
         self._clock = clock
         self._lacking: dict[str, float] = {}
-        self._losses: dict[str, int] = {}
+        self._unanswered: dict[str, int] = {}
 
     def is_expected(self, bookie_id: str) -> bool:
         """Test whether a batch read of ``bookie_id`` is worth trying."""
@@ -83,7 +93,7 @@ class BatchSupport:
 
     def gave_one(self, bookie_id: str) -> None:
         """Record that a batch read of ``bookie_id`` succeeded."""
-        self._losses.pop(bookie_id, None)
+        self._unanswered.pop(bookie_id, None)
 
     def refused(self, bookie_id: str) -> None:
         """Record that ``bookie_id`` answered that it does not know batch reads; none are sent to it for
@@ -91,13 +101,13 @@ class BatchSupport:
         """
         self._lacking[bookie_id] = self._clock.seconds() + REMEMBERED
 
-    def lost_connection(self, bookie_id: str) -> None:
-        """Record that the connection to ``bookie_id`` ended on a batch read, and a plain read succeeded then.
+    def unanswered(self, bookie_id: str) -> None:
+        """Record that a batch read of ``bookie_id`` failed as :data:`UNANSWERED`, and a plain read succeeded then.
 
         The second time it counts as :meth:`refused`.
         """
-        losses = self._losses.pop(bookie_id, 0) + 1
-        if losses < _ENOUGH_LOSSES:
-            self._losses[bookie_id] = losses
+        failures = self._unanswered.pop(bookie_id, 0) + 1
+        if failures < _ENOUGH_FAILURES:
+            self._unanswered[bookie_id] = failures
         else:
             self.refused(bookie_id)

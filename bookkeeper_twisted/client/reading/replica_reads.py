@@ -3,7 +3,7 @@
 A read asks the bookies of the write set one after the other (:mod:`.read_order`), the next one also when
 one takes long (:mod:`.speculation`).  An error, a missing entry and bytes that do not verify all lead to
 the next one; what verified before a damaged entry is kept (S18).  Bookies that do not know batch reads,
-and striped ledgers, are read entry by entry, many at a time.
+or do not answer them, and striped ledgers are read entry by entry, many at a time.
 """
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
@@ -31,6 +31,7 @@ from ...errors import (
 from ...ledger.entry_batch import verified_prefix
 from ...ledger.schedule import Schedule
 from ...model import EntryRun, LedgerMetadata
+from .bookie_health import UNANSWERED
 from .context import ReadingContext
 from .speculation import Speculation
 
@@ -87,12 +88,12 @@ async def _all_of(works: Sequence[Coroutine[Deferred[Any], Any, None]]) -> None:
 class _BatchAttempt:
     """The outcome of the batch reads of one range.
 
-    :ivar unreached: bookies without a connection, or that closed it.
+    :ivar unanswered: bookies that gave no answer to what was asked, which plain reads may get.
     :ivar incomplete: some replica was not asked because it knows no batch reads.
     """
 
     errors: list[Exception] = attrs.field(factory=list)
-    unreached: dict[str, Exception] = attrs.field(factory=dict)
+    unanswered: dict[str, Exception] = attrs.field(factory=dict)
     incomplete: bool = False
 
 
@@ -171,9 +172,9 @@ class ReplicaReader:
         run = await self._by_batch(first, count, size, attempt)
         if run is not None:
             return run
-        if attempt.errors and not attempt.incomplete:
-            raise most_telling([*attempt.errors, *attempt.unreached.values()])
-        return await self._one_by_one(first, count, size, attempt.unreached)
+        if not attempt.incomplete and not attempt.unanswered:
+            raise most_telling(attempt.errors)
+        return await self._one_by_one(first, count, size, attempt.unanswered)
 
     async def _by_batch(self, first: int, count: int, size: int, attempt: _BatchAttempt) -> EntryRun | None:
         """The first verified answer, None if there is none."""
@@ -202,8 +203,8 @@ class ReplicaReader:
             return None
         except BookKeeperError as error:
             self._failed(bookie_id, first, error)
-            if isinstance(error, BookieHandleNotAvailableError):
-                attempt.unreached[bookie_id] = error
+            if isinstance(error, UNANSWERED):
+                attempt.unanswered[bookie_id] = error
             else:
                 attempt.errors.append(error)
             return None
@@ -229,17 +230,17 @@ class ReplicaReader:
     # ---- entry by entry ------------------------------------------------------------------------------
 
     async def _one_by_one(
-        self, first: int, count: int, max_size: int, batch_unreached: Collection[str] = ()
+        self, first: int, count: int, max_size: int, batch_unanswered: Collection[str] = ()
     ) -> EntryRun:
-        """:param batch_unreached: bookies that closed the connection on a batch read."""
+        """:param batch_unanswered: bookies that did not answer a batch read."""
         window = max(1, min(count, MAX_SINGLE_READS, max_size // self._usual_size))
         reads = _SingleReads(range(first, first + window))
         await self._read_each(reads)
         run = EntryRun.of_entries(self._ledger_id, first, reads.prefix())
         self._usual_size = run.size // run.count
-        for bookie_id in batch_unreached:
+        for bookie_id in batch_unanswered:
             if bookie_id in reads.answered:
-                self._support.lost_connection(bookie_id)
+                self._support.unanswered(bookie_id)
         return run
 
     async def fetch_each(self, entry_ids: Sequence[int]) -> tuple[Mapping[int, bytes], Mapping[int, Exception]]:

@@ -2,7 +2,9 @@
 
 What is decided is decided entry by entry: all bookies of the write set are asked, and
 :class:`~bookkeeper_twisted.ledger.recovery_rules.EntryVote` counts.  A batch read is only a faster way to entries that
-are there; it never says where the ledger ends, and when it gives nothing the next entry is put to the vote.
+are there; it never says where the ledger ends, and when it gives nothing the next entry is put to the vote.  A bookie
+that does not answer a batch read is asked for no other one in this recovery, so it costs one timeout, and while no
+bookie gives batches more and more entries are put to the vote at a time.
 """
 
 from twisted.internet.defer import Deferred
@@ -15,7 +17,7 @@ from ...errors import BadRequestError, BookKeeperError, DigestMatchError
 from ...ledger.recovery_rules import EntryVote, RecoveryRules, Verdict
 from ...model import EntryRun
 from ..interfaces import IBookieClient
-from ..reading.bookie_health import BatchSupport
+from ..reading.bookie_health import UNANSWERED, BatchSupport
 from ..reading.replica_reads import most_telling, verified_entries
 
 
@@ -41,6 +43,8 @@ class RecoveryReads:
         self._max_votes = max_votes
         self._window = 1
         self._source: str | None = None
+        self._unanswered: set[str] = set()  # bookies that are asked for no further batch
+        self._doubted: set[str] = set()  # those of them that have not answered a plain read since
         self._end: int | None = None
 
     async def entries_from(self, first: int) -> EntryRun | None:
@@ -58,7 +62,7 @@ class RecoveryReads:
     async def _by_batch(self, first: int) -> EntryRun | None:
         """Read what the bookie that had the entry before has from here on; None says nothing."""
         source = self._source
-        if source is None or not self._batch_size or not self._support.is_expected(source):
+        if source is None or not self._gives_batches(source):
             return None
         try:
             reply = await self._read_batch(source, first)
@@ -66,9 +70,16 @@ class RecoveryReads:
             return verified_entries(self._digester, self._ledger_id, reply, first, MAX_COUNT)
         except BadRequestError:
             self._support.refused(source)
+        except UNANSWERED:
+            # each further batch would cost the timeout of a read for the one entry that the vote then finds
+            self._unanswered.add(source)
+            self._doubted.add(source)
         except BookKeeperError:
             pass  # the vote that follows finds another source
         return None
+
+    def _gives_batches(self, bookie_id: str) -> bool:
+        return bool(self._batch_size) and bookie_id not in self._unanswered and self._support.is_expected(bookie_id)
 
     def _read_batch(self, bookie_id: str, first: int) -> "Deferred[BatchReply]":
         return self._bookies.read_batch(
@@ -96,7 +107,7 @@ class RecoveryReads:
             for vote in votes:  # what comes after the end, or after an error, is not wanted any more
                 vote.addErrback(lambda _: None)
                 vote.cancel()
-        if len(stored) == self._window and not self._batch_size:
+        if len(stored) == self._window and self._source is not None and not self._gives_batches(self._source):
             self._window = min(2 * self._window, self._max_votes)
         return EntryRun.of_entries(self._ledger_id, first, stored) if stored else None
 
@@ -114,6 +125,9 @@ class RecoveryReads:
         if poll.vote.verdict is Verdict.UNDECIDABLE:
             raise most_telling(poll.vote.errors)
         self._source = poll.source
+        if poll.source in self._doubted:
+            self._doubted.remove(poll.source)
+            self._support.unanswered(poll.source)
         return poll.entry
 
     def _write_set(self, entry_id: int) -> list[str]:

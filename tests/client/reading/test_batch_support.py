@@ -22,15 +22,15 @@ class BatchSupportTests(SynchronousTestCase):
         clock.advance(1)
         self.assertTrue(support.is_expected("a"))
 
-    def test_lost_connections(self) -> None:
-        """One lost connection is an accident, a second one in a row is not."""
+    def test_unanswered(self) -> None:
+        """One batch read without an answer is an accident, a second one in a row is not."""
         support = BatchSupport(Clock())
-        support.lost_connection("a")
+        support.unanswered("a")
         self.assertTrue(support.is_expected("a"))
         support.gave_one("a")
-        support.lost_connection("a")
-        support.lost_connection("b")
+        support.unanswered("a")
+        support.unanswered("b")
         self.assertTrue(support.is_expected("a"))
-        support.lost_connection("a")
+        support.unanswered("a")
         self.assertFalse(support.is_expected("a"))
         self.assertTrue(support.is_expected("b"))

@@ -17,7 +17,6 @@ from bookkeeper_twisted.errors import (
     NoSuchLedgerError,
     RequestTimeoutError,
     UnauthorizedAccessError,
-    UnexpectedConditionError,
 )
 from bookkeeper_twisted.model import EntryRun, Segment
 from bookkeeper_twisted.testing.sealing import sealed
@@ -93,15 +92,20 @@ class BatchTests(ReplicaCase):
             self.assertEqual(self.good(0), range(20))
 
     def test_empty_success(self) -> None:
-        """A success without entries is not taken for one."""
+        """A batch read that succeeds without entries is not taken for an answer: the entries are read one by one."""
         for name in ("b0", "b1", "b2"):
             self.bookies[name].forged = partial(_same, None)
-        self.failureResultOf(self.fetch(0), UnexpectedConditionError)
+        self.assertEqual(self.good(0), range(20))
+        for name in ("b0", "b1", "b2"):
+            self.bookies[name].fail("read_many", BookieIOError)
+        self.failureResultOf(self.fetch(0), BookieIOError)
 
     def test_missing(self) -> None:
         """An entry is missing only if every replica says so."""
         self.failureResultOf(self.fetch(20), NoSuchEntryError)
         self.bookies["b1"].fail("read_batch", RequestTimeoutError)
+        self.failureResultOf(self.fetch(20), NoSuchEntryError)
+        self.bookies["b1"].fail("read_many", RequestTimeoutError)
         self.failureResultOf(self.fetch(20), RequestTimeoutError)
 
     def test_missing_and_down(self) -> None:

@@ -12,6 +12,7 @@ from bookkeeper_twisted.errors import (
     DigestMatchError,
     NoSuchEntryError,
     RequestTimeoutError,
+    UnexpectedConditionError,
 )
 from bookkeeper_twisted.ledger.recovery_rules import RecoveryRules
 
@@ -130,9 +131,35 @@ class RecoveryReadsTests(RecoveryTestCase):
     def test_window(self) -> None:
         """Where batch reads fail now and then, one entry is put to the vote at a time."""
         for name in self.names:
-            self.bookies[name].fail("read_batch", RequestTimeoutError)
+            self.bookies[name].fail("read_batch", BookieIOError)
         for first in range(3, 7):
             self.assertEqual(self.successResultOf(self.finished(self.read(first))).count, 1)
+
+    def test_batches_unanswered(self) -> None:
+        """A bookie that does not answer a batch read is asked for no other; more and more entries are voted on then."""
+        for error in (RequestTimeoutError, UnexpectedConditionError, BookieHandleNotAvailableError):
+            for name in self.names:
+                self.bookies[name].requests.clear()
+                self.bookies[name].faults.clear()
+                self.bookies[name].fail("read_batch", error)
+                self.context.batch_support.gave_one(name)
+            self.reads = self.make()
+            counts, first = list[int](), 0
+            while (run := self.successResultOf(self.finished(self.read(first)))) is not None:
+                counts.append(run.count)
+                first = run.last + 1
+            for name in self.names:
+                self.assertLessEqual(sum(op == "read_batch" for op, *_ in self.bookies[name].requests), 1)
+            self.assertEqual((sum(counts), max(counts)), (20, 8))
+
+    def test_batches_remembered(self) -> None:
+        """A bookie that did so in two recoveries, and answered plain reads, is not asked by other readers either."""
+        for name in self.names:
+            self.bookies[name].fail("read_batch", RequestTimeoutError)
+        for expected in (True, False):
+            self.reads = self.make()
+            self.all_from(0)
+            self.assertEqual(all(map(self.context.batch_support.is_expected, self.names)), expected)
 
     def test_batches_unknown(self) -> None:
         """Bookies that refuse batch reads are not asked again; a batch that fails says nothing about the end."""
@@ -151,6 +178,11 @@ class VotesTests(RecoveryReadsTests):
     """The same without batch reads."""
 
     batch_size = 0
+
+    def test_batches_unanswered(self) -> None:
+        """There are none."""
+
+    test_batches_remembered = test_batches_unanswered
 
     def test_batches(self) -> None:
         """More and more entries are asked for at a time, up to a limit."""
