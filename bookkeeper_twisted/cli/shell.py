@@ -189,7 +189,7 @@ def _parser(command: Command, parse_id: Callable[[str], int]) -> argparse.Argume
 
     parser = _Parser(prog=command.name, add_help=False, allow_abbrev=False)
     for argument in command.arguments:
-        kind = ledger_id if argument.kind == "ledger id" else argument.kind
+        kind = {"ledger id": ledger_id, "any text": str, str: _text}.get(argument.kind, argument.kind)
         if not argument.names[0].startswith("-"):
             parser.add_argument(argument.names[0], nargs="?", type=kind)  # type: ignore[arg-type]
         elif argument.kind is bool:
@@ -200,6 +200,13 @@ def _parser(command: Command, parse_id: Callable[[str], int]) -> argparse.Argume
                 default=argument.default, required=argument.required,
             )  # fmt: skip
     return parser
+
+
+def _text(value: str) -> str:
+    """An empty value is that of a variable which a script has not set, and would mean the same as no option."""
+    if not value:
+        raise argparse.ArgumentTypeError("expected a value that is not empty")
+    return value
 
 
 def _spellings(argument: Argument) -> list[str]:

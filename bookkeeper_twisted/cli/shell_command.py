@@ -187,7 +187,8 @@ class Argument:
 
     :ivar names: ``-l`` and ``ledgerid``, which is accepted with one dash and with two; a single name
         without a dash is that of an operand, which may be left out.
-    :ivar kind: of its value; ``bool`` makes a switch, ``"ledger id"`` obeys ``-ledgeridformat``.
+    :ivar kind: of its value; ``bool`` makes a switch, ``"ledger id"`` obeys ``-ledgeridformat``, and text must not be
+        empty unless the kind is ``"any text"``.
     :ivar required: of an option: whether the command cannot do without.
     """
 

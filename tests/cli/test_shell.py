@@ -28,6 +28,8 @@ class ArgumentsTests(ShellCase):
             (("readledger", "-l"), "argument -l/-ledgerid/--ledgerid: expected one argument"),
             (("readledger", "-l", "x"), "argument -l/-ledgerid/--ledgerid: invalid ledger_id value: 'x'"),
             (("readledger", "-l", str(1 << 63)), f"argument -l/-ledgerid/--ledgerid: {beyond}"),
+            (("listledgers", "-bookieid", ""), "argument -bookieid/--bookieid: expected a value that is not empty"),
+            (("cookie_get", ""), "argument bookie_id: expected a value that is not empty"),
             (("ledger", "-m", str(1 << 63)), f"argument ledger_id: {beyond}"),
             (("simpletest", "-e", str(1 << 31)), f"argument -e/-ensemble/--ensemble: {1 << 31} is above {limit}"),
             (("simpletest", "-n", str(1 << 62)), f"argument -n/-numEntries/--numEntries: {1 << 62} is above {limit}"),

@@ -84,6 +84,10 @@ PLANTS = (
         "    return first <= ledger_id <= last\n", "    return True\n", _CLUSTER,
     ),
     Plant(
+        "a replica that was not moved is reported at its target", "spark/pipelines/repairs.py",
+        "self.named.get(position), state", "target, state", ["tests.spark.pipelines.test_repairs"],
+    ),
+    Plant(
         "records are read at every look", _VIEW, "(n for n in high if n not in self._high_ids)", "high", _CLUSTER,
     ),
     Plant(

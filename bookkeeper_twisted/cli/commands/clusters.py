@@ -103,7 +103,10 @@ COMMANDS = (
     Command(
         "nukeexistingcluster", "Remove the metadata of a cluster whose bookies do not run", nukeexistingcluster,
         (
-            Argument(("-p", "zkledgersrootpath"), "root of the cluster, as metadataServiceUri has it", required=True),
+            Argument(
+                ("-p", "zkledgersrootpath"), "root of the cluster, as metadataServiceUri has it", "any text",
+                required=True,
+            ),
             Argument(("-i", "instanceid"), "instance id of the cluster, see whatisinstanceid"),
             Argument(("-f", "force"), "in the place of the instance id, and do not ask", bool),
         ),

@@ -49,6 +49,8 @@ async def _rename(shell: ShellContext, options: Namespace, old: str, new: str) -
             options.maxOutstandingReads or max(1, round(_READS_PER_UPDATE * options.updatespersec)), options.limit,
         )  # fmt: skip
         progress = await renaming.run(_Reporter(shell, options).examined)
+    if not progress.updated:
+        shell.out(f"No ledger names bookie {old}")
     shell.out(line("Ledgers updated", examined=progress.examined, updated=progress.updated))
     return OK
 

@@ -40,7 +40,7 @@ Marks = Mapping[int, Versioned[UnderreplicatedLedger]]
 """Marks by ledger."""
 
 Outcome = tuple[object, ...]
-"""Ledger, number of the fragment, position, bookie, target, state, entries, detail."""
+"""Ledger, number of the fragment, position, bookie, the bookie that has its entries now, state, entries, detail."""
 
 _HOLDER = "bookkeeper-spark"
 
@@ -53,6 +53,7 @@ class FragmentRepair:
     :ivar targets: by position.
     :ivar copied: entries, by target.
     :ivar problems: by position: the state in which it is left, and why.
+    :ivar named: targets that the metadata name, by position.
     """
 
     number: int
@@ -61,6 +62,7 @@ class FragmentRepair:
     targets: dict[int, str] = attrs.field(factory=dict)
     copied: dict[str, int] = attrs.field(factory=dict)
     problems: dict[int, tuple[str, str]] = attrs.field(factory=dict)
+    named: dict[int, str] = attrs.field(factory=dict)
 
     def losses(self) -> list[ReplicaLoss]:
         """The losses that the targets have to get."""
@@ -86,7 +88,7 @@ class FragmentRepair:
             target = self.targets.get(position)
             entries = self.copied.get(target, 0) if target is not None else 0
             number, ledger_id = self.number, self.fragment.ledger_id
-            yield ledger_id, number, position, losses[0].bookie_id, target, state, entries, detail
+            yield ledger_id, number, position, losses[0].bookie_id, self.named.get(position), state, entries, detail
 
 
 @attrs.frozen
@@ -231,3 +233,5 @@ class Repairs:
             return metadata
 
         repair.stored = await update(self._ledgers, repair.ledger_id, repair.stored, needed, moved)
+        for one in repair.fragments.values():
+            one.named = one.repaired

@@ -40,6 +40,12 @@ class UpdateBookieInLedgerTests(RenamingCase):
             self.printed, ["Progress {examined=1, updated=1}", "Ledgers updated {examined=1, updated=1}"]
         )  # fmt: skip
 
+    def test_no_ledger(self) -> None:
+        """It is said where no ledger names the bookie."""
+        self.assertEqual(self.shell("updateBookieInLedger", "-sb", "rubbish", "-db", _NEW), 0, self.complaints)
+        self.assertEqual(self.printed[0], "No ledger names bookie rubbish")
+        self.assertIn("updated=0", self.printed[1])
+
     def test_refused(self) -> None:
         """Missing ids, a source that runs, a destination that nobody knows, numbers that make no sense."""
         self.assertEqual(self.shell("updateBookieInLedger", "-sb", _OLD), 255)

@@ -119,8 +119,10 @@ class RepairsTests(RecoveryCase):
         self.assertEqual(first.bookies, self.ensembles[0])
         self.assertNotIn(self.lost, second.bookies)
         self.do(self.cluster.underreplication.read_mark(self.ledger_id))
-        states = [row[5] for one in repair.fragments.values() for row in one.outcomes()]
-        self.assertEqual(states, [FAILED, REPAIRED])
+        rows = [row for one in repair.fragments.values() for row in one.outcomes()]
+        self.assertEqual([row[5] for row in rows], [FAILED, REPAIRED])
+        moved_to = repair.fragments[1].targets[self.ensembles[1].index(self.lost)]
+        self.assertEqual([row[4] for row in rows], [None, moved_to])  # bookies that the metadata name
         self.assert_released()
 
     def test_locked(self) -> None:
