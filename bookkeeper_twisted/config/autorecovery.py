@@ -107,8 +107,8 @@ class AutorecoveryConfig(MetadataConfig):
 
     # -- speed limits of autorecovery --
     replication_rate_by_bytes: int = setting(
-        "replicationRateByBytes", -1, integer(-1), "bytes a second that workers of this process read; 0 and below: "
-        "no limit", unit="bytes",
+        "replicationRateByBytes", -1, integer(-1), "bytes of entries a second that workers of this process read; "
+        "0 and below: no limit", unit="bytes",
     )  # fmt: skip
     replication_rate_by_entries: int = setting(
         "replicationRateByEntries", 0, integer(-1), "the same in entries", java="none"
