@@ -100,6 +100,7 @@ DOORS: dict[str, frozenset[str]] = {
     "bookie/executor.py": frozenset({"threading", "queue"}),
     "client/production.py": frozenset({"pathlib", "random", "socket"}),
     "client/writing/threads.py": frozenset({"threading"}),
+    "protocol/direct_transport.py": frozenset({"fcntl"}),
     "metadata/embedded/sqlite.py": frozenset({"os"}),
     "metadata/embedded/sqlite_reserve.py": frozenset({"os", "fcntl"}),
     "metadata/embedded/sqlite_sessions.py": frozenset({"os", "fcntl", "uuid"}),

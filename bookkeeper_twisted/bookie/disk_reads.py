@@ -21,10 +21,13 @@ from ..errors import (
 from ..metrics import BookieMetrics
 from ..model import EntryRun
 from ..storage.interfaces import ILedgerStorage
-from .interfaces import IStorageExecutor
+from .interfaces import IStorageExecutor, LoadLaterError
 
 T = TypeVar("T")
 Loaded = EntryRun | Exception
+
+_LEAST_ROOM = 256 * 1024
+"""Bytes that are loaded at once, if there are so many, where fewer were asked for."""
 
 
 class DiskReads:
@@ -129,10 +132,18 @@ class DiskReads:
     # -- read lane --
 
     def _load_all(self, wanted: Sequence[tuple[int, int, int]]) -> list[Loaded]:
-        """Ascending, so that the disk sees neighbours together; results in the order asked for."""
-        result: list[Loaded] = [BookieIOError()] * len(wanted)
+        """Ascending, so that the disk sees neighbours together; results in the order asked for.
+
+        An entry comes whole, however big it is; what comes when there are as many bytes as were asked for is left.
+        """
+        room = max(sum([max_bytes for _, _, max_bytes in wanted]), _LEAST_ROOM)
+        result: list[Loaded] = [LoadLaterError(wanted[0][0])] * len(wanted)
         for position in sorted(range(len(wanted)), key=wanted.__getitem__):
-            result[position] = self._load_one(*wanted[position])
+            if room <= 0:
+                break
+            found = result[position] = self._load_one(*wanted[position])
+            if isinstance(found, EntryRun):
+                room -= found.size
         return result
 
     def _load_one(self, ledger_id: int, entry_id: int, max_bytes: int) -> Loaded:

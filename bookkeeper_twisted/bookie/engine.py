@@ -18,7 +18,8 @@ from ..errors import StorageFailedError, TooManyRequestsError
 from ..instruments import Instruments
 from ..metrics import BookieMetrics, ConnectionMetrics, JournalMetrics, RequestMetrics
 from ..protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
-from ..protocol.server.connection import BookieServerFactory, ServerLimits
+from ..protocol.server.connection import BookieServerFactory
+from ..protocol.server.limits import ServerLimits
 from ..protocol.server.outbox import Outbox
 from ..protocol.wire_protocols import wire_protocols
 from ..storage.interfaces import IJournal, ILedgerStorage
@@ -93,7 +94,7 @@ class Engine:
         requests = RequestMetrics(self.instruments, labels)
         requests.watch_lane("read", lambda: self.bookie.waiting_reads)
         self.context = RequestContext(
-            self.bookie, clock, requests, partial(self._flushed, disk_usage), options.requests, flush=self.outbox.flush
+            self.bookie, clock, requests, partial(self._flushed, disk_usage), options.requests
         )
         processor = RequestProcessor(self.context, options.authentication)
         self.factory = BookieServerFactory(

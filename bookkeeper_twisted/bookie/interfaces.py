@@ -3,9 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import attrs
 from twisted.internet.defer import Deferred
 from zope.interface import Interface
 
+from ..errors import TooManyRequestsError
 from ..mixed_runs import Entries
 from ..model import EntryRun
 
@@ -13,6 +15,11 @@ T = TypeVar("T")
 
 AddDone = Callable[[Entries, Exception | None], None]
 """Called with entries of an add, and None or the error that they failed with."""
+
+
+@attrs.define(eq=False)
+class LoadLaterError(TooManyRequestsError):
+    """Entries that were asked for together are too big to be loaded at once; this one was not loaded."""
 
 
 class IStorageExecutor(Interface):
@@ -105,7 +112,9 @@ class IBookie(Interface):
 
         :param wanted: triples of ledger id, entry id and most bytes to read from there on.
         :returns: one item for each triple, a run that begins at the entry, or NoSuchEntryError, NoSuchLedgerError,
-            DataUnknownError, where the log that held it is gone, or BookieIOError.  It fails with TooManyRequestsError.
+            DataUnknownError, where the log that held it is gone, or BookieIOError; or LoadLaterError, but for one
+            at least, where the others have many more bytes than were asked for of all.  It fails with
+            TooManyRequestsError.
         """
 
     def last_entry(ledger_id: int) -> "Deferred[int]":

@@ -16,10 +16,13 @@ What is used of Twisted beyond its documented interfaces is in :data:`BORROWED` 
 missing, :data:`DIRECT` is false, the log has one line, and both ends use Twisted's own transport.
 """
 
+import sys
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from errno import EAGAIN, ENOBUFS, EWOULDBLOCK
+from fcntl import ioctl
 from itertools import islice
+from termios import TIOCOUTQ
 from typing import Any
 
 from twisted.internet.abstract import FileDescriptor
@@ -85,6 +88,14 @@ class DirectConnection(Connection):
         self._burst = 0
         self._aborted = False
         self.taken = 0
+
+    @property
+    def unread(self) -> int:
+        try:
+            found = ioctl(self.socket.fileno(), TIOCOUTQ, bytes(4))
+        except (OSError, ValueError):  # it is closed, or the system does not tell
+            return 0
+        return int.from_bytes(found, sys.byteorder)
 
     def write(self, data: bytes) -> None:
         """Send ``data`` at once as far as the kernel takes it, and queue the rest."""

@@ -7,6 +7,7 @@ from twisted.internet.interfaces import ITransport
 from zope.interface import Attribute, Interface
 
 from .connection_state import ConnectionState
+from .turns import Turns
 
 
 class IServerConnection(Interface):
@@ -17,6 +18,8 @@ class IServerConnection(Interface):
     state: ConnectionState = Attribute("Where the connection is in its life.")
     closed: bool = Attribute("Whether it is gone; replies are dropped then.")
     has_room: bool = Attribute("Whether more replies should be made now (S11).")
+    is_scarce: bool = Attribute("Whether replies of all connections take so much that each has few (S11).")
+    turns: Turns = Attribute("What requests may take of a turn of the reactor.")
     reply_limit: int = Attribute("Bytes that a reply of several entries should have now, at most (S11).")
 
     def reply(data: bytes, count: int = 1) -> None:
@@ -41,6 +44,12 @@ class IServerConnection(Interface):
 
     def flush() -> None:
         """Writes the replies queued on this connection without waiting for the outbox."""
+
+    def turn_is_over() -> bool:
+        """Test whether other connections have to have their turn.
+
+        :returns: if True, the session is called in a later turn, as if the connection had room again.
+        """
 
     def enter(state: ConnectionState) -> None:
         """Report that authentication begins or has ended.
@@ -71,7 +80,7 @@ class IRequestSession(Interface):
         """
 
     def writable() -> None:
-        """The connection has room again; the outbox is flushed behind it."""
+        """The connection has room, or its turn, again; the outbox is flushed behind it."""
 
     def lost() -> None:
         """The connection is gone."""
@@ -80,7 +89,8 @@ class IRequestSession(Interface):
 class IGatheringTransport(ITransport):
     """A transport that takes views, too, and sends several pieces without joining them first."""
 
-    taken: int = Attribute("Bytes that the kernel has taken of what was written: while it grows, the peer reads.")
+    taken: int = Attribute("Bytes that the kernel has taken of what was written.")
+    unread: int = Attribute("Of these, bytes of which the other end has not told that it has them; 0 if unknown.")
 
     def writeSequence(data: Iterable[bytes | memoryview]) -> None:
         """Writes the pieces in order.  Their bytes may change once it has returned."""

@@ -1,5 +1,7 @@
 """Memory has bounds (S11): peers that do not read, and writers that are faster than the disk."""
 
+import errno
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
@@ -8,8 +10,9 @@ from bookkeeper_twisted.bookie.requests.context import RequestLimits
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import Status
-from bookkeeper_twisted.protocol.server.connection import ServerLimits
+from bookkeeper_twisted.protocol.server.limits import ServerLimits
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
+from bookkeeper_twisted.testing.disk.sim_disk import Operation
 
 from ..bounds import until
 from .rig import MIB, Peer, Rig, add_replies, adds, batch, entry, reads, run
@@ -95,6 +98,70 @@ class ReaderTests(SynchronousTestCase):
         peer = self.rig.connect()
         peer.send(batch(1, 0, 0, 5 * MIB))
         self.assertGreater(len(peer.replies()), 5 * MIB - 20 * KIB)
+
+
+class BigEntryTests(SynchronousTestCase):
+    """Peers pipeline single reads of entries of 128 KiB that are on disk, and do not read the replies."""
+
+    SIZE = 128 * KIB
+    COUNT = 100
+
+    def restarted(self, resident: bool, **limits: int) -> Rig:
+        rig = Rig(storage=StorageSettings(write_cache_bytes=32 * MIB, read_cache_bytes=MIB))
+        rig.add(run(1, 0, 20, bytes(self.SIZE)))
+        rig.drain()
+        rig.engine.checkpointer.checkpoint()
+        rig.drain()
+        disk = rig.disk.crash()
+        disk.resident = lambda: resident
+        rig = Rig(disk, options=EngineOptions(server=ServerLimits(**limits)))
+        rig.connect().send(reads(1, range(20)))  # rows are looked up
+        rig.drain()
+        return rig
+
+    def asked(self, rig: Rig) -> list[int]:
+        """:returns: bytes of every read of an entry log from now on."""
+        sizes: list[int] = []
+
+        def note(op: Operation) -> bool:
+            if op.name in ("pread", "pread_resident") and op.path.endswith(".log"):
+                sizes.append(op.size)
+            return False
+
+        rig.disk.fail(errno.EIO, when=note)
+        return sizes
+
+    def test_from_memory(self) -> None:
+        """Of what the page cache holds, so much is read as a connection may have unread, and one entry."""
+        rig = self.restarted(True, unsent_bytes=256 * KIB)
+        read = self.asked(rig)
+        peer = stuck(rig)
+        peer.send(reads(1, [5] * self.COUNT))
+        self.assertLessEqual(len(peer.transport.value()), 3 * (self.SIZE + 100))
+        self.assertLessEqual(sum(read), 3 * (self.SIZE + 100))
+
+    def test_from_disk(self) -> None:
+        """A load of many entries ends where these are much more than was expected, and the others are loaded later."""
+        rig = self.restarted(False, unsent_bytes=256 * KIB)
+        read = self.asked(rig)
+        peer = rig.connect()
+        peer.send(reads(1, [19 - number % 20 for number in range(self.COUNT)]))
+        before, most = 0, 0
+        for _ in until(lambda: not rig.executor.step(), 1000):
+            most, before = max(most, sum(read) - before), sum(read)
+        self.assertLess(most, 2 * MIB + 2 * self.SIZE)
+        self.assertEqual(len(peer.replies()), self.COUNT * (28 + len(entry(1, 0, bytes(self.SIZE)))))
+
+    def test_all_together(self) -> None:
+        """Beyond a limit of what all peers have not read, the one that has held most for longest is dropped."""
+        rig = self.restarted(True, unsent_bytes=256 * KIB, pending_bytes=MIB, unread_bytes=2 * MIB)
+        peers = []
+        for _ in range(40):
+            peers.append(stuck(rig))
+            peers[-1].send(reads(1, [5]))
+            rig.clock.advance(1)
+        self.assertLessEqual(rig.engine.factory.unread.n_bytes, 2 * MIB)
+        self.assertEqual([peer.ended for peer in peers], [True] * 25 + [False] * 15)
 
 
 class WriterTests(SynchronousTestCase):

@@ -4,9 +4,10 @@ from .plant import Plant
 
 _CONNECTION, _SESSION = "protocol/server/connection.py", "bookie/requests/session.py"
 _UNREAD, _POLLS = ["tests.protocol.server.test_unread_replies"], ["tests.bookie.requests.test_lac_processor"]
-_FRAMES, _HALVES = "protocol/server/incomplete_frames.py", ["tests.protocol.server.test_incomplete_frames"]
+_FRAMES, _HALVES = "protocol/server/held_bytes.py", ["tests.protocol.server.test_held_bytes"]
 _FRAMES_LEFT = ["tests.protocol.server.test_connection"]
 _TURNS = ["tests.bookie.requests.test_turns"]
+_BIG, _ALL = ["tests.bookie.test_engine_bounds.BigEntryTests"], ["tests.protocol.test_turns"]
 _GONE = ["tests.bookie.requests.test_gone_peers"]
 
 PLANTS = (
@@ -20,15 +21,15 @@ PLANTS = (
     Plant(
         "a peer that reads slowly is taken for one that does not read",
         _CONNECTION,
-        "        if taken != self._last_read[0]:\n",
-        "        if False:\n",
+        "        if taken != self._last_read[0] or not waits or self.closed:\n",
+        "        if not waits or self.closed:\n",
         _UNREAD,
     ),
     Plant(
         "unread replies are kept for ever",
         _CONNECTION,
-        "            if limits.read_timeout is not None:\n",
-        "            if False:\n",
+        "        if limits.read_timeout is not None:\n",
+        "        if False:\n",
         _UNREAD,
     ),
     Plant(
@@ -99,8 +100,8 @@ PLANTS = (
     Plant(
         "what was loaded is made into replies whether there is room or not",
         "bookie/requests/read_processor.py",
-        " if session.has_room else [(start, end)])",
-        ")",
+        "            is_used = session.has_room and not",
+        "            is_used = not",
         _GONE,
     ),
     Plant(
@@ -169,21 +170,21 @@ PLANTS = (
     Plant(
         "all requests of a chunk are begun in one turn",
         _SESSION,
-        "self._may_start() and not self.turn_is_over():\n",
+        "self._may_start() and not turn_is_over():\n",
         "self._may_start():\n",
         _TURNS,
     ),
     Plant(
         "all reads of a run are answered in one turn",
         "bookie/requests/read_processor.py",
-        "            if pieces[0] is not first and session.turn_is_over():\n",
+        "            if pieces[0] is not first and session.connection.turn_is_over():\n",
         "            if False:\n",
         _TURNS,
     ),
     Plant(
         "replies that were made in a turn of their own are not sent",
-        _SESSION,
-        "        self.context.flush()\n",
+        "protocol/turns.py",
+        "                self._flush()\n",
         "",
         _TURNS,
     ),
@@ -197,15 +198,99 @@ PLANTS = (
     Plant(
         "the turn of a connection outlives it",
         _CONNECTION,
-        "        for call in (self._closing, self._next_turn):\n",
-        "        for call in (self._closing,):\n",
+        "        self.turns.withdraw(self)\n",
+        "",
         _FRAMES_LEFT,
     ),
     Plant(
         "a peer is read while frames of it are left for later",
         _CONNECTION,
-        "        if held or self._decoder.ready or self._factory.stopping:\n",
+        "        if held or self._waits or self._factory.stopping:\n",
         "        if held or self._factory.stopping:\n",
         _FRAMES_LEFT,
+    ),
+    Plant(
+        "any number of big entries is read for a peer that does not read",
+        "bookie/requests/read_processor.py",
+        "            if size >= _ROW_BYTES:\n",
+        "            if False:\n",
+        _BIG,
+    ),
+    Plant(
+        "big entries are loaded together, however many were asked for",
+        "bookie/disk_reads.py",
+        "            if room <= 0:\n",
+        "            if False:\n",
+        _BIG,
+    ),
+    Plant(
+        "each of many reads of a hand-over gets as much as a single one",
+        "bookie/requests/read_processor.py",
+        "        most = max(_LOAD_BYTES // len(missing), FIRST_WINDOW)\n",
+        "        most = 1 << 20\n",
+        _BIG,
+    ),
+    Plant(
+        "replies that are not read hold any memory",
+        _CONNECTION,
+        "            self._factory.unread.hold(self, self._unread)\n",
+        "",
+        _BIG,
+    ),
+    Plant(
+        "replies that were read count as unread",
+        _CONNECTION,
+        "            self._factory.unread.hold(self, 0)\n",
+        "",
+        _BIG,
+    ),
+    Plant(
+        "the requests of all connections take any time of a turn",
+        "protocol/turns.py",
+        "        return self._spent >= TURN\n",
+        "        return False\n",
+        _ALL,
+    ),
+    Plant(
+        "those who ask for little wait behind all others",
+        "protocol/turns.py",
+        "            waiting = self._little or self._much or self._more\n",
+        "            waiting = self._more or self._much or self._little\n",
+        _ALL,
+    ),
+    Plant(
+        "time that was taken counts in all later turns",
+        "protocol/turns.py",
+        "        self._next = None\n        self._spent = 0.0\n",
+        "        self._next = None\n",
+        _ALL,
+    ),
+    Plant(
+        "what many requests waited for is answered in one turn",
+        "bookie/requests/request_processor.py",
+        "        await session.turn()  # what",
+        "        # what",
+        _TURNS,
+    ),
+    Plant(
+        "every question for the space of the disks is a look at them",
+        "bookie/requests/request_processor.py",
+        "        if asking is None:\n",
+        "        if True:\n",
+        _TURNS,
+    ),
+    Plant(
+        "a peer with requests under way is in use, read or not",
+        _CONNECTION,
+        " or (self._is_busy and self._gathers and self.transport.unread > 0)",
+        "",
+        _UNREAD,
+    ),
+    Plant(
+        "replies in the kernel count as read",
+        _CONNECTION,
+        "self.transport.taken - self.transport.unread if",
+        "self.transport.taken if",
+        _UNREAD,
     ),
 )

@@ -2,7 +2,7 @@
 
 from ...config.bookie import BookieConfig
 from ...protocol.authentication import authentication_provider
-from ...protocol.server.connection import ServerLimits
+from ...protocol.server.limits import ServerLimits
 from ...storage.journal.files import JournalSettings
 from ...storage.ledger_storage import StorageSettings
 from ...storage.space_reserve import MOST_BYTES

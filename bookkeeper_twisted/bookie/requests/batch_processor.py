@@ -3,7 +3,8 @@
 from ...codec.runs import FENCE, BatchRead
 from ...errors import Status, UnauthorizedAccessError
 from ...model import INVALID_ENTRY_ID, MAX_ENTRY_ID, EntryRun
-from .context import TURN, RequestContext, check_ids, status_of
+from ...protocol.turns import SHARE
+from .context import RequestContext, check_ids, status_of
 from .read_ahead import LoadsUnderWay
 from .read_processor import read_last
 from .session import RequestSession
@@ -113,7 +114,7 @@ class BatchProcessor:
         ledger_id, bookie, clock = gathering.request.ledger_id, self._context.bookie, self._context.clock
         began = clock.seconds()
         while True:
-            if len(gathering.runs) % _MANY_RUNS == _MANY_RUNS - 1 and clock.seconds() - began >= TURN:
+            if len(gathering.runs) % _MANY_RUNS == _MANY_RUNS - 1 and clock.seconds() - began >= SHARE:
                 return True  # a shorter reply: others have their turn before the rest is asked for
             first = gathering.next
             run = bookie.cached(ledger_id, first, gathering.left)

@@ -17,10 +17,6 @@ from .read_ahead import SequentialReads
 _log = Logger()
 
 
-TURN = 0.005
-"""Seconds that the requests of one connection may take of a turn of the reactor, but for the one that has begun."""
-
-
 @attrs.frozen
 class RequestLimits:
     """Limits of the requests of connections, in bytes or requests.
@@ -30,6 +26,7 @@ class RequestLimits:
     :ivar max_adds: adds of one connection in progress before it is no longer read.
     :ivar max_add_bytes: the same in bytes.
     :ivar max_load_bytes: what one connection may have asked the disk for.
+    :ivar max_scarce_load_bytes: the same while the replies of all connections take too much.
     :ivar max_served: requests of one connection that have begun and wait for anything but a LAC, adds not counted.
     :ivar max_others: requests in progress in the whole bookie that are neither adds nor reads: LACs, forces, lists,
         disk space.
@@ -44,8 +41,9 @@ class RequestLimits:
     max_adds: int = 10_000
     max_add_bytes: int = 16 * 1024 * 1024
     max_load_bytes: int = 8 * 1024 * 1024
+    max_scarce_load_bytes: int = 64 * 1024
     max_served: int = 500
-    max_others: int = 10_000
+    max_others: int = 2_000
     max_adds_in_progress: int = 0
     max_reads_in_progress: int = 0
     max_poll_time: float = 60.0
@@ -125,7 +123,6 @@ class RequestContext:
     """The collaborators and limits that the request processors of one bookie share.
 
     :ivar disk_usage: total and free bytes of the ledger directories.
-    :ivar flush: writes the replies that were made, of all connections.
     :ivar polls: long polls that wait, by the address that they came from.
     """
 
@@ -135,7 +132,6 @@ class RequestContext:
     disk_usage: Callable[[], "Deferred[tuple[int, int]]"]
     limits: RequestLimits = attrs.field(factory=RequestLimits)
     read_ahead: SequentialReads = attrs.field(factory=SequentialReads)
-    flush: Callable[[], None] = lambda: None
     polls: Counter[str] = attrs.field(factory=Counter)
     adds: Permits = attrs.field(init=False)
     reads: Permits = attrs.field(init=False)

@@ -7,7 +7,9 @@ from ...codec.runs import ReadRun
 from ...codec.strides import stretches
 from ...errors import BadRequestError, BookieError, NoSuchLedgerError, Status
 from ...model import INVALID_ENTRY_ID, EntryRun
+from ..interfaces import LoadLaterError
 from .context import RequestContext, status_of
+from .read_ahead import FIRST_WINDOW
 from .session import RequestSession
 
 Piece = tuple[int, int]
@@ -20,7 +22,12 @@ _ROW_BYTES = 64 * 1024
 _ENTRY_BYTES = 128 * 1024
 """Bytes that a single entry counts for while it is read from disk; how many it has is not known before."""
 
+_LOAD_BYTES = 2 * 1024 * 1024
+"""Bytes that one hand-over to the disk asks for: what comes is answered within one turn."""
+
 _MOST_LOADS = 32
+"""Pieces that one hand-over to the disk asks for, and the last row of single reads."""
+
 _MOST_SINGLES = 128
 
 
@@ -92,7 +99,7 @@ class ReadProcessor:
         missing: list[Piece] = []
         first = pieces[0] if pieces else None
         while pieces and session.may_begin and len(missing) < _MOST_LOADS:
-            if pieces[0] is not first and session.turn_is_over():
+            if pieces[0] is not first and session.connection.turn_is_over():
                 break
             singles = cursor.singles()
             if len(singles) > 1:
@@ -142,14 +149,19 @@ class ReadProcessor:
         ledger_id = run.ledger_ids[singles[0]]
         found = self._bookie.scattered(ledger_id, [run.entry_ids[index] for index in singles], _ROW_BYTES)
         begin, row = singles[0], list[bytes]()
+        size = 0
         for index, entry in zip(singles, found, strict=False):
+            if size >= _ROW_BYTES:
+                break
             piece = pieces.popleft()
             if entry is None:
                 held = self._find(ledger_id, run.entry_ids[index], 1)
                 entry = held.entry(run.entry_ids[index]) if held is not None else None
             if entry is None:
                 self._not_held(session, cursor, piece, missing)
-            elif index == begin + len(row):
+                continue
+            size += len(entry)
+            if index == begin + len(row):
                 row.append(entry)
             else:
                 self._reply_row(session, cursor, begin, row)
@@ -216,8 +228,9 @@ class ReadProcessor:
 
     async def _load(self, session: RequestSession, cursor: ReadCursor, missing: list[Piece]) -> None:
         run, ahead = cursor.run, self._context.read_ahead
+        most = max(_LOAD_BYTES // len(missing), FIRST_WINDOW)
         wanted = [
-            (ledger_id, entry_id, ahead.window(ledger_id, entry_id))
+            (ledger_id, entry_id, min(ahead.window(ledger_id, entry_id), most))
             for ledger_id, entry_id in ((run.ledger_ids[start], run.entry_ids[start]) for start, _ in missing)
         ]
         expected = sum([max_bytes for _, _, max_bytes in wanted])
@@ -230,7 +243,8 @@ class ReadProcessor:
         left: list[Piece] = []
         for (start, end), found in zip(missing, loaded, strict=True):
             # What there is no room for any more is in memory for a while, if it is asked for again soon.
-            left.extend(self._use(session, cursor, start, end, found) if session.has_room else [(start, end)])
+            is_used = session.has_room and not isinstance(found, LoadLaterError)
+            left.extend(self._use(session, cursor, start, end, found) if is_used else [(start, end)])
         if left:
             session.again(ReadCursor(run, left, cursor.began))
 

@@ -31,6 +31,7 @@ from ...instruments import Summary
 from ...protocol.authentication import IAuthenticationProvider
 from ...protocol.interfaces import IRequestSession, IServerConnection
 from ...protocol.peer_lines import PeerLines
+from ...shared_result import SharedResult
 from .authentication import AuthenticatingSession
 from .batch_processor import BatchProcessor
 from .context import RequestContext, status_of
@@ -65,6 +66,7 @@ class RequestProcessor:
     def __init__(self, context: RequestContext, authentication: IAuthenticationProvider) -> None:
         self._context = context
         self._authentication = authentication
+        self._asking: SharedResult[tuple[int, int]] | None = None
         self._lines = PeerLines(context.clock.seconds)
         reads, batches = ReadProcessor(context), BatchProcessor(context)
         self._cold = self._cold_requests(LacProcessor(context))
@@ -113,15 +115,20 @@ class RequestProcessor:
         return True
 
     async def _serve(self, session: RequestSession, request: Any, cold: _Cold) -> None:
-        clock = self._context.clock
+        clock, turns = self._context.clock, session.connection.turns
         began = clock.seconds()
-        success = True
+        success, counts = True, False
         try:
-            reply = self._encoded(request, await cold.answer(session, request))
+            response = await cold.answer(session, request)
+            await session.turn()  # what many requests waited for may have come for all of them at once
+            counts = turns.begin()
+            reply = self._encoded(request, response)
         except Exception as error:
             success = False
             reply = request.header.wire.encode_response(cold.refuse(request, status_of(error)))
         session.connection.reply(reply)
+        if counts:
+            turns.end()
         if cold.metric is not None:
             metric = cold.metric(request)
             (metric.success if success else metric.failure).record((clock.seconds() - began) * 1000)
@@ -150,8 +157,18 @@ class RequestProcessor:
             session.expect(-_LIST_BYTES)
         return ListEntriesResponse(request.header, Status.EOK, request.ledger_id, tuple(ranges))
 
+    async def _usage(self) -> tuple[int, int]:
+        try:
+            return await self._context.disk_usage()
+        finally:
+            self._asking = None
+
     async def _info(self, session: RequestSession, request: BookieInfoRequest) -> BookieInfoResponse:
-        total, free = await self._context.disk_usage()
+        asking = self._asking
+        if asking is None:
+            asking = self._asking = SharedResult()
+            asking.run(self._usage())
+        total, free = await asking.wait()
         return BookieInfoResponse(
             request.header,
             Status.EOK,

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -18,7 +17,7 @@ from ...codec.runs import HIGH_PRIORITY, RECOVERY_ADD, AddRun
 from ...errors import Status, TooManyRequestsError
 from ...mixed_runs import Entries
 from ...protocol.interfaces import IRequestSession, IServerConnection
-from .context import TURN, Permits, RequestContext, status_of
+from .context import Permits, RequestContext, status_of
 
 Start = Callable[["RequestSession", Any], bool]
 """Begins a request; False if it may not begin now."""
@@ -47,11 +46,10 @@ class RequestSession:
         self._polls = 0
         self._serving: dict[Deferred[None], None] = {}
         self._for_room: deque[Deferred[None]] = deque()
+        self._for_turn: deque[Deferred[None]] = deque()
         self._awaited: Permits | None = None
         self._pumping = False
         self._holding = False
-        self._began = 0.0
-        self._next_turn: IDelayedCall | None = None
 
     # -- the connection's side --
 
@@ -71,9 +69,7 @@ class RequestSession:
         done."""
         self._backlog.clear()
         self._for_room.clear()
-        if self._next_turn is not None:
-            self._next_turn.cancel()
-            self._next_turn = None
+        self._for_turn.clear()
         if self._awaited is not None:
             self._awaited.withdraw(self._permitted)
             self._awaited = None
@@ -87,7 +83,9 @@ class RequestSession:
     @property
     def has_room(self) -> bool:
         """Whether more replies may be made."""
-        return self.connection.has_room and self.loading < self.context.limits.max_load_bytes
+        connection, limits = self.connection, self.context.limits
+        most = limits.max_scarce_load_bytes if connection.is_scarce else limits.max_load_bytes
+        return connection.has_room and self.loading < most
 
     @property
     def may_begin(self) -> bool:
@@ -99,33 +97,23 @@ class RequestSession:
         if self._pumping:
             return
         self._pumping = True
-        self._began = self.context.clock.seconds()
+        turns, turn_is_over = self.connection.turns, self.connection.turn_is_over
+        counts = turns.begin()
         try:
-            while self._for_room and self.has_room and not self.turn_is_over():
+            while self._for_turn and not turn_is_over():
+                self._for_turn.popleft().callback(None)
+            while self._for_room and self.has_room and not turn_is_over():
                 self._for_room.popleft().callback(None)
-            while self._backlog and self._may_start() and not self.turn_is_over():
+            while self._backlog and self._may_start() and not turn_is_over():
                 item = self._backlog.popleft()
                 if not self._starts[type(item)](self, item):
                     self._backlog.appendleft(item)
                     break
         finally:
             self._pumping = False
+            if counts:
+                turns.end()
         self._hold_while_waiting()
-
-    def turn_is_over(self) -> bool:
-        """Test whether other connections have to have their turn; what is left goes on in the next one."""
-        if self._next_turn is not None:
-            return True
-        clock = self.context.clock
-        if clock.seconds() - self._began < TURN:
-            return False
-        self._next_turn = clock.callLater(0, self._take_turn)
-        return True
-
-    def _take_turn(self) -> None:
-        self._next_turn = None
-        self.pump()
-        self.context.flush()
 
     def _hold_while_waiting(self) -> None:
         if bool(self._backlog or self._for_room) is not self._holding and not self.connection.closed:
@@ -180,6 +168,13 @@ class RequestSession:
             waiter: Deferred[None] = Deferred()
             self._for_room.append(waiter)
             self._hold_while_waiting()
+            await waiter
+
+    async def turn(self) -> None:
+        """Wait for a turn of the connection, if the requests of all have taken all of this one."""
+        if self.connection.turns.is_spent and self.connection.turn_is_over():
+            waiter: Deferred[None] = Deferred()
+            self._for_turn.append(waiter)
             await waiter
 
     def admit(self, permits: Permits) -> bool:

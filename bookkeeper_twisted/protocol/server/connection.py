@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 
-import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IAddress, IDelayedCall, IPushProducer, IReactorTime, ITCPTransport
 from twisted.internet.protocol import Protocol, ServerFactory, connectionDone
@@ -11,7 +10,6 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from ...attended_time import AttendedTime
 from ...codec.connection import ServerDecoder
 from ...codec.wire_protocol import IWireProtocol
 from ...codec.wires import INCLUDED
@@ -19,53 +17,20 @@ from ...metrics import ConnectionMetrics
 from ..connection_state import ConnectionState, following
 from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
 from ..peer_lines import PeerLines, peer_name
-from .incomplete_frames import IncompleteFrames
+from ..turns import Turns
+from .held_bytes import HeldBytes
+from .limits import (
+    DEFAULT_LIMITS,
+    MAX_LEAVING,
+    SECONDS_IN_USE,
+    SECONDS_STALLED,
+    SECONDS_TO_CLOSE,
+    ServerLimits,
+)
 from .outbox import Outbox
-
-SECONDS_TO_CLOSE = 5.0
-"""Seconds in which a peer that broke the protocol may read the replies to its earlier requests."""
-
-SECONDS_IN_USE = 1.0
-"""Seconds for which a peer keeps its connection after its last bytes, where there are too many connections."""
-
-MAX_LEAVING = 100
-"""Connections that are being closed behind their replies to make room; each holds a descriptor beyond the limit."""
-
-SECONDS_STALLED = 10.0
-"""Seconds without a byte read after which a peer that has replies to read counts as idle, whatever it has asked for."""
-
-_SWEEPS = 4
-"""Looks for late frames in the time that one may take."""
+from .sweeps import Sweeps
 
 _ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
-
-
-@attrs.frozen
-class ServerLimits:
-    """Limits of connections (S11).
-
-    :ivar max_frame_size: of a request, length field included.
-    :ivar max_connections: beyond this the idlest goes for a new one.
-    :ivar frame_timeout: seconds from the first byte of a frame to its last, and, where peers have to authenticate, from
-        the accept until they have.
-    :ivar read_timeout: seconds in which a peer has to read something of its replies; None for no limit.
-    :ivar incomplete_bytes: of frames of all connections whose rest has not come.
-    :ivar unsent_bytes: replies queued beyond this stop the making of replies.
-    :ivar pending_bytes: replies of all connections that are being made or that peers have not taken; beyond
-        this, replies are small.
-    :ivar small_reply: of so many bytes, if they may be: no peer waits for another that does not read.
-    :ivar chunk: bytes received at once: big ones cost less for each request, and keep others waiting longer.
-    """
-
-    max_frame_size: int = 5 * 1024 * 1024
-    max_connections: int = 10_000
-    frame_timeout: float = 60.0
-    read_timeout: float | None = 60.0
-    incomplete_bytes: int = 256 * 1024 * 1024
-    unsent_bytes: int = 512 * 1024
-    pending_bytes: int = 64 * 1024 * 1024
-    small_reply: int = 64 * 1024
-    chunk: int = 256 * 1024
 
 
 @implementer(IServerConnection, IPushProducer)
@@ -96,7 +61,8 @@ class ServerConnection(Protocol):
         self._paused = False
         self._held = False
         self._closing: IDelayedCall | None = None
-        self._next_turn: IDelayedCall | None = None
+        self._put_off = b""
+        self._waits = False
         self._last_read = 0, 0.0  # bytes that the peer had taken, and when that was seen first
         self.heard_at = factory.clock.seconds()
         self.has_asked = False
@@ -121,12 +87,24 @@ class ServerConnection(Protocol):
         if self._session is None or self.state in _ENDING:
             return
         self.heard_at = self._factory.clock.seconds()
+        if self._waits or self.turns.is_spent:
+            self._put_off += data
+            self._wait(len(self._put_off))
+            return
+        counts = self.turns.begin()
+        try:
+            self._receive(data)
+        finally:
+            if counts:
+                self.turns.end()
+
+    def _receive(self, data: bytes) -> None:
         items = self._decoder.receive(data)
         if self.state is ConnectionState.READY and (items or self.expecting_since is None):
             self._expect_rest()
         if items:
             self.has_asked = True
-            self._session.received(items)
+            self._session.received(items)  # type: ignore[union-attr]
             self._factory.outbox.flush()
         if self._decoder.error is not None:
             self._break(self._decoder.error)
@@ -144,9 +122,10 @@ class ServerConnection(Protocol):
         self._replies = []
         self._taken()
         self._factory.incomplete.hold(self, 0)
-        for call in (self._closing, self._next_turn):
-            if call is not None and call.active():
-                call.cancel()
+        self._put_off = b""
+        self.turns.withdraw(self)
+        if self._closing is not None and self._closing.active():
+            self._closing.cancel()
         if admitted:
             self._session.lost()  # type: ignore[union-attr]
             self._session = None
@@ -168,6 +147,7 @@ class ServerConnection(Protocol):
         if self._unread:
             self._factory.count_pending(-self._unread)
             self._unread = 0
+            self._factory.unread.hold(self, 0)
 
     def _go_on(self) -> None:
         if self._session is not None and self.state not in _ENDING:
@@ -212,7 +192,7 @@ class ServerConnection(Protocol):
 
     def is_late(self, latest: float) -> bool:
         """Whether it began before ``latest`` to be expected to send something, and could send."""
-        if self._held or self.state in _ENDING:
+        if self._held or self._waits or self.state in _ENDING:
             return False
         return self.expecting_since is not None and self.expecting_since <= latest
 
@@ -225,17 +205,20 @@ class ServerConnection(Protocol):
     def _bytes_taken(self) -> int:
         """Return how much the peer has read, where the transport counts it; elsewhere only a full transport that
         empties shows that it reads."""
-        return self.transport.taken if self._gathers else 0  # type: ignore[union-attr]
+        return self.transport.taken - self.transport.unread if self._gathers else 0  # type: ignore[union-attr]
 
     @property
     def stalled_for(self) -> float:
         """Seconds in which the peer was not seen to read, although replies wait for it; 0 if none do."""
-        if not self._paused or self.closed:
-            return 0.0
         now, taken = self._factory.clock.seconds(), self._bytes_taken
-        if taken != self._last_read[0]:
+        waits = self._paused or (self._is_busy and self._gathers and self.transport.unread > 0)  # type: ignore[union-attr]
+        if taken != self._last_read[0] or not waits or self.closed:
             self._last_read = taken, now
         return now - self._last_read[1]
+
+    @property
+    def _is_busy(self) -> bool:
+        return self._waits or (self._session is not None and self._session.busy)
 
     @property
     def idle_for(self) -> float | None:
@@ -243,11 +226,9 @@ class ServerConnection(Protocol):
         closed."""
         if self.state in _ENDING:
             return None
-        if self._paused:
+        if self._paused or self._is_busy:
             stalled = self.stalled_for
             return stalled if stalled >= SECONDS_STALLED else None
-        if self._session is not None and self._session.busy:
-            return None
         return self._factory.clock.seconds() - self.heard_at
 
     # -- the session's side --
@@ -255,6 +236,10 @@ class ServerConnection(Protocol):
     @property
     def has_room(self) -> bool:
         return not self._paused and self._unsent < self._factory.unsent_limit and self.state not in _ENDING
+
+    @property
+    def is_scarce(self) -> bool:
+        return self._factory.is_scarce
 
     @property
     def reply_limit(self) -> int:
@@ -270,19 +255,43 @@ class ServerConnection(Protocol):
         self._held = held
         if self.state in _ENDING:
             return
-        if held or self._decoder.ready or self._factory.stopping:
+        if not (held or self._factory.stopping) and (self._put_off or self._decoder.ready):
+            self._wait()
+        if held or self._waits or self._factory.stopping:
             self.transport.pauseProducing()  # type: ignore[union-attr]
         else:
             self.transport.resumeProducing()  # type: ignore[union-attr]
-        if self._decoder.ready and not held and self._next_turn is None:
-            self._next_turn = self._factory.clock.callLater(0, self._take_turn)
 
-    def _take_turn(self) -> None:
-        """Go on with frames that were received, and left for later to let other connections have their turn."""
-        self._next_turn = None
-        if not self._held:
-            self.dataReceived(b"")
-            self.hold(self._held)
+    @property
+    def turns(self) -> Turns:
+        return self._factory.turns
+
+    def turn_is_over(self) -> bool:
+        if not self._waits:
+            if not self.turns.is_over():
+                return False
+            self._wait()
+        return True
+
+    def _wait(self, n_bytes: int | None = None) -> None:
+        """Go on in a later turn; until then, the peer is not read.
+
+        :param n_bytes: that were put off; None if it had its share of this turn.
+        """
+        if not self._waits and self.state not in _ENDING:
+            self._waits = True
+            self.turns.wait(self, n_bytes)
+            self.transport.pauseProducing()  # type: ignore[union-attr]
+
+    def take_turn(self) -> None:
+        """Go on with requests that have begun, then with what was received and left for later."""
+        self._waits = False
+        self._go_on()
+        can_go_on = self._session is not None and self.state not in _ENDING and not self._held and not self._waits
+        if can_go_on and (self._put_off or self._decoder.ready):
+            data, self._put_off = self._put_off, b""
+            self._receive(data)
+        self.hold(self._held)
 
     def reply(self, data: bytes, count: int = 1) -> None:
         if self.closed:
@@ -319,6 +328,7 @@ class ServerConnection(Protocol):
         if self._paused:
             self._unread += size
             self._factory.count_pending(size)
+            self._factory.unread.hold(self, self._unread)
         elif self._held:
             self._go_on()  # the transport took it all: requests that waited for room need not wait for it
 
@@ -330,9 +340,10 @@ class BookieServerFactory(ServerFactory):
     :param clock: for the time limit of a close.
     :param protocols: what peers may speak, in the order in which they are tried.
     :cvar protocol: what it makes.
-    :ivar reply_limit, unsent_limit: what its connections may do at the moment.
+    :ivar is_scarce, reply_limit, unsent_limit: what its connections may do at the moment.
     :ivar peer_lines: logs what peers cause.
-    :ivar incomplete: what their frames hold whose rest has not come.
+    :ivar turns: what their requests may take of a turn of the reactor.
+    :ivar incomplete, unread: what their frames hold whose rest has not come, and replies that peers have not taken.
     """
 
     noisy = False
@@ -341,7 +352,7 @@ class BookieServerFactory(ServerFactory):
 
     def __init__(
         self, outbox: Outbox, open_session: Callable[[IServerConnection], IRequestSession], clock: IReactorTime,
-        metrics: ConnectionMetrics, limits: ServerLimits = ServerLimits(), tcp_no_delay: bool = True,
+        metrics: ConnectionMetrics, limits: ServerLimits = DEFAULT_LIMITS, tcp_no_delay: bool = True,
         protocols: Sequence[IWireProtocol] = INCLUDED,
     ) -> None:  # fmt: skip
         self.outbox = outbox
@@ -351,6 +362,7 @@ class BookieServerFactory(ServerFactory):
         self.limits = limits
         self.tcp_no_delay = tcp_no_delay
         self.protocols = protocols
+        self.is_scarce = False
         self.reply_limit = limits.max_frame_size
         self.unsent_limit = limits.unsent_bytes
         self.peer_lines = PeerLines(clock.seconds)
@@ -358,10 +370,14 @@ class BookieServerFactory(ServerFactory):
         self._leaving: set[ServerConnection] = set()
         self.stopping = False
         self._refusing = False
-        self.incomplete = IncompleteFrames(limits.incomplete_bytes, clock, metrics.shed, ServerConnection.abort)
+        self.turns = Turns(clock, outbox.flush)
+        drop = ServerConnection.abort
+        self.incomplete = HeldBytes(
+            "frames that are not complete", limits.incomplete_bytes, clock, metrics.shed, drop
+        )
+        self.unread = HeldBytes("replies that are not read", limits.unread_bytes, clock, metrics.shed, drop)
         self._ended: Deferred[None] | None = None
-        self._time = AttendedTime(clock.seconds)
-        self._sweep_call: IDelayedCall | None = None
+        self._sweeps = Sweeps(clock, limits.sweep_interval, self.end_late)
 
     def buildProtocol(self, addr: IAddress | None) -> ServerConnection | None:
         if self.stopping:
@@ -386,8 +402,8 @@ class BookieServerFactory(ServerFactory):
         self._connections[connection] = None
         self.metrics.accepted.value += 1
         self.metrics.active.value += 1
-        if self._sweep_call is None and not self.stopping:
-            self._sweep_later()
+        if not self.stopping:
+            self._sweeps.start()
         return True
 
     def _evict(self) -> bool:
@@ -419,26 +435,15 @@ class BookieServerFactory(ServerFactory):
         else:
             connection.end()
 
-    def _sweep_later(self) -> None:
+    def end_late(self) -> None:
+        """Close the connections that take too long for a frame, or to read."""
         limits = self.limits
-        delay = min(limits.frame_timeout, limits.read_timeout or limits.frame_timeout) / _SWEEPS
-        self._time.scheduled(delay)
-        self._sweep_call = self.clock.callLater(delay, self._sweep)
-
-    def _sweep(self) -> None:
-        """Ends connections that take too long for a frame, or to read; none if it comes late: what they sent is not
-        read yet."""
-        self._sweep_call = None
-        if not self._time.arrived():
-            limits = self.limits
-            latest = self.clock.seconds() - limits.frame_timeout
-            late = [connection for connection in self._connections if connection.is_late(latest)]
-            self._drop_all(late, "no complete frame", limits.frame_timeout)
-            if limits.read_timeout is not None:
-                stalled = [each for each in self._connections if each.stalled_for >= limits.read_timeout]
-                self._drop_all(stalled, "no byte of their replies read", limits.read_timeout)
-        if self._connections and not self.stopping:
-            self._sweep_later()
+        latest = self.clock.seconds() - limits.frame_timeout
+        late = [connection for connection in self._connections if connection.is_late(latest)]
+        self._drop_all(late, "no complete frame", limits.frame_timeout)
+        if limits.read_timeout is not None:
+            stalled = [each for each in self._connections if each.stalled_for >= limits.read_timeout]
+            self._drop_all(stalled, "no byte of their replies read", limits.read_timeout)
 
     def _drop_all(self, connections: Sequence[ServerConnection], reason: str, seconds: float) -> None:
         """Drop connections that took longer than ``seconds`` for something; one line of the log for all of a sweep."""
@@ -451,17 +456,12 @@ class BookieServerFactory(ServerFactory):
                 n=len(connections), reason=reason, seconds=seconds, peer=connections[0].peer,
             )  # fmt: skip
 
-    def _stop_sweeping(self) -> None:
-        if self._sweep_call is not None:
-            self._sweep_call.cancel()
-            self._sweep_call = None
-
     def left(self, connection: ServerConnection) -> None:
         """Count a ``connection`` out that has ended; with the last one the Deferred of :meth:`stop` fires."""
         self._connections.pop(connection, None)
         self._leaving.discard(connection)
         if not self._connections:
-            self._stop_sweeping()
+            self._sweeps.stop()
         self.metrics.active.value -= 1
         if not self._connections and self._ended is not None and not self._ended.called:
             self._ended.callback(None)
@@ -473,14 +473,14 @@ class BookieServerFactory(ServerFactory):
         """
         limits, pending = self.limits, self.metrics.pending_bytes
         pending.value += n_bytes
-        scarce = pending.value >= limits.pending_bytes
+        scarce = self.is_scarce = pending.value >= limits.pending_bytes
         self.reply_limit = limits.small_reply if scarce else limits.max_frame_size
         self.unsent_limit = min(limits.unsent_bytes, limits.small_reply) if scarce else limits.unsent_bytes
 
     def hold_all(self) -> None:
         """Take no more requests and no more connections, for good."""
         self.stopping = True
-        self._stop_sweeping()
+        self._sweeps.stop()
         for connection in self._connections:
             connection.hold(True)
 

@@ -22,7 +22,7 @@ from bookkeeper_twisted.codec.messages import (
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.runs import FENCE, BatchRead
 from bookkeeper_twisted.codec.wires import V3
-from bookkeeper_twisted.protocol.server.connection import ServerLimits
+from bookkeeper_twisted.protocol.server.limits import ServerLimits
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
 from ...bounds import until
@@ -115,11 +115,12 @@ class GonePeerTests(GonePeerTestCase):
 
     def gone(self, rig: Rig, peer: Peer, kind: str) -> None:
         """The peer leaves; nothing may be left of what it asked for but records in the journal, one list that the lane
-        has, and the one look at the last entry of a ledger whose LAC is waited for."""
+        has, the one look at the last entry of a ledger whose LAC is waited for, and that at the disk, which is for all
+        who ask."""
         session = weakref.ref(peer.connection._session)
         peer.leave()
         left = [lane for lane, work in rig.executor.queued if lane == "read" and not work.cancelled]
-        shared = int(kind == "list" or kind in _POLLS)
+        shared = int(kind in ("list", "disk space") or kind in _POLLS)
         self.assertLessEqual(max(len(left), rig.bookie.waiting_reads), shared)
         self.assertEqual(rig.clock.getDelayedCalls(), [])
         context = rig.engine.context
@@ -216,6 +217,8 @@ class BackPressureTests(GonePeerTestCase):
                 self.assertLessEqual(context.others.in_progress, 10)
                 most = 128 if kind in _PLAIN else 10  # plain reads are taken by the row
                 self.assertLessEqual(len(peer.connection._session._serving), most)  # type: ignore[union-attr]
+                rig.drain()
+                rig.clock.advance(0)
                 rig.drain()
                 self.assertFalse(peer.held)
                 self.assertTrue(peer.replies())

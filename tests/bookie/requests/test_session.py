@@ -9,7 +9,7 @@ from bookkeeper_twisted.codec import v3, v3_replies
 from bookkeeper_twisted.codec.operations import RECOVERY_ADD
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.interfaces import IRequestSession
-from bookkeeper_twisted.protocol.server.connection import ServerLimits
+from bookkeeper_twisted.protocol.server.limits import ServerLimits
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage
 
 from ...bounds import until

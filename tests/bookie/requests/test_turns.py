@@ -6,15 +6,15 @@ from typing import Any
 from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.task import Clock
 
-from bookkeeper_twisted.bookie.requests.context import TURN
 from bookkeeper_twisted.codec.wire_protocol import MOST_ITEMS
+from bookkeeper_twisted.protocol.turns import SHARE
 
 from ...bounds import until
 from ..rig import Peer, Rig, adds, batch, entry, reads, run
 from .test_gone_peers import KINDS, GonePeerTestCase, requests
 
 _CHUNK = 32 * 1024
-_UNIT = TURN / 10
+_UNIT = SHARE / 10
 
 _MOST_WORK = 150
 """Looks at the clock in one turn: plain reads are taken by rows of 128, with one look for each answer."""
@@ -42,7 +42,7 @@ class TurnTests(GonePeerTestCase):
         """A bookie whose sessions have a clock that counts work."""
         rig = self.rig()
         work: Any = _WorkClock(rig.clock)
-        rig.engine.context.clock = work
+        rig.engine.context.clock = rig.engine.factory.turns._clock = work
         return rig, work
 
     def turn(self, rig: Rig) -> bool:
@@ -112,11 +112,12 @@ class TurnTests(GonePeerTestCase):
         peer.send(chunk[-3:])
         self.assertTrue(self.turn(rig))
         peer.leave()
+        self.turn(rig)
         self.assertEqual(rig.clock.getDelayedCalls(), [])
 
     def test_adds(self) -> None:
         """Adds of a chunk are one item still, and take no turn more."""
-        rig, _ = self.working()
+        rig = self.rig()
         peer = rig.connect()
         peer.send(adds(run(7, 0, 2000, b"")))
         self.assertEqual((peer.held, len(rig.clock.calls)), (False, 1))
@@ -129,5 +130,5 @@ class TurnTests(GonePeerTestCase):
         rig.bookie.cached = lambda ledger_id, entry_id, max_count=1: run(ledger_id, entry_id)  # type: ignore[method-assign]
         peer = rig.connect()
         peer.send(batch(8, 0, 5000, 1 << 20))
-        self.assertLessEqual(work.looks, 2 * TURN / _UNIT)
+        self.assertLessEqual(work.looks, 2 * SHARE / _UNIT)
         self.assertTrue(0 < len(peer.replies()) < 1000 * len(entry(8, 0)))

@@ -20,13 +20,12 @@ from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import ConnectionMetrics
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
 from bookkeeper_twisted.protocol.interfaces import IGatheringTransport, IRequestSession, IServerConnection
-from bookkeeper_twisted.protocol.server.connection import (
+from bookkeeper_twisted.protocol.server.connection import BookieServerFactory, ServerConnection
+from bookkeeper_twisted.protocol.server.limits import (
     MAX_LEAVING,
     SECONDS_IN_USE,
     SECONDS_STALLED,
     SECONDS_TO_CLOSE,
-    BookieServerFactory,
-    ServerConnection,
     ServerLimits,
 )
 from bookkeeper_twisted.protocol.server.outbox import Outbox
@@ -76,6 +75,7 @@ class _GatheringTransport(_Transport):
         super().__init__()
         self.sequences: list[list[bytes | memoryview]] = []
         self.taken = 0
+        self.unread = 0
 
     def writeSequence(self, data: Iterable[bytes | memoryview]) -> None:
         self.sequences.append(list(data))
@@ -147,6 +147,7 @@ class RequestTests(ServerTestCase):
         connection.hold(True)
         connection.hold(False)
         connection.connectionLost(Failure(ConnectionDone()))
+        self.clock.advance(0)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_broken_peer(self) -> None:

@@ -4,7 +4,8 @@ from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 
 from bookkeeper_twisted.codec import v2
-from bookkeeper_twisted.protocol.server.connection import SECONDS_STALLED, ServerConnection, ServerLimits
+from bookkeeper_twisted.protocol.server.connection import ServerConnection
+from bookkeeper_twisted.protocol.server.limits import SECONDS_STALLED, ServerLimits
 
 from .test_connection import ServerTestCase, _GatheringTransport
 
@@ -40,6 +41,25 @@ class UnreadReplyTests(ServerTestCase):
         self.assertFalse(self.connect()[1].aborted)
         self.assertFalse(transport.aborted)
         self.assertEqual((self.metrics.evicted.value, self.metrics.refused.value), (1, 1))
+
+    def test_pile_of_requests(self) -> None:
+        """One that has requests under way, and replies in the kernel that its peer does not fetch, goes, too, even if
+        more replies are written all the time; one whose peer fetches some, or whose replies are all fetched, does not.
+        """
+        pairs = [self.stalled() for _ in range(2)]
+        for number, (connection, transport) in enumerate(pairs):
+            connection.resumeProducing()
+            transport.taken, transport.unread = 10_000, 4_000 * number
+        self.assertTrue(self.connect()[1].aborted)
+        for _ in range(int(SECONDS_STALLED) - 1):
+            self.wait(1)
+            for number, (_, transport) in enumerate(pairs):
+                transport.taken += 100
+                transport.unread += 100 * number
+        self.assertTrue(self.connect()[1].aborted)
+        self.wait(1)
+        self.assertFalse(self.connect()[1].aborted)
+        self.assertEqual([transport.aborted or transport.disconnecting for _, transport in pairs], [False, True])
 
     def test_reset(self) -> None:
         """A peer that reads nothing for long is dropped, and counted; one that reads a byte now and then is not."""

@@ -6,7 +6,7 @@ from twisted.python.failure import Failure
 
 from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.model import EntryRun
-from bookkeeper_twisted.protocol.server.connection import ServerLimits
+from bookkeeper_twisted.protocol.server.limits import ServerLimits
 
 from .test_connection import ServerTestCase
 

@@ -1,0 +1,41 @@
+"""Regular looks at all connections of a bookie."""
+
+from collections.abc import Callable
+
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+
+from ...attended_time import AttendedTime
+
+
+class Sweeps:
+    """Calls a function at intervals while there are connections.
+
+    :param seconds: between two calls.
+    :param sweep: is not called where a call would come late: what peers sent meanwhile is not read yet.
+    """
+
+    def __init__(self, clock: IReactorTime, seconds: float, sweep: Callable[[], None]) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._do_sweep = sweep
+        self._time = AttendedTime(clock.seconds)
+        self._call: IDelayedCall | None = None
+
+    def start(self) -> None:
+        """Call from now on, if that was not begun before."""
+        if self._call is None:
+            self._time.scheduled(self._seconds)
+            self._call = self._clock.callLater(self._seconds, self._sweep)
+
+    def stop(self) -> None:
+        """Call no more."""
+        if self._call is not None:
+            self._call.cancel()
+            self._call = None
+
+    def _sweep(self) -> None:
+        self._call = None
+        is_late = self._time.arrived()
+        self.start()
+        if not is_late:
+            self._do_sweep()
