@@ -4,6 +4,7 @@ The values of texts and byte strings are not shown, since they may be secrets or
 """
 
 import operator
+import re
 from collections.abc import Mapping
 from numbers import Real
 from typing import TypeVar
@@ -17,6 +18,8 @@ LARGEST = 2**63 - 1
 
 LONGEST = 10**9
 """Seconds of the longest wait, thirty years: the operating system has timers of that length."""
+
+_WHOLE, _HEX = re.compile("[+-]?[0-9]+"), re.compile("[0-9A-Fa-f]+")
 
 _LONGEST_SHOWN = 64
 """Bits of the largest integer whose digits are shown."""
@@ -103,3 +106,35 @@ def check_custom_metadata(given: object) -> None:
     for key, value in given.items():
         check_type("a key of custom_metadata", key, str, "str")
         check_type(f"custom_metadata[{key!r}]", value, bytes, "bytes")
+
+
+def whole_number(text: str) -> int:
+    """Parse a decimal number: ASCII digits, a sign before them at most.
+
+    Python alone takes digits of other scripts, and underlines and space between them.
+
+    :raises ValueError: it is none.
+    """
+    if not _WHOLE.fullmatch(text):
+        raise ValueError("expected a whole number")
+    return int(text)
+
+
+def hex_number(text: str) -> int:
+    """Parse a hexadecimal number: ASCII digits alone, as :func:`whole_number` does.
+
+    :raises ValueError: it is none.
+    """
+    if not _HEX.fullmatch(text):
+        raise ValueError("expected a hexadecimal number")
+    return int(text, 16)
+
+
+def decimal_number(text: str) -> float:
+    """Parse a number that may have a fraction, in ASCII and without underlines.
+
+    :raises ValueError: it is none.
+    """
+    if "_" in text or not text.isascii():
+        raise ValueError("expected a number")
+    return float(text)

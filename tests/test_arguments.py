@@ -6,7 +6,18 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.arguments import LARGEST, LONGEST, as_bytes, check_integer, check_seconds, check_type, refusal
+from bookkeeper_twisted.arguments import (
+    LARGEST,
+    LONGEST,
+    as_bytes,
+    check_integer,
+    check_seconds,
+    check_type,
+    decimal_number,
+    hex_number,
+    refusal,
+    whole_number,
+)
 from bookkeeper_twisted.errors import IncorrectParameterError
 
 
@@ -57,3 +68,22 @@ class ArgumentTests(SynchronousTestCase):
         """An instance is given back, anything else is refused."""
         self.assertEqual(check_type("name", "x", str, "str"), "x")
         self.assertEqual(self.text(check_type, "name", b"x", str, "str"), "name: bytes was given, str is wanted")
+
+
+class NumberTests(SynchronousTestCase):
+    """Texts of numbers."""
+
+    def test_numbers(self) -> None:
+        """ASCII digits are read, with a sign where numbers are decimal, and with a fraction where there may be one."""
+        self.assertEqual([whole_number(text) for text in ("0", "-7", "+7", "007")], [0, -7, 7, 7])
+        self.assertEqual((hex_number("fF"), decimal_number("-1.5e3")), (255, -1500.0))
+
+    def test_others(self) -> None:
+        """What Python alone takes for a number is refused."""
+        for parse in (whole_number, hex_number, decimal_number):
+            for text in ("1_0", "\u0661\u0660", "", "x", "\uff11", "0b1"):
+                with self.subTest(parse.__name__, text=text):
+                    if (parse, text) != (hex_number, "0b1"):
+                        self.assertRaises(ValueError, parse, text)
+        for text in (" 1", "1\n", "1.0", "--1"):
+            self.assertRaises(ValueError, whole_number, text)

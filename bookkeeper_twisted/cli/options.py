@@ -164,7 +164,7 @@ class Options(ConfigOptions):
         return [Setting(key, os.path.join(base, place), DATA_OPTION) for key, place in places.items()]
 
     def _standalone(self, config: BookieConfig, count: str) -> list[BookieConfig]:
-        if not count.isdecimal() or not 1 <= int(count) <= 100:
+        if not (count.isascii() and count.isdecimal()) or not 1 <= int(count) <= 100:
             raise ConfigError(f"option --standalone: {count!r} is not a number from 1 to 100")
         if self["data"] is None:
             raise ConfigError("option --standalone: needs --data DIR")

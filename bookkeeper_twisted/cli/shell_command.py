@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import attrs
 
+from ..arguments import decimal_number, whole_number
 from ..client.admin import BookKeeperAdmin
 from ..config.bookie import BookieConfig
 from ..config.client import ClientConfig
@@ -156,7 +157,7 @@ def from_(low: int, high: float = math.inf) -> Callable[[str], int]:
     """
 
     def number(text: str) -> int:
-        value = int(text)
+        value = whole_number(text)
         if value < low:
             raise ArgumentTypeError(f"{text} is below {low}")
         if value > high:
@@ -172,7 +173,7 @@ def above_0(text: str) -> float:
     :param text: of the operand.
     :raises ArgumentTypeError: the number is another one.
     """
-    value = float(text)
+    value = decimal_number(text)
     if not 0 < value < math.inf:
         raise ArgumentTypeError(f"{text} is no number above 0")
     return value

@@ -4,6 +4,7 @@ import uuid
 from base64 import b64encode
 from collections.abc import Callable, Iterable
 
+from ..arguments import hex_number, whole_number
 from ..model import DigestType, Endpoint, LedgerMetadata
 
 _DIGESTS = {DigestType.HMAC: "MAC"}
@@ -67,10 +68,16 @@ def _uuid_of(ledger_id: int) -> str:
 FORMAT_ID: dict[str, Callable[[int], str]] = {"long": str, "hex": "{:x}".format, "uuid": _uuid_of}
 """``-ledgeridformat`` to how ledger ids are printed."""
 
+def _id_of(text: str) -> int:
+    if "_" in text or not text.isascii():
+        raise ValueError("expected a UUID")
+    return uuid.UUID(text).int & (1 << 64) - 1
+
+
 PARSE_ID: dict[str, Callable[[str], int]] = {
-    "long": int,
-    "hex": lambda text: int(text, 16),
-    "uuid": lambda text: uuid.UUID(text).int & (1 << 64) - 1,
+    "long": whole_number,
+    "hex": hex_number,
+    "uuid": _id_of,
 }
 """``-ledgeridformat`` to how ledger ids are read; a text that is none is a ValueError."""
 

@@ -15,12 +15,19 @@ from ..bookie.lifecycle.service import BookieService
 from ..config.bookie import BookieConfig
 from ..config.fields import fields_of
 from ..config.metadata import MetadataConfig
+from ..errors import ConfigError
 from ..metadata.drivers import create_driver, options_of
 from ..storage.filesystem import RealFileSystem
 from .local_host import http_names, local_host, resolve_addresses
 
 _OTHER_FILES = 512
 """Open files that are no connections of clients: logs, journals, indexes, metadata, the HTTP server."""
+
+_SHARE = 4
+"""The part of the descriptors that connections have at least: the cache of opened logs makes do with fewer."""
+
+LEAST_FILES = 64
+"""The limit of open files below which a bookie does not start."""
 
 _log = Logger()
 
@@ -31,10 +38,10 @@ def make_bookie(
     """A bookie to be started; nothing is opened yet.
 
     :param on_failure: called if a journal fails while it serves; it has stopped by then (S10).
-    :raises ConfigError: the address cannot be had.
+    :raises ConfigError: the address cannot be had, or too few files may be open.
     :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no driver takes the URI.
     """
-    config = _with_descriptors(resolve_addresses(config))
+    config = with_descriptors(resolve_addresses(config), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     options = attrs.evolve(options_of(config), create=True)
     driver = create_driver(reactor, config.metadata_service_uri, options)
 
@@ -47,12 +54,21 @@ def make_bookie(
     )  # fmt: skip
 
 
-def _with_descriptors(config: BookieConfig) -> BookieConfig:
-    """The configuration with no more connections than this process may have files open."""
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+def with_descriptors(config: BookieConfig, limit: int) -> BookieConfig:
+    """Return a ``config`` with no more connections than this process may have files open.
+
+    :param limit: of open files.
+
+    :raises ConfigError: it may have too few to serve anybody.
+    """
     if limit >= config.max_connections + _OTHER_FILES:
         return config
-    most = max(1, limit - _OTHER_FILES)
+    if limit < LEAST_FILES:
+        raise ConfigError(
+            f"the limit of open files is {limit}: a bookie needs {LEAST_FILES}, and should have 10,000 or more; "
+            "raise it by ulimit -n or LimitNOFILE"
+        )
+    most = max(limit - _OTHER_FILES, limit // _SHARE)
     _log.warn(
         "{most} connections at most, not maxConnections = {wanted}: the limit of open files is {limit}",
         most=most, wanted=config.max_connections, limit=limit,

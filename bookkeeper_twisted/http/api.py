@@ -12,6 +12,7 @@ from twisted.web.pages import notFound
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
+from ..arguments import whole_number
 from ..errors import (
     BookKeeperError,
     ConfigError,
@@ -30,6 +31,10 @@ _REFUSALS: Mapping[type[BookKeeperError], int] = {
     NotServingError: 503,
 }
 """The status with which the text of an error is the whole answer."""
+
+
+_SHOWN = 100
+"""Characters of a value that are repeated to its sender, and in the log."""
 
 
 @attrs.frozen
@@ -64,9 +69,10 @@ class Question:
         """
         text = self.parameters.get(name)
         try:
-            return default if text is None else int(text)
+            return default if text is None else whole_number(text)
         except ValueError:
-            raise IncorrectParameterError(f"{name} = {text!r} is not a number") from None
+            shown = repr(text) if len(text or "") <= _SHOWN else f"a text of {len(text or '')} characters"
+            raise IncorrectParameterError(f"{name} = {shown} is not a number") from None
 
     def json(self) -> Mapping[str, Any]:
         """Return the body as an object; an empty body is an empty one.

@@ -46,6 +46,14 @@ _REASONS = {
 }  # fmt: skip
 
 
+_TEXTS = {
+    400: b"This is no HTTP request that can be read\n",
+    413: b"A body has %d bytes at most\n" % MAX_BODY,
+    431: b"A line of the head is too long\n",
+}
+"""What those are told whose request cannot be read."""
+
+
 class PlainRequest(Request):
     """A request whose body stays in memory as bytes: no form in it is parsed, which costs twelve times its size."""
 
@@ -199,8 +207,10 @@ class BoundedChannel(HTTPChannel):
         self._refused = self.paused = True
         self._held.clear()
         self.transport.resumeProducing()
-        head = b"HTTP/1.1 %d %b\r\nConnection: close\r\nContent-Length: 0\r\n\r\n" % (status, _REASONS[status])
-        self.transport.write(head)
+        text = _TEXTS[status]
+        head = b"HTTP/1.1 %d %b\r\nConnection: close\r\n" % (status, _REASONS[status])
+        head += b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n\r\n" % len(text)
+        self.transport.write(head + text)
         self._ending = True
         self.setTimeout(_LINGER)
         half_close = getattr(self.transport, "loseWriteConnection", self.loseConnection)

@@ -18,7 +18,7 @@ missing, :data:`DIRECT` is false, the log has one line, and both ends use Twiste
 
 import sys
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from errno import EAGAIN, ENOBUFS, EWOULDBLOCK
 from fcntl import ioctl
 from itertools import islice
@@ -30,11 +30,12 @@ from twisted.internet.interfaces import IConnector, IListeningPort, IProtocolFac
 from twisted.internet.main import CONNECTION_LOST
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.tcp import Client, Connection, Connector, Port, Server
-from twisted.logger import Logger
+from twisted.logger import ILogObserver, LogEvent, Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from .interfaces import IGatheringTransport
+from .peer_lines import INTERVAL
 
 Piece = bytes | memoryview
 
@@ -53,7 +54,7 @@ MAX_QUEUED = 64 * 1024
 BORROWED: Mapping[type, Sequence[str]] = {
     FileDescriptor: ("_writeDisconnected", "producer", "producerPaused", "streamingProducer"),
     Connection: ("TLS",),
-    Port: ("transport",),
+    Port: ("transport", "_logger"),
     Connector: ("_makeTransport",),
 }
 """Attributes of Twisted's classes that are used here."""
@@ -219,10 +220,34 @@ class DirectServer(DirectConnection, Server):
     """A connection that was accepted."""
 
 
+@implementer(ILogObserver)
+class _OneAMinute:
+    """Passes an event a minute on to an observer of a log.
+
+    A port that finds no descriptor for a connection says so for each of them: those who connect would fill the log.
+    """
+
+    def __init__(self, observer: Callable[[LogEvent], None], seconds: Callable[[], float]) -> None:
+        self._observer = observer
+        self._seconds = seconds
+        self._next = 0.0
+
+    def __call__(self, event: LogEvent) -> None:
+        now = self._seconds()
+        if now >= self._next:
+            self._next = now + INTERVAL
+            self._observer(event)
+
+
 class DirectPort(Port):
     """A listening port whose connections send inside the write."""
 
     transport = DirectServer  # type: ignore[assignment]
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        observer = _OneAMinute(self._logger.observer, self.reactor.seconds)  # type: ignore[attr-defined]
+        self._logger = Logger(self._logger.namespace, observer=observer)
 
 
 class DirectClient(DirectConnection, Client):

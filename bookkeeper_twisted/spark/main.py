@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..arguments import decimal_number
 from ..errors import BookKeeperError
 from ..ratelimit import Rate
 
@@ -28,7 +29,7 @@ def _rate(text: str) -> float:
     :raises argparse.ArgumentTypeError: it is no number, or a negative one.
     """
     try:
-        rate = float(text)
+        rate = decimal_number(text)
     except ValueError:
         rate = -1.0
     if not rate >= 0:

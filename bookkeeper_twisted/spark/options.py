@@ -14,6 +14,7 @@ from typing import Self, TypeVar
 
 import attrs
 
+from ..arguments import whole_number
 from ..config.client import ClientConfig
 from ..config.fields import BOOLEAN, TEXT, Kind, Setting, fields_of, from_options, integer, one_of, setting
 from ..config.settings import Config
@@ -35,9 +36,10 @@ def _ledger_ids(text: str) -> IdRanges:
     found: list[tuple[int, int]] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        if not first.strip().isdecimal() or (dash and not last.strip().isdecimal()):
-            raise ValueError("expected ledger ids and ranges, for example 3,5-9")
-        low, high = int(first), int(last if dash else first)
+        try:
+            low, high = whole_number(first.strip()), whole_number((last if dash else first).strip())
+        except ValueError:
+            raise ValueError("expected ledger ids and ranges, for example 3,5-9") from None
         if low > high:
             raise ValueError(f"{low}-{high} is no range: its first id is above its last one")
         if high > MAX_LEDGER_ID:
@@ -73,7 +75,7 @@ def _offsets(text: str) -> Offsets:
     if word in (EARLIEST, LATEST):
         return word
     try:
-        offsets = {int(ledger_id): entry_id for ledger_id, entry_id in json.loads(text).items()}
+        offsets = {whole_number(ledger_id): entry_id for ledger_id, entry_id in json.loads(text).items()}
     except (ValueError, AttributeError):
         raise ValueError(_OFFSETS_WANTED) from None
     if any(type(entry_id) is not int for entry_id in offsets.values()):  # bool is a kind of int
@@ -87,7 +89,7 @@ _SIZES = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "kb": 1 << 10
 
 
 def _size(text: str) -> int:
-    found = re.fullmatch(r"(\d+)\s*([a-z]*)", text.strip().lower())
+    found = re.fullmatch(r"([0-9]+)\s*([a-z]*)", text.strip().lower())
     if not found or found[2] not in _SIZES:
         raise ValueError("expected bytes, for example 1048576 or 1m")
     return int(found[1]) * _SIZES[found[2]]

@@ -93,6 +93,17 @@ class FormatTests(SynchronousTestCase):
         self.assertEqual(FORMAT_ID["hex"](255), "ff")
         self.assertEqual(FORMAT_ID["uuid"](1), "00000000-0000-0000-0000-000000000001")
 
+    def test_other_spellings(self) -> None:
+        """What Python alone takes for digits is refused."""
+        uuid = "00000000-0000-0000-0000-0000000000"
+        for name, texts in (
+            ("long", ("1_0", "\u0661", " 1", "")), ("hex", ("1_f", "\u0661", "0x1", "")),
+            ("uuid", (uuid + "1_", uuid + "\u0661\u0661")),
+        ):  # fmt: skip
+            for text in texts:
+                with self.subTest(name, text=text):
+                    self.assertRaises(ValueError, PARSE_ID[name], text)
+
     def test_hex(self) -> None:
         """Sixteen bytes in a line, with their characters."""
         data = bytes(62 + 7 * i & 255 for i in range(20))

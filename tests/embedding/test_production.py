@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.service import BookieService
 from bookkeeper_twisted.config.bookie import BookieConfig
-from bookkeeper_twisted.embedding.production import make_bookie
+from bookkeeper_twisted.embedding.production import make_bookie, with_descriptors
 from bookkeeper_twisted.errors import ConfigError, InvalidMetadataUriError
 
 
@@ -28,6 +28,13 @@ class MakeBookieTests(SynchronousTestCase):
             many = BookieConfig(max_connections=limit, metadata_service_uri="memory:", allow_loopback=True)
             make_bookie(MemoryReactorClock(), many)
         self.assertIn(f"{limit - 512} connections at most", formatEvent(events[0]))
+
+    def test_few_descriptors(self) -> None:
+        """Where few files may be open, a quarter of them are connections; where very few, the bookie is refused."""
+        config = BookieConfig(metadata_service_uri="memory:", allow_loopback=True)
+        found = [with_descriptors(config, limit).max_connections for limit in (64, 128, 256, 1024, 20_000)]
+        self.assertEqual(found, [16, 32, 64, 512, 10_000])
+        self.assertRaisesRegex(ConfigError, "open files is 63.*needs 64.*ulimit -n", with_descriptors, config, 63)
 
     def test_unknown_metadata(self) -> None:
         """A URI that no driver takes is refused."""

@@ -71,7 +71,11 @@ class PageTests(HttpCase):
         """Numbers and flags of the query; a text that is no number is refused."""
         self.assertEqual(self.ask("/").body, "7 False")
         self.assertEqual(self.ask("/?n=1&n=2&f=true").body, "2 True")
-        self.assertEqual(self.ask("/?n=x").status, 400)
+        for text in ("x", "1_0", "%D9%A1%D9%A0", "+%D9%A1", "%201", "0x1", "1.0", "", "-", "9" * 5000):
+            with self.subTest(text[:9]):
+                self.assertEqual(self.ask(f"/?n={text}").status, 400)
+        self.assertEqual(self.ask("/?n=-012").body, "-12 False")
+        self.assertLess(len(self.ask("/?n=" + "x" * 5000).body), 200)
 
     def test_methods(self) -> None:
         """HEAD is GET without a body; a method without a handler is not found, as with Apache's bookie."""

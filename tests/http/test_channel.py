@@ -64,7 +64,8 @@ class ChannelCase(SynchronousTestCase):
         """The status of the answer to the bytes of a new connection."""
         _, transport = self.peer(sent)
         self.clock.advance(0)
-        return int(transport.value().split()[1]) if transport.value() else 0
+        self.received = transport.value()
+        return int(self.received.split()[1]) if self.received else 0
 
 
 class BodyTests(ChannelCase):
@@ -114,6 +115,7 @@ class BodyTests(ChannelCase):
         ):  # fmt: skip
             with self.subTest(sent[:40]):
                 self.assertEqual(self.status(sent), status)
+                self.assertGreater(len(self.received.partition(b"\r\n\r\n")[2]), 20)
         self.assertEqual(self.asked, [])
 
 

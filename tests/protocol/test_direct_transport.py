@@ -6,8 +6,10 @@ from typing import Any, cast
 
 from twisted.internet.abstract import FileDescriptor
 from twisted.internet.error import ConnectionAborted, ConnectionDone, ConnectionLost
+from twisted.internet.protocol import Factory
 from twisted.internet.tcp import Connector, Port
-from twisted.logger import ILogObserver, formatEvent, globalLogPublisher
+from twisted.internet.testing import MemoryReactorClock
+from twisted.logger import ILogObserver, capturedLogs, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
@@ -355,6 +357,22 @@ class DirectServerTests(AcceptedTestCase, _Beyond.Tests):
     """The end that was accepted."""
 
     port_class = DirectPort
+
+
+class PortTests(SynchronousTestCase):
+    """A port that has no descriptor left."""
+
+    def test_lines(self) -> None:
+        """What it says about each connection that it cannot take is one line a minute."""
+        clock = MemoryReactorClock()
+        port = DirectPort(0, Factory(), 50, "", clock)
+        clock.advance(1000)
+        with capturedLogs() as events:
+            for _ in range(3):
+                for _ in range(100):
+                    port._logger.info("EMFILE recovery: Closed socket from {address}", address="1.2.3.4")
+                clock.advance(60)
+        self.assertEqual(len(events), 3)
 
 
 class MissingTests(SynchronousTestCase):

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
 
+from ...arguments import whole_number
 from ...autorecovery.operations.admin import AutorecoveryAdmin
 from ...model import AuditorCheck
 from ..shell_command import FAILED, OK, Argument, Command, ShellContext
@@ -158,7 +159,7 @@ COMMANDS = (
         lostbookierecoverydelay,
         (
             Argument(("-g", "get"), "print it", bool),
-            Argument(("-s", "set"), "seconds; 0, or the value it has, triggers an audit as well", int),
+            Argument(("-s", "set"), "seconds; 0, or the value it has, triggers an audit as well", whole_number),
         ),
     ),
 )  # fmt: skip

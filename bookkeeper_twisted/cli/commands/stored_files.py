@@ -8,6 +8,7 @@ import posixpath
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 
+from ...arguments import hex_number, whole_number
 from ...storage.entry_log.scan import ledger_sizes
 from ...storage.file_listing import FileKind, files_of
 from ...storage.inspection import logs_of_id
@@ -74,9 +75,9 @@ def file_id(operand: str, suffix: str) -> tuple[str, int]:
     :raises OperandError: it is none of these.
     """
     directory, name = posixpath.split(operand)
-    digits, base = (name.removesuffix(suffix), 16) if name.endswith(suffix) else (name, 10)
     try:
-        return directory, int(digits, base)
+        number = hex_number(name.removesuffix(suffix)) if name.endswith(suffix) else whole_number(name)
+        return directory, number
     except ValueError:
         raise OperandError(f"{operand} is neither an id nor the name of a {suffix} file") from None
 
