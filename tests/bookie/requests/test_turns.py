@@ -102,6 +102,32 @@ class TurnTests(GonePeerTestCase):
         self.assertTrue(peer.held)
         self.assertEqual(self.assert_short(rig, work, peer), 5000 * 28)
 
+    def test_answers_at_once(self) -> None:
+        """What many requests waited for comes for all of them at once: they are answered over many turns."""
+        rig, work = self.working()
+        peers = [rig.connect() for _ in range(4)]
+        for peer in peers:
+            peer.send(b"".join(requests(number)["force"] for number in range(100)))
+        for _ in until(lambda: not rig.clock.calls[1:]):
+            self.turn(rig)
+        self.assertEqual(rig.engine.context.others.in_progress, 400)
+        most = 0
+        for _ in until(lambda: not (rig.executor.queued or rig.clock.calls[1:]), 20_000):
+            before = work.looks
+            rig.executor.step()
+            most = max(most, work.looks - before)
+            self.turn(rig)
+        self.assertLessEqual(most, 2 * _MOST_WORK)
+        self.assertEqual(len({len(peer.replies()) for peer in peers} - {0}), 1)
+        self.assertEqual(rig.engine.context.others.in_progress, 0)
+
+    def test_disk_space(self) -> None:
+        """However many ask for the space of the disks at a time, they are looked at once."""
+        rig = self.rig()
+        for _ in range(3):
+            rig.connect().send(b"".join(requests(number)["disk space"] for number in range(20)))
+        self.assertEqual(rig.executor.lanes(), ["read"])
+
     def test_the_rest_of_a_chunk(self) -> None:
         """What is left of a chunk is read before what comes behind it, and goes with the connection."""
         rig, _ = self.working()
