@@ -162,6 +162,9 @@ class BigEntryTests(SynchronousTestCase):
             rig.clock.advance(1)
         self.assertLessEqual(rig.engine.factory.unread.n_bytes, 2 * MIB)
         self.assertEqual([peer.ended for peer in peers], [True] * 25 + [False] * 15)
+        for peer in peers:
+            peer.leave()
+        self.assertEqual((rig.engine.factory.unread.n_bytes, rig.engine.factory.metrics.pending_bytes.value), (0, 0))
 
 
 class WriterTests(SynchronousTestCase):

@@ -129,6 +129,28 @@ class HostilePeersTests(TestCase):
 
         await self._survives(attack)
 
+    async def test_pipelined_big_reads(self) -> None:
+        """20 connections pipeline reads of a big entry that is in an entry log, and read nothing."""
+        entries = run(VICTIM, 0, 40, bytes(BIG))  # more than the write cache takes
+
+        async def attack(port: int) -> None:
+            (writer,) = await self._peers(port, 1)
+            writer.send(v2.encode_adds(KEY, entries))
+            added = 0
+            while added < entries.count:
+                added += sum(len(reply.entry_ids) for reply in cast(list[AddReplies], await writer.take(1)))
+            before = resident_bytes(self.process)
+            peers = await self._peers(port, 20)
+            for peer in peers:
+                peer.transport.pauseProducing()
+                peer.send(v2.encode_reads(VICTIM, [0] * 4000))
+            for _ in range(20):
+                await self.bystander.is_served()
+            self.assertLess(resident_bytes(self.process) - before, AT_ONCE)
+            await gatherResults([peer.leave() for peer in [*peers, writer]])
+
+        await self._survives(attack, GROWTH_AFTER_MUCH)
+
     async def test_readers_of_batches(self) -> None:
         """200 connections ask for batches of 5 MiB and read nothing: together they get a share of the memory."""
         entries = run(VICTIM, 0, 1200, bytes(10 * 1024))
