@@ -24,7 +24,7 @@ MAX_FUNCTION_LINES = 50
 
 LAYER_0 = frozenset(
     {"adaptive", "arguments", "attended_time", "config", "crc32c", "errors", "instruments", "metrics", "mixed_runs"}
-    | {"model", "ratelimit", "shared_result", "throttle"}
+    | {"model", "python_logging", "ratelimit", "shared_result", "throttle"}
 )
 
 _DOORS_OURS = (
@@ -68,7 +68,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "instruments": _BASE | {"prometheus_client"},
     "metrics": _BASE | {"prometheus_client"},
     "crc32c": _BASE | {"crc32c", "google_crc32c"},
-    **dict.fromkeys(("adaptive", "shared_result", "throttle"), _TWISTED),
+    **dict.fromkeys(("adaptive", "python_logging", "shared_result", "throttle"), _TWISTED),
     "codec": _BASE | {"google"},
     "ledger": _BASE | {"pyarrow"},
     "storage": _BASE | {"rocksdict"},

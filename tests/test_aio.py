@@ -11,12 +11,41 @@ from bookkeeper_twisted.aio import BookKeeper
 from bookkeeper_twisted.aio.reactor import acquire_reactor, release_reactor, result_of
 from bookkeeper_twisted.client.admin import cluster_admin
 from bookkeeper_twisted.config.client import ClientConfig
-from bookkeeper_twisted.errors import InvalidMetadataUriError, NoSuchLedgerMetadataError
+from bookkeeper_twisted.errors import ClientClosedError, InvalidMetadataUriError, NoSuchLedgerMetadataError
 from bookkeeper_twisted.testing.cluster import aio_cluster
 
 
 class ReactorTests(SynchronousTestCase):
     """The reactor of a loop."""
+
+    def test_writer_after_its_client(self) -> None:
+        """A writer whose client was closed, the last one of the loop, fails as behind the other doors."""
+
+        async def run() -> None:
+            async with aio_cluster(bookies=1) as cluster, await cluster.connect() as bk:
+                ledger, adv = await bk.create_ledger(1, 1, 1), await bk.create_ledger_adv(None, 1, 1, 1)
+                await bk.close()
+                for calling in (ledger.append(b"x"), ledger.append_many([b"x"]), adv.write(0, b"x"), ledger.close()):
+                    with self.assertRaises(ClientClosedError):
+                        await calling
+
+        asyncio.run(run())
+
+    def test_call_after_the_end(self) -> None:
+        """A call that is made after the end of the reactor is run by the loop, unless it is cancelled."""
+
+        async def run() -> list[str]:
+            reactor = await acquire_reactor()
+            await release_reactor(reactor)
+            done: list[str] = []
+            called = reactor.callLater(0, done.append, "called")
+            reactor.callLater(0, done.append, "cancelled").cancel()
+            self.assertTrue(called.active())
+            await asyncio.sleep(0.001)
+            self.assertFalse(called.active())
+            return done
+
+        self.assertEqual(asyncio.run(run()), ["called"])
 
     def test_shared(self) -> None:
         """Clients of one loop share its reactor, which ends with the last of them; the next one gets another."""

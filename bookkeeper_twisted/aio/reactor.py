@@ -7,14 +7,17 @@ reactor.  ``python -m benchmarks doors`` measures it beside a reactor in a threa
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from twisted.internet.asyncioreactor import AsyncioSelectorReactor
+from twisted.internet.base import DelayedCall
 from twisted.internet.defer import Deferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.python.failure import Failure
+
+from ..python_logging import forward_to_logging
 
 T = TypeVar("T")
 
@@ -28,6 +31,8 @@ class LoopReactor(AsyncioSelectorReactor):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
         self.users = 0
+        self._loop = loop
+        self._has_ended = False
         self._life = self._live()
 
     async def begin(self) -> None:
@@ -43,7 +48,29 @@ class LoopReactor(AsyncioSelectorReactor):
         try:
             yield
         finally:
+            self._has_ended = True
             self.fireSystemEvent("shutdown")
+
+    def callLater(self, delay: float, callable: Callable[..., Any], *args: object, **kw: object) -> DelayedCall:
+        """Call later; after the end of this reactor the loop does it.
+
+        A writer that is used after its client was closed fails in a later turn, as behind the other doors.
+        """
+        if not self._has_ended:
+            return cast(DelayedCall, super().callLater(delay, callable, *args, **kw))
+        call = DelayedCall(self.seconds() + delay, callable, args, kw, lambda _: handle.cancel(), lambda _: None)
+
+        def run() -> None:
+            call.called = 1
+            callable(*args, **kw)
+
+        handle = self._loop.call_later(delay, run)
+        return call
+
+    def callFromThread(self, callable: Callable[..., Any], *args: object, **kwargs: object) -> None:
+        """Call in this reactor; not after its end."""
+        if not self._has_ended:
+            super().callFromThread(callable, *args, **kwargs)
 
     def installWaker(self) -> None:
         """Does nothing: calls from threads wake the loop."""
@@ -63,6 +90,7 @@ _reactors: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopReactor] = WeakKeyDi
 
 async def acquire_reactor() -> LoopReactor:
     """Return the reactor of the running loop for one more user, which is to call :func:`release_reactor`."""
+    forward_to_logging()
     loop = asyncio.get_running_loop()
     reactor = _reactors.get(loop)
     if reactor is None:

@@ -11,6 +11,7 @@ from twisted.python.failure import Failure
 
 from ..arguments import check_seconds
 from ..errors import IllegalOperationError
+from ..python_logging import forward_to_logging
 
 T = TypeVar("T")
 
@@ -28,6 +29,7 @@ class ReactorThread:
         """The reactor, running."""
         with self._lock:
             if self._reactor is None:
+                forward_to_logging()
                 self._reactor = EPollReactor()
                 self._thread = threading.Thread(
                     target=self._reactor.run, args=(False,), name="bookkeeper", daemon=True

@@ -71,4 +71,16 @@ PLANTS = (
         "a door gives any type", "blocking/reader.py",
         "timeout: float | None = None) -> Entry:", "timeout: float | None = None) -> object:", _TYPES,
     ),
+    Plant(
+        "what is asked behind the end of a loop's reactor waits for ever", "aio/reactor.py",
+        "        if not self._has_ended:\n            return cast", "        if True:\n            return cast", ["tests.test_aio"],
+    ),
+    Plant(
+        "the log of others is forwarded, too", "python_logging.py",
+        "else PredicateResult.no", "else PredicateResult.maybe", ["tests.test_python_logging"],
+    ),
+    Plant(
+        "a client of plain calls logs to nobody", "blocking/reactor_thread.py",
+        "                forward_to_logging()\n", "", ["tests.test_python_logging"],
+    ),
 )  # fmt: skip
