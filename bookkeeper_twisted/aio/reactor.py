@@ -67,7 +67,7 @@ class LoopReactor(AsyncioSelectorReactor):
         handle = self._loop.call_later(delay, run)
         return call
 
-    def callFromThread(self, callable: Callable[..., Any], *args: object, **kwargs: object) -> None:
+    def callFromThread(self, callable: Callable[..., Any], *args: object, **kwargs: object) -> None:  # type: ignore[override]  # its bases differ
         """Call in this reactor; not after its end."""
         if not self._has_ended:
             super().callFromThread(callable, *args, **kwargs)

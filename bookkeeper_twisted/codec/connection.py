@@ -5,7 +5,7 @@ first frame that is of another one passes it to the next, V2, for good, that fra
 never after.  A client knows what it asked for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ..errors import CodecError
 from .framing import FrameBuffer
@@ -66,6 +66,12 @@ class ServerDecoder:
             self.error = error
             self._buffer.clear()
         return items
+
+    def receive_all(self, chunk: bytes) -> Iterator[object]:
+        """Yield what :meth:`receive` returns for a ``chunk``, then what it left for later."""
+        yield from self.receive(chunk)
+        while self.ready:
+            yield from self.receive(b"")
 
 
 class ClientDecoder:

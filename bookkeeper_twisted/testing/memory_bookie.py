@@ -90,7 +90,7 @@ class MemoryBookie:
         :returns: why each was refused, None if it was not, in the order of the frames.
         """
         errors: list[Exception | None] = []
-        for item in ServerDecoder().receive(frames):
+        for item in ServerDecoder().receive_all(frames):
             assert isinstance(item, AddRun), item
             runs = [item.entries] if isinstance(item.entries, EntryRun) else item.entries.runs()
             for run in runs:

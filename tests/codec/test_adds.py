@@ -153,7 +153,7 @@ class RequestTests(SynchronousTestCase):
     def read(self, frames: bytes, run: EntryRun) -> tuple[list[int], set[bool]]:
         """Request ids and whether syncs are deferred, after the entries and all else have been checked."""
         txn_ids, deferred, entries = list[int](), set[bool](), list[bytes]()
-        for item in ServerDecoder().receive(frames):
+        for item in ServerDecoder().receive_all(frames):
             assert isinstance(item, AddRun) and isinstance(item.entries, EntryRun)
             self.assertEqual((item.master_key, item.flags), (DIGESTER.master_key, FLAGS))
             self.assertEqual((item.entries.ledger_id, item.entries.first), (LEDGER, run.first + len(entries)))
@@ -196,7 +196,7 @@ class RequestTests(SynchronousTestCase):
         items = items_of(*[b"x" * (n % 3) for n in range(20)])
         adds, read = together(DIGESTER, items), list[tuple[int, int, bytes]]()
         txn_ids = list[int]()
-        for item in ServerDecoder().receive(V3.encode_adds(adds, 1000)[0]):
+        for item in ServerDecoder().receive_all(V3.encode_adds(adds, 1000)[0]):
             assert isinstance(item, AddRun)
             txn_ids += item.txn_ids
             read += [(run.ledger_id, run.first, run.entry(run.first)) for run in item.entries.runs()]

@@ -28,7 +28,8 @@ MIXED_STREAM = V3_STREAM + V2_STREAM
 
 def received(decoder: ServerDecoder | ClientDecoder, chunks: list[bytes]) -> list[object]:
     """Everything the chunks gave, comparable."""
-    return flat(item for chunk in chunks for item in decoder.receive(chunk))
+    receive = decoder.receive_all if isinstance(decoder, ServerDecoder) else decoder.receive
+    return flat(item for chunk in chunks for item in receive(chunk))
 
 
 def replies(wire: IWireProtocol) -> bytes:

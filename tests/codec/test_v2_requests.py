@@ -34,7 +34,7 @@ def decode(data: bytes) -> tuple[list[object], CodecError | None]:
     """What a V2 connection gives; it starts with a read, so that nothing is tried as V3."""
     decoder = ServerDecoder()
     decoder.receive(v2.encode_reads(1, [1]))
-    return decoder.receive(data), decoder.error
+    return [*decoder.receive_all(data)], decoder.error
 
 
 class BadInputTests(SynchronousTestCase):

@@ -38,7 +38,7 @@ def request(operation: int, version: int = 3, **fields: Any) -> bytes:
 def decode(data: bytes) -> tuple[list[object], CodecError | None]:
     """What a connection gives."""
     decoder = ServerDecoder()
-    return decoder.receive(data), decoder.error
+    return [*decoder.receive_all(data)], decoder.error
 
 
 def refusal(data: bytes) -> tuple[Status, Any]:
