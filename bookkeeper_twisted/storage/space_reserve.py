@@ -4,7 +4,8 @@ A full disk gives space back only if something can still be written to it: SQLit
 ledgers, the copy of what is live in a log, the 32 KiB that opening an index takes.  So the disk of a ledger directory,
 and that of its index, has a file that takes space and holds nothing.  It is removed when one of these writes finds no
 space, and made again, as long as it can be, right behind the write: what is free for longer, another file may take.
-Entries are written only where there is space beside the whole of it, which each checkpoint looks at.
+Entries are written only where there is space beside the whole of it, which each checkpoint looks at.  A disk with
+:data:`PLENTY` of free bytes has no such file yet: the first checkpoint that finds less makes it.
 
 Blocks that a file system keeps for privileged processes count as free for the reserve, and for what uses it, if this
 is such a process: they are what is left to it when others of that kind have taken the last byte.  Entries leave them
@@ -32,6 +33,9 @@ _SHARE = 20
 _SPARE = 4
 """The part of a reserve that has to be free beside it, for whatever a checkpoint writes beside the entries."""
 
+PLENTY = 8 * 1024 * 1024 * 1024
+"""Free bytes of a disk that nothing uses up between two checkpoints."""
+
 _BLOCK = 4096
 
 
@@ -42,7 +46,7 @@ class SpaceReserve:
     """
 
     def __init__(self, fs: IFileSystem, directories: Iterable[str], most_bytes: int) -> None:
-        """Take the space, as much as there is.
+        """Take the space, as much as there is, where little is free.
 
         :param directories: of the entry logs, which come first, and of their index; one on the disk of another needs no
             reserve of its own.
@@ -64,7 +68,11 @@ class SpaceReserve:
     @property
     def missing(self) -> int:
         """Return the bytes that it is shorter than it should be."""
-        return sum(self._sizes.values()) - sum(self._held.values())
+        return sum([size - self._held[directory] for directory, size in self._sizes.items() if self._is_due(directory)])
+
+    def _is_due(self, directory: str) -> bool:
+        """Test whether the disk of a ``directory`` is to have the reserve now."""
+        return self._held[directory] > 0 or self._fs.usage(directory)[1] < PLENTY
 
     def check(self, n_bytes: int) -> None:
         """Check that there is space beside the whole reserve, which is taken back unless it is in use.
@@ -80,9 +88,8 @@ class SpaceReserve:
         if self.lent:
             return
         self.take_back()
-        for directory, size in self._sizes.items():
-            if self._held[directory] < size:
-                raise _none_left(directory)
+        if self.missing:
+            raise _none_left(next(path for path, size in self._sizes.items() if self._held[path] < size))
 
     def lend(self) -> bool:
         """Give the space to a deletion or a compaction, until :meth:`take_back`.
@@ -107,7 +114,7 @@ class SpaceReserve:
         """
         self.lent = False
         for directory, size in self._sizes.items():
-            if self._held[directory] < size:
+            if self._held[directory] < size and self._is_due(directory):
                 self._held[directory] = self._extended(directory, size)
 
     def _extended(self, directory: str, size: int) -> int:

@@ -183,4 +183,12 @@ PLANTS = (
         "a ledger with a damaged index file is open", "storage/index_files.py",
         "LedgerRow(ledger_id, fenced=True)", "LedgerRow(ledger_id)", _INDEX_FILES,
     ),
+    Plant(
+        "each disk has a reserve, however much of it is free", "storage/space_reserve.py",
+        "self._fs.usage(directory)[1] < PLENTY", "True", ["tests.storage.test_space_reserve"],
+    ),
+    Plant(
+        "a reserve that is not made is not missing", "storage/space_reserve.py",
+        "self._held[directory] > 0 or self._fs", "self._held[directory] > 0 and self._fs", ["tests.storage.test_space_reserve"],
+    ),
 )  # fmt: skip

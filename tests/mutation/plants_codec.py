@@ -90,8 +90,8 @@ PLANTS = (
     ),
     Plant(
         "a decoder goes on after an error", "codec/connection.py",
-        "            self.error = error\n            self._buffer.clear()\n        return items\n\n\nclass ClientDecoder",
-        "            self._buffer.clear()\n        return items\n\n\nclass ClientDecoder", _FRAMING,
+        "            self.error = error\n            self._buffer.clear()\n        return items\n\n    def receive_all",
+        "            self._buffer.clear()\n        return items\n\n    def receive_all", _FRAMING,
     ),
     Plant(
         "V3 may come after V2", "codec/connection.py",

@@ -5,6 +5,7 @@ import errno
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import NoWritableDirectoryError, StorageError
+from bookkeeper_twisted.storage import space_reserve
 from bookkeeper_twisted.storage.interfaces import JournalPosition, LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
 from bookkeeper_twisted.storage.space_reserve import SpaceReserve
@@ -47,6 +48,20 @@ class SpaceReserveTests(SynchronousTestCase):
         self.assertEqual(after.open("/l/reserve").size(), SIZE)
         self.make(most=4096)
         self.assertEqual(self.disk.free("/l"), DISK - 4096)
+
+    def test_plenty(self) -> None:
+        """A disk with plenty of space has none until a checkpoint finds less, and keeps it then."""
+        self.patch(space_reserve, "PLENTY", DISK)
+        reserve = self.make()
+        reserve.check(0)
+        self.assertEqual((reserve.missing, self.disk.list("/l")), (0, []))
+        self.patch(space_reserve, "PLENTY", DISK + 1)
+        self.assertEqual(reserve.missing, SIZE)
+        reserve.check(0)
+        self.assertEqual((reserve.missing, self.disk.free("/l")), (0, DISK - SIZE))
+        self.patch(space_reserve, "PLENTY", 0)
+        reserve.check(0)
+        self.assertEqual((reserve.missing, self.disk.list("/l")), (0, ["reserve"]))
 
     def test_disks(self) -> None:
         """Each disk has one; directories on one disk share it."""

@@ -97,7 +97,7 @@ class SimDisk:
         self.resident: Callable[[], bool] | None = None
         self.operations: list[Operation] = []
         self.observer: Callable[[Operation], None] | None = None
-        self.capacity = (1 << 40, 1 << 39)
+        self.capacity = (1 << 33, 1 << 32)
         self.mounted: tuple[str, ...] = ()
         self._directories: dict[str, Directory] = {"/": Directory()}
         self._objects: dict[str, tuple[Any, bytes]] = {}
