@@ -45,10 +45,10 @@ OURS: dict[str, frozenset[str]] = {
     "wire": LAYER_0 | {"wire", "codec", "ledger"},
     "client": LAYER_0 | {"client", "codec", "ledger", "metadata", "placement", "protocol"},
     "autorecovery": LAYER_0 | {"autorecovery", "codec", "ledger", "metadata", "placement", "client"},
-    # of storage: what entry log files look like, for work on the files of many bookies
+    # of storage: what entry log files look like, for work on the files of many bookies; of cli: the end of a process
     "spark": LAYER_0
     | {"spark", "codec", "ledger", "wire", "metadata", "client", "__version__"}
-    | {"blocking.reactor_thread", "storage.entry_log", "storage.filesystem", "storage.ledger_dirs"},
+    | {"blocking.reactor_thread", "storage.entry_log", "storage.filesystem", "storage.ledger_dirs", "cli.entry"},
     "http": _DOORS_OURS | {"http"},
     "embedding": _DOORS_OURS | {"http", "embedding", "blocking"},
     "cli": _DOORS_OURS | {"http", "embedding", "cli", "__version__"},

@@ -1,25 +1,37 @@
 """Entry points of the program and of ``twistd``: what they begin takes a second to import.
 
 Ctrl-C that no command has taken, during an import above all, ends the process as it ends other programs: by the signal,
-which a shell reports as status 130, and without a stack trace.
+which a shell reports as status 130, and without a stack trace.  So does, by SIGPIPE (status 141), a reader of the
+output that has seen enough, as ``head`` has.
 """
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 @contextmanager
-def ended_by_interrupt() -> Iterator[None]:
-    """End the process by SIGINT where a context is left by KeyboardInterrupt.
+def ended_by_signal() -> Iterator[None]:
+    """End the process by SIGINT where a context is left by KeyboardInterrupt, by SIGPIPE where nobody reads its output.
 
     At once: threads that are at work, as those of a metadata store, are not waited for.
     """
     try:
-        yield
+        try:
+            yield
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()  # or what is left would fail at the end of the process, where nothing catches it
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        signal.raise_signal(signal.SIGINT)
+        _end_by(signal.SIGINT)
+    except BrokenPipeError:
+        _end_by(signal.SIGPIPE)
+
+
+def _end_by(number: signal.Signals) -> None:
+    signal.signal(number, signal.SIG_DFL)
+    signal.raise_signal(number)
 
 
 def main() -> None:
@@ -27,7 +39,7 @@ def main() -> None:
 
     :raises SystemExit: at the end.
     """
-    with ended_by_interrupt():
+    with ended_by_signal():
         from . import main as program
 
         program.main()

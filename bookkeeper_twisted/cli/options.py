@@ -20,6 +20,7 @@ from ..config.fields import Field, Setting, fields_of, from_environment, from_fi
 from ..config.groups import groups
 from ..embedding.standalone import DATA_OPTION, standalone_configs
 from ..errors import ConfigError
+from .entry import ended_by_signal
 
 _FIELDS = fields_of(BookieConfig)
 
@@ -68,7 +69,8 @@ class ConfigOptions(usage.Options):
         twistd would answer a :class:`~twisted.python.usage.UsageError` with pages of help and status 0.
         """
         try:
-            super().parseOptions(options)
+            with ended_by_signal():  # --help prints, and ends the process, in here
+                super().parseOptions(options)
         except usage.UsageError as error:
             _refuse(self.program, error)
 

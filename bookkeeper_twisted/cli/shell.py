@@ -19,7 +19,7 @@ from ..config.fields import Setting, from_environment, from_file
 from ..errors import BookKeeperError, ConfigError, IncorrectParameterError
 from ..model import check_ledger_id
 from .commands import COMMANDS
-from .shell_command import FAILED, INTERRUPTED, OK, Argument, Command, OperandError, ShellContext, ShellWorld
+from .shell_command import FAILED, INTERRUPTED, OK, UNREAD, Argument, Command, OperandError, ShellContext, ShellWorld
 from .shell_text import FORMAT_ENTRY, FORMAT_ID, PARSE_ID
 
 USAGE = (
@@ -68,6 +68,8 @@ async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
         if any(argument in ("--help", "-help") for argument in invocation.arguments):
             return _help(world, [command.name])
         context = _context(invocation.options, world)
+    except BrokenPipeError:
+        return UNREAD
     except (UsageError, ConfigError) as error:
         world.complain(f"ERROR: {error}")
         world.complain(USAGE)
@@ -86,7 +88,7 @@ async def _run(command: Command, context: ShellContext, options: argparse.Namesp
     try:
         return await command.run(context, options)
     except BrokenPipeError:
-        return FAILED  # the program that the lines go to has seen enough of them, as head has
+        return UNREAD  # the program that the lines go to has seen enough of them, as head has
     except (CancelledError, KeyboardInterrupt):
         context.world.complain(f"{command.name}: interrupted")
         return INTERRUPTED

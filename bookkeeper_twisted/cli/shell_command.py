@@ -23,6 +23,8 @@ FAILED = 255
 """Exit status of Apache's shell where a command fails (-1); some say 1 where they refuse."""
 INTERRUPTED = 130
 """Exit status of a command that was ended by Ctrl-C or SIGTERM, as shells report SIGINT."""
+UNREAD = 141
+"""Exit status of a command whose output is not read any more, as shells report SIGPIPE."""
 
 
 class OperandError(Exception):

@@ -19,6 +19,7 @@ from typing import Any
 
 from .. import __version__
 from ..arguments import decimal_number
+from ..cli.entry import ended_by_signal
 from ..errors import BookKeeperError
 from ..ratelimit import Rate
 
@@ -315,11 +316,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :param arguments: of the command line, None for the arguments of this process.
     :returns: the exit status: of the command, or 2 after an error that was printed.
     """
-    options = parser().parse_args(arguments)
+    with ended_by_signal():
+        return _run(parser().parse_args(arguments))
+
+
+def _run(options: argparse.Namespace) -> int:
     try:
         return COMMANDS[options.command][0](session(options), options)
     except ImportError as error:
         reason = f"PySpark is needed ({error}): pip install 'bookkeeper-twisted[spark]'"
+    except BrokenPipeError:
+        raise
     except (BookKeeperError, OSError) as error:
         reason = str(error)
     except KeyboardInterrupt:

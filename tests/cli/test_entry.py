@@ -1,12 +1,13 @@
-"""Ctrl-C where no command takes it."""
+"""Ctrl-C where no command takes it, and output that nobody reads."""
 
+import os
 import signal
 import subprocess
 import sys
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.cli.entry import ended_by_interrupt
+from bookkeeper_twisted.cli.entry import ended_by_signal
 
 _INTERRUPTED_IMPORT = """
 import runpy, signal, sys
@@ -50,11 +51,29 @@ class EndTests(SynchronousTestCase):
                 program = f"from twisted.plugins.bookkeeper_twisted_bookie import {name}; {name}.options"
                 self._interrupted(program, f"bookkeeper_twisted.cli.{module}")
 
+    def test_closed_pipe(self) -> None:
+        """Where nobody reads the output; what is left in the buffer is no error either."""
+        service = "from twisted.plugins.bookkeeper_twisted_bookie import {0}; {0}.options().parseOptions()"
+        shell = "from bookkeeper_twisted.cli.entry import main; main()"
+        spark = "from bookkeeper_twisted.spark.main import main; sys.exit(main())"
+        buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+        for program, *arguments in (
+            (service.format("bookie"), "--help"), (service.format("autorecovery"), "--help"), (shell, "--help"),
+            (shell, "shell", "help"), (spark, "--help"),
+        ):  # fmt: skip
+            with self.subTest(program=program, arguments=arguments):
+                read, write = os.pipe()
+                os.close(read)
+                command = [sys.executable, "-c", f"import sys; {program}", *arguments]
+                ended = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, timeout=60, env=buffered)
+                os.close(write)
+                self.assertEqual((ended.returncode, ended.stderr), (-signal.SIGPIPE, b""))
+
     def test_others(self) -> None:
         """What ends in another way, ends as it did."""
 
         def left_by(error: BaseException) -> None:
-            with ended_by_interrupt():
+            with ended_by_signal():
                 raise error
 
         for error in (SystemExit(3), ValueError("wrong")):

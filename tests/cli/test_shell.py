@@ -119,8 +119,9 @@ class ArgumentsTests(ShellCase):
 
         self.written(1)
         self.out = closed
-        self.assertEqual(self.shell("listledgers"), 255)
-        self.assertEqual(self.complaints, [])
+        for arguments in (["listledgers"], ["-help"]):
+            self.assertEqual(self.shell(*arguments), 141)
+            self.assertEqual(self.complaints, [])
 
 
 class HelpTests(ShellCase):

@@ -4,7 +4,7 @@ from typing import Any
 
 from twisted.application.service import ServiceMaker
 
-from bookkeeper_twisted.cli.entry import ended_by_interrupt
+from bookkeeper_twisted.cli.entry import ended_by_signal
 
 
 class _LateServiceMaker(ServiceMaker):
@@ -12,7 +12,7 @@ class _LateServiceMaker(ServiceMaker):
 
     @property
     def options(self) -> Any:
-        with ended_by_interrupt():
+        with ended_by_signal():
             return super().options
 
 
