@@ -408,7 +408,7 @@ class NotInitializedError(MetadataError):
     """The metadata store holds no cluster; the text says what makes one."""
 
     def __str__(self) -> str:
-        return f"{super().__str__()}: bookkeeper-twisted shell initnewcluster makes a cluster"
+        return f"{super().__str__()}; bookkeeper-twisted shell initnewcluster makes a new, empty cluster"
 
 
 class CookieNotFoundError(MetadataError):

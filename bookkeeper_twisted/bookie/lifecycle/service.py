@@ -16,6 +16,7 @@ from ...config.bookie import BookieConfig
 from ...errors import (
     ConfigError,
     InvalidCookieError,
+    MetadataError,
     NoWritableDirectoryError,
     StorageFailedError,
     without_credentials,
@@ -213,12 +214,14 @@ class BookieService(Service):
 
     # -- the steps; each leaves behind what undoes it --
 
-    def _then_undo(self, undo: Callable[[], Awaitable[object]]) -> None:
-        """Registers the reverse of a step.  One that fails is logged and does not keep the others from running."""
+    def _then_undo(self, undo: Callable[[], Awaitable[object]], name: str = "a step of the stop") -> None:
+        """Register the reverse of a step.  One that fails is logged and does not keep the others from running."""
 
         async def logged() -> None:
             try:
                 await undo()
+            except MetadataError as error:  # the store is away or was removed, which is no fault of this program
+                self._log.warn("{name} failed: {error}", name=name, error=error)
             except Exception:
                 self._log.failure("a step of the stop failed")
 
@@ -230,7 +233,7 @@ class BookieService(Service):
     async def _open_metadata(self) -> None:
         self._then_undo(self._executor.stop)  # type: ignore[arg-type]
         await self._metadata.open()
-        self._then_undo(self._metadata.close)
+        self._then_undo(self._metadata.close, "the end of the session with the metadata store")
 
     async def _lock(self) -> None:
         if self._is_named and await self._on_flush_lane(without_current, self._fs, self._paths.all()):
@@ -420,7 +423,7 @@ class BookieService(Service):
         await self._disks.check()
         self._registrations.on_registration_lost(self._fail)
         await self._registration.register(info)
-        self._then_undo(self._registration.withdraw)
+        self._then_undo(self._registration.withdraw, "the withdrawal of the registration of the bookie")
         self._disks.start(self._config.disk_check_interval / 1000)
 
     async def _maintain(self) -> None:

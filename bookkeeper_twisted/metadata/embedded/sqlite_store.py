@@ -64,8 +64,7 @@ T = TypeVar("T")
 
 
 class Creation(Enum):
-    """The choices where the store does not exist: it is an error, it is made and removed again by the end of a session
-    in which nothing was stored, or it is made."""
+    """The choices where the store does not exist: an error, a store that goes if nothing was stored, or a store."""
 
     NEVER = "never"
     UNTIL_USED = "until used"
@@ -120,7 +119,8 @@ class SqliteStore:
         :raises NotInitializedError: it does not exist, and is not to be made; nothing is left on the disk.
         """
         if self._creation is Creation.NEVER and not is_file(self._path):
-            raise NotInitializedError(f"{self._path} does not exist, and no bookie was started on it")
+            text = f"{self._path} does not exist (moved or removed?); a first start of a bookie makes a new, empty one"
+            raise NotInitializedError(text)
         with self._errors():
             opening = self._sessions.lock_opening()
             try:

@@ -3,10 +3,11 @@
 import errno
 
 from twisted.internet.defer import Deferred
-from twisted.logger import capturedLogs, formatEvent
+from twisted.logger import LogLevel, capturedLogs, formatEvent
 from twisted.python.failure import Failure
 
-from bookkeeper_twisted.errors import StorageError
+from bookkeeper_twisted.bookie.admin import Phase
+from bookkeeper_twisted.errors import MetadataError, StorageError
 
 from ..rig import Peer, adds, run
 from .test_service import StepTestCase
@@ -56,6 +57,22 @@ class StopTests(StepTestCase):
         with capturedLogs() as events:
             self.settle(executor)
         self.assertEqual([e for e in events if "last checkpoint" in formatEvent(e)], [])
+
+    def test_metadata_store_is_gone(self) -> None:
+        """A stop whose registration cannot be withdrawn warns in one line, and goes on."""
+        service, executor = self.start()
+
+        async def removed(bookie_id: str) -> None:
+            raise MetadataError("/m/metadata.db: the file was removed")
+
+        self.patch(service._registrations, "unregister_bookie", removed)
+        with capturedLogs() as events:
+            self.stop(service, executor)
+        said = [(e["log_level"], formatEvent(e)) for e in events if "metadata.db" in str(formatEvent(e))]
+        text = "the withdrawal of the registration of the bookie failed: /m/metadata.db: the file was removed"
+        self.assertEqual(said, [(LogLevel.warn, text)])
+        self.assertEqual([e for e in events if "log_failure" in e], [])
+        self.assertEqual(service.admin.state().phase, Phase.STOPPED)
 
     def port_at_the_stop(self, **more: object) -> object:
         """The port that is open when the engine begins to stop."""
