@@ -32,7 +32,7 @@ from ..storage.apache.rocksdb import RocksKeyValues
 from ..storage.filesystem import RealFileSystem
 from ..storage.index.run_index import SqliteRunIndex
 from .shell import run_shell
-from .shell_command import FAILED, ShellWorld, StoreAccess
+from .shell_command import FAILED, NotConfirmedError, ShellWorld, StoreAccess
 
 _HELP = """\
 Usage: bookkeeper-twisted shell [-conf FILE] COMMAND ...
@@ -68,11 +68,12 @@ class DiskFiles:
 
 
 def ask(question: str) -> bool:
-    """Ask a ``question`` until the answer is Y or N; the end of the input is a no.
+    """Ask a ``question`` until the answer is Y or N.
 
     The reactor waits meanwhile: nothing else is under way, and a thread that waits for a terminal could not be
     interrupted.
 
+    :raises NotConfirmedError: the input ended before.
     :raises KeyboardInterrupt: Ctrl-C was the answer, which the reactor would see only after another one.
     """
     of_reactor = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -88,7 +89,8 @@ def _answer(question: str) -> bool:
         sys.stdout.flush()
         answer = sys.stdin.readline()
         if not answer:
-            return False
+            print()  # the question has no end of line
+            raise NotConfirmedError
         if answer.strip().upper() in ("Y", "YES"):
             return True
         if answer.strip().upper() in ("N", "NO"):

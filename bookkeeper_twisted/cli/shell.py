@@ -16,10 +16,21 @@ from ..bookie.lifecycle.identity import bookie_id
 from ..config.bookie import BookieConfig
 from ..config.client import ClientConfig
 from ..config.fields import Setting, from_environment, from_file
-from ..errors import BookKeeperError, ConfigError, IncorrectParameterError
+from ..errors import BookKeeperError, ConfigError, IncorrectParameterError, NotInitializedError, without_credentials
 from ..model import check_ledger_id
 from .commands import COMMANDS
-from .shell_command import FAILED, INTERRUPTED, OK, UNREAD, Argument, Command, OperandError, ShellContext, ShellWorld
+from .shell_command import (
+    FAILED,
+    INTERRUPTED,
+    OK,
+    UNREAD,
+    Argument,
+    Command,
+    NotConfirmedError,
+    OperandError,
+    ShellContext,
+    ShellWorld,
+)
 from .shell_text import FORMAT_ENTRY, FORMAT_ID, PARSE_ID
 
 USAGE = (
@@ -92,13 +103,19 @@ async def _run(command: Command, context: ShellContext, options: argparse.Namesp
     except (CancelledError, KeyboardInterrupt):
         context.world.complain(f"{command.name}: interrupted")
         return INTERRUPTED
-    except (BookKeeperError, OperandError, OSError) as error:
-        context.world.complain(f"{command.name}: {_text_of(error)}")
+    except (BookKeeperError, OperandError, NotConfirmedError, OSError) as error:
+        context.world.complain(f"{command.name}: {_text_of(error, context.config)}")
         return FAILED
 
 
-def _text_of(error: Exception) -> str:
+def _text_of(error: Exception, config: BookieConfig) -> str:
     """Return the text for an error; of one of the operating system without its number."""
+    if isinstance(error, NotInitializedError) and config.origin("metadata_service_uri") == "default":
+        default = without_credentials(config.metadata_service_uri)
+        return (
+            "no metadataServiceUri was given (-conf FILE or BK_metadataServiceUri), and the default, "
+            f"{default}, holds no cluster"
+        )
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     return str(error) or type(error).__name__

@@ -31,6 +31,13 @@ class OperandError(Exception):
     """An operand of a command names nothing, or more than one thing; the text says why."""
 
 
+class NotConfirmedError(Exception):
+    """The input ended before a question was answered."""
+
+    def __str__(self) -> str:
+        return "not confirmed: nothing was done"
+
+
 class Connect(Protocol):
     """Makes a client of a cluster."""
 
@@ -99,7 +106,7 @@ class ShellWorld:
 
     :ivar out: prints a line.
     :ivar complain: prints a line where errors go.
-    :ivar ask: asks a question, which is answered with Y or N.
+    :ivar ask: asks a question, which is answered with Y or N; NotConfirmedError if it is not.
     :ivar addresses: host to its address and its name.
     :ivar own_host: the host name or address in the identity of a bookie of this machine; ConfigError if it has none.
     """
@@ -209,7 +216,7 @@ class Command:
     :ivar run: does it: called with what the shell has and with the parsed arguments.  These have an attribute for each
         argument, named as the last of its names, without dashes in front and with underscores for others.  It prints
         what it finds, and returns :data:`OK`, :data:`REFUSED` or :data:`FAILED`; the shell prints a BookKeeperError,
-        OperandError or OSError that it raises.
+        OperandError, NotConfirmedError or OSError that it raises.
     """
 
     name: str

@@ -12,7 +12,7 @@ from twisted.plugin import getPlugins
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.cli.shell import run_shell
-from bookkeeper_twisted.cli.shell_command import ShellWorld, StoreAccess
+from bookkeeper_twisted.cli.shell_command import NotConfirmedError, ShellWorld, StoreAccess
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.client.admin import BookKeeperAdmin
 from bookkeeper_twisted.config.bookie import BookieConfig
@@ -62,7 +62,7 @@ class ShellCase(SynchronousTestCase):
     :ivar tick: seconds that pass while a command waits, many times over.
     :ivar requests: method, URL and body of each HTTP request.
     :ivar http_answer: to the next one.
-    :ivar answers: what is answered to questions; each that is asked takes one.
+    :ivar answers: what is answered to questions; each that is asked takes one; None for the end of the input.
     """
 
     def setUp(self) -> None:
@@ -78,7 +78,7 @@ class ShellCase(SynchronousTestCase):
         self.store = StoreAccess(self.disk, sim_index, self.disk, SimIndex.open, SimKeyValues.open)
         self.own_host_of: Callable[[BookieConfig], str] = lambda config: "127.0.0.1"
         self.tick = 0.0
-        self.answers: list[bool] = []
+        self.answers: list[bool | None] = []
         self.requests: list[tuple[str, str, bytes]] = []
         self.http_answer: Deferred[tuple[int, bytes]] = Deferred()
         self.questions: list[str] = []
@@ -112,7 +112,10 @@ class ShellCase(SynchronousTestCase):
 
     def _ask(self, question: str) -> bool:
         self.questions.append(question)
-        return self.answers.pop(0)
+        answer = self.answers.pop(0)
+        if answer is None:
+            raise NotConfirmedError
+        return answer
 
     def _http(self, method: str, url: str, body: bytes) -> "Deferred[tuple[int, bytes]]":
         self.requests.append((method, url, body))

@@ -10,6 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted import __version__
 from bookkeeper_twisted.cli.main import DiskFiles, ask, interrupt, main, progress_bar
+from bookkeeper_twisted.cli.shell_command import NotConfirmedError
 
 
 class _Terminal(io.StringIO):
@@ -39,8 +40,10 @@ class AskTests(SynchronousTestCase):
         self.assertEqual(self._asked("maybe\ny\n"), (True, expected))
 
     def test_end(self) -> None:
-        """The end of the input is a no."""
-        self.assertEqual(self._asked(""), (False, "Sure? (Y or N) "))
+        """The end of the input is no answer, and says that nothing was done; what follows has a line of its own."""
+        error = self.assertRaises(NotConfirmedError, self._asked, "")
+        self.assertEqual(str(error), "not confirmed: nothing was done")
+        self.assertEqual(sys.stdout.getvalue(), "Sure? (Y or N) \n")  # type: ignore[union-attr]
 
 
     def test_interrupted(self) -> None:

@@ -2,6 +2,7 @@
 
 from bookkeeper_twisted.cli.commands import COMMANDS
 from bookkeeper_twisted.cli.shell import USAGE
+from bookkeeper_twisted.errors import NotInitializedError
 
 from .shell_case import ShellCase
 
@@ -110,6 +111,23 @@ class ArgumentsTests(ShellCase):
         self.assertEqual(self.printed, [])
         (complaint,) = self.complaints
         self.assertRegex(complaint, "^ledgermetadata: .*4242")
+
+    def test_no_cluster(self) -> None:
+        """Where no URI was given, that is said of a cluster that is not there, in the place of how one is made."""
+
+        def connect(uri: str, *_: object) -> None:
+            raise NotInitializedError(f"{uri} does not exist")
+
+        self.connect = connect
+        self.assertEqual(self.shell("listledgers"), 255)
+        self.assertIn("initnewcluster", self.complaints[0])
+        self.environ["BK_ledgerDirectories"] = "/d"
+        del self.environ["BK_metadataServiceUri"]
+        self.assertEqual(self.shell("listledgers"), 255)
+        self.assertEqual(self.complaints, [
+            "listledgers: no metadataServiceUri was given (-conf FILE or BK_metadataServiceUri), and the default, "
+            "sqlite:////d/metadata.db, holds no cluster"
+        ])  # fmt: skip
 
     def test_closed_pipe(self) -> None:
         """A command ends, and does not complain, when its output is not read any more."""

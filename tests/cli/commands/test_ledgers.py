@@ -86,6 +86,15 @@ class DeleteLedgerTests(ShellCase):
         self.assertEqual(self.printed, [])
         self.assertEqual(self.questions, ["Are your sure to delete Ledger : 0?"] * 2)
 
+    def test_no_answer(self) -> None:
+        """The end of the input deletes nothing, and is no success."""
+        self.written(1)
+        self.answers = [None]
+        self.assertEqual(self.shell("deleteledger", "-l", "0"), 255)
+        self.assertEqual(self.complaints, ["deleteledger: not confirmed: nothing was done"])
+        self.shell("listledgers")
+        self.assertEqual(len(self.printed), 1)
+
     def test_force(self) -> None:
         """Nothing is asked if it is forced; a ledger that does not exist is an error."""
         self.written(1)

@@ -106,8 +106,8 @@ class SqliteStoreTests(SynchronousTestCase):
         self.path = os.path.join(os.path.abspath(self.mktemp()), "deep", "metadata.db")
         error = self.assertRaises(NotInitializedError, self._of(Creation.NEVER).open, _ignore, _ignore)
         self.assertEqual(
-            str(error), f"{self.path} does not exist (moved or removed?); a first start of a bookie makes a new, empty one;"
-            " bookkeeper-twisted shell initnewcluster makes a new, empty cluster",
+            str(error), f"{self.path} does not exist (moved or removed?); a first start of a bookie makes a new, empty "
+            "one; bookkeeper-twisted shell initnewcluster makes a new, empty cluster",
         )  # fmt: skip
         self.assertFalse(os.path.exists(os.path.dirname(os.path.dirname(self.path))))
 
