@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Self
+from functools import wraps
+from typing import Any, Self
 
 import attrs
 
@@ -41,6 +42,18 @@ class Config:
         "start although keys that demand TLS or authentication are set, which is not in force; each is logged",
         java="none",
     )  # fmt: skip
+
+    def __init_subclass__(cls) -> None:
+        """Let the constructor of a configuration answer an unknown argument as it answers a value."""
+        if "__init__" in vars(cls):  # not so in a class that attrs is still to make
+            construct = cls.__init__
+
+            @wraps(construct)
+            def checked(self: Config, *args: Any, **given: Any) -> None:
+                _refuse_unknown(type(self), given)
+                construct(self, *args, **given)
+
+            cls.__init__ = checked  # type: ignore[method-assign]
 
     def __attrs_post_init__(self) -> None:
         for name, field in fields_of(type(self)).items():
@@ -114,10 +127,26 @@ class Config:
 
 def _describe_unknown(given: Setting, keys: Iterable[str]) -> str:
     """Describe an unknown key, with the key of a similar name that may have been meant."""
-    known = {key.lower(): key for key in keys}
-    similar = get_close_matches(given.key.lower(), known, n=1, cutoff=_SIMILAR)
-    meant = f"; is {known[similar[0]]} meant?" if similar else ""
+    meant = _meant(given.key, {key.lower(): key for key in keys})
     return f"{given.key}, {given.origin}: unknown key, ignored{meant}"
+
+
+def _meant(given: str, known: Mapping[str, str]) -> str:
+    """Return the end of a sentence about an unknown name: a similar one that may have been meant, or nothing.
+
+    :param known: what to name, by its text in lower case without underscores.
+    """
+    similar = get_close_matches(given.lower().replace("_", ""), known, n=1, cutoff=_SIMILAR)
+    return f"; is {known[similar[0]]} meant?" if similar else ""
+
+
+def _refuse_unknown(config: type, given: Iterable[str]) -> None:
+    """:raises ConfigError: a name that is ``given`` is no argument of a configuration class."""
+    for name in sorted(set(given) - {attribute.name for attribute in attrs.fields(config)}):
+        fields = fields_of(config)
+        known = {key.lower(): attribute for attribute, f in fields.items() for key in (f.key, f.alias) if key}
+        known |= {attribute.replace("_", ""): attribute for attribute in fields}
+        raise ConfigError(f"{name}: {config.__name__} has no such argument{_meant(name, known)}")
 
 
 def _demanding(unknown: Iterable[Setting]) -> list[Setting]:

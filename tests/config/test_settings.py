@@ -1,9 +1,16 @@
 """What configurations have in common, tried on that of a bookie."""
 
+from functools import partial
+from inspect import signature
+from typing import Any
+
+import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.config.fields import from_environment, from_file, from_options
+from bookkeeper_twisted.errors import ConfigError
 
 
 class LoadTests(SynchronousTestCase):
@@ -34,6 +41,20 @@ class LoadTests(SynchronousTestCase):
             "roomService, f:3: unknown key, ignored",
         ))  # fmt: skip
         self.assertEqual(config.notes, ())
+
+    def test_unknown_argument(self) -> None:
+        """An unknown argument is an error that names the attribute that may have been meant, by its name or its key."""
+        for name, meant in (
+            ("addEntryTimeoutSec", "; is add_entry_timeout_sec meant?"),
+            ("add_entry_timeout", "; is add_entry_timeout_sec meant?"),
+            ("speculativeReadTimeout", "; is first_speculative_read_timeout meant?"),
+            ("room_service", ""),
+        ):
+            given: Any = {name: 2}
+            for make in (ClientConfig, partial(attrs.evolve, ClientConfig())):
+                error = self.assertRaises(ConfigError, make, **given)
+                self.assertEqual(str(error), f"{name}: ClientConfig has no such argument{meant}")
+        self.assertIn("add_entry_timeout_sec", signature(ClientConfig).parameters)
 
     def test_unused_key_is_noted(self) -> None:
         """A key of Apache's bookie without effect here is no warning, but it is said."""
