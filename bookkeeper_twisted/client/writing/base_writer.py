@@ -380,7 +380,10 @@ class InOrderWriter(BaseWriter):
             before it is acknowledged.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not bytes, or is larger than an entry may be.
         :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait for their acknowledgement.
-        :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
+        :raises bookkeeper_twisted.errors.LedgerClosedError: the writer is closed.
+        :raises bookkeeper_twisted.errors.LedgerFencedError: another client has opened the ledger with recovery.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can take the place of one that failed.
+        :raises bookkeeper_twisted.errors.BookKeeperError: another reason why the ledger takes no more.
         """
         if type(data) is not bytes:
             try:
