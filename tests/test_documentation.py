@@ -110,6 +110,19 @@ class ProgramTests(SynchronousTestCase):
                 if block.language == "python":
                     self._check(name, block.text)
 
+    def test_typed(self) -> None:
+        """The functions of the first programs are typed, so that they pass a strict type checker."""
+        untyped = [
+            f"{name}: {node.name}"
+            for name in ("README.rst", "docs/quickstart.rst")
+            for block in blocks((ROOT / name).read_text())
+            if block.language == "python"
+            for node in ast.walk(ast.parse(block.text))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and (node.returns is None or any(argument.annotation is None for argument in node.args.args))
+        ]
+        self.assertEqual(untyped, [])
+
     def _check(self, name: str, text: str) -> None:
         try:
             tree = compile(text, name, "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
