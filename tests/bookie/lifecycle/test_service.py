@@ -183,7 +183,7 @@ class StartTests(StepTestCase):
         (line,) = [formatEvent(event) for event in events if "serves" in formatEvent(event)]
         self.assertEqual(
             line, "bookie me:3181 serves on port 3181: metadata memory:x, journals /j, entry logs "
-            "/l (549,755,813,888 of 1,099,511,627,776 bytes free), indexes /l, 0 ledgers, 0 entries replayed",
+            "/l (4,294,967,296 of 8,589,934,592 bytes free), indexes /l, 0 ledgers, 0 entries replayed",
         )  # fmt: skip
 
     def test_summary_without_secrets(self) -> None:
