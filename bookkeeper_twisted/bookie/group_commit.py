@@ -180,7 +180,8 @@ class GroupCommit:
             self.queued_bytes -= len(item.records)
             self._call(item, None)
         self._flush()
-        self._measure(group)  # waiting adds come first
+        if group.items:  # else the lane had taken the item for which the reactor asked it to begin
+            self._measure(group)  # waiting adds come first
         self._watch_unsynced(group.synced)
 
     def _call(self, item: _Item, error: Exception | None) -> None:

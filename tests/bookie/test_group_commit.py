@@ -137,6 +137,15 @@ class GroupTests(GroupCommitTestCase):
         self.executor.drain()
         self.assertEqual((self.journal.released, self.journal.unprepared), ([], 0))
 
+    def test_nothing_is_left(self) -> None:
+        """A lane that is asked to begin when it has taken everything completes nothing, and goes on."""
+        self.commit._submit()
+        self.executor.drain()
+        self.assertEqual(self.flushLoggedErrors(), [])
+        done = self.append(b"a")
+        self.executor.drain()
+        self.assertEqual(self.journal.calls[-1:], [(b"a", True)])
+
     def test_close(self) -> None:
         """What is queued is durable before a close ends, and what comes later fails and is not written (S1)."""
         self.append(b"a", sync=False)
