@@ -142,7 +142,7 @@ class GroupTests(GroupCommitTestCase):
         self.commit._submit()
         self.executor.drain()
         self.assertEqual(self.flushLoggedErrors(), [])
-        done = self.append(b"a")
+        self.append(b"a")
         self.executor.drain()
         self.assertEqual(self.journal.calls[-1:], [(b"a", True)])
 

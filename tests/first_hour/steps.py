@@ -31,7 +31,8 @@ _LOCAL = "--listeningInterface=127.0.0.1 --advertisedAddress=127.0.0.1 --allowLo
 MODULES = (
     "tests.codec", "tests.config", "tests.metadata", "tests.storage.index", "tests.storage.entry_log",
     "tests.bookie.lifecycle", "tests.bookie.requests", "tests.embedding", "tests.http", "tests.cli", "tests.wire",
-    "tests.doors.test_doors", "tests.doors.test_parity", "tests.test_aio", "tests.test_blocking", "tests.test_errors", "tests.test_metrics",
+    "tests.doors.test_doors", "tests.doors.test_parity",
+    "tests.test_aio", "tests.test_blocking", "tests.test_errors", "tests.test_metrics",
     "tests.test_model", "tests.test_packaging", "tests.test_public_names",
 )  # fmt: skip
 """Tests of the source distribution that are run with the wheel: without sockets, processes, Java, Arrow and Spark."""
@@ -239,8 +240,8 @@ def java_files(place: Place) -> str:
     for name, facts in (("bookkeeper", BOOKKEEPER), ("pulsar", PULSAR)):
         (place.work / f"{name}.conf").write_text(as_file(facts))
         keys = f"--metadataServiceUri=sqlite:///{place.work}/{name}.db --data {name} --bookiePort=0 --bookieId={name}"
-        metrics = "--prometheusStatsHttpPort=0 --prometheusStatsHttpAddress=127.0.0.1"  # both files have port 8000
-        place.reader.serve(f"twistd -n --pidfile= bookie --conf {name}.conf {keys} {metrics} {_LOCAL}")
+        keys += " --prometheusStatsHttpPort=0 --prometheusStatsHttpAddress=127.0.0.1"  # both files have port 8000
+        place.reader.serve(f"twistd -n --pidfile= bookie --conf {name}.conf {keys} {_LOCAL}")
         lines.append(f"{name} {len(facts)} keys")
     place.reader.leave()
     return ", ".join(lines)
