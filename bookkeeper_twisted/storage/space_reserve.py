@@ -88,8 +88,9 @@ class SpaceReserve:
         if self.lent:
             return
         self.take_back()
-        if self.missing:
-            raise _none_left(next(path for path, size in self._sizes.items() if self._held[path] < size))
+        for directory, size in self._sizes.items():
+            if self._held[directory] < size and self._is_due(directory):
+                raise _none_left(directory)
 
     def lend(self) -> bool:
         """Give the space to a deletion or a compaction, until :meth:`take_back`.
