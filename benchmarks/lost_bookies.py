@@ -35,6 +35,7 @@ from .processes import Bookie, end, free_port, start_ours, write_properties
 MIB = 1 << 20
 SIZES = (3, 3, 2)
 _WORKER = "replication_worker_"
+OURS = "ours"
 _APACHE_RECOVERY = "org.apache.bookkeeper.replication.AutoRecoveryMain"
 reactor: Any = _reactor
 
@@ -141,7 +142,7 @@ class Cluster:
     @property
     def kind(self) -> str:
         """Return whose bookies they are."""
-        return "Apache's" if self._apache else "ours"
+        return "Apache's" if self._apache else OURS
 
     def name(self, port: int) -> str:
         """The id of a bookie."""

@@ -22,11 +22,12 @@ from bookkeeper_twisted.client import BookKeeper, LedgerReader
 from bookkeeper_twisted.config.client import ClientConfig
 
 from .apache import ZooKeeper
-from .lost_bookies import Cluster, pause, reactor, run_on_cluster, show
+from .lost_bookies import OURS, Cluster, pause, reactor, run_on_cluster, show
 
 _N_BOOKIES = 5
 _PASSWORD = b"striped"
 _AT_ONCE = 10_000
+_APACHE_FLUSH = 21  # seconds: two of its intervals of 10
 _WHOLE = "E3 W3"
 _SINGLE = f"{_WHOLE} by entries"
 KINDS = {_WHOLE: (3, 3), _SINGLE: (3, 3), "E3 W2": (3, 2), "E3 W1": (3, 1), "E5 W2": (5, 2)}
@@ -36,14 +37,22 @@ Rates = Mapping[str, Sequence[float]]
 """Entries a second of each round, by kind."""
 
 
-def ratios(rates: Rates) -> dict[str, dict[str, float]]:
-    """Return the median rate of each kind, and its ratios to ledgers whose entries are on all bookies."""
+def ratios(rates: Rates, busy: Rates) -> dict[str, dict[str, float]]:
+    """Return the median rate of each kind, and its ratios to ledgers whose entries are on all bookies.
+
+    :param busy: seconds of CPU of the bookies an entry.
+    """
 
     def to(other: str, kind: str) -> float:
         return round(median(rate / each for rate, each in zip(rates[kind], rates[other], strict=True)), 3)
 
     return {
-        kind: {"rate": round(median(found)), "ratio": to(_SINGLE, kind), "of_batches": to(_WHOLE, kind)}
+        kind: {
+            "rate": round(median(found)),
+            "ratio": to(_SINGLE, kind),
+            "of_batches": to(_WHOLE, kind),
+            "cpu_us": round(1e6 * median(busy[kind]), 2),
+        }
         for kind, found in rates.items()
     }
 
@@ -66,7 +75,10 @@ async def _read(reader: LedgerReader, entries: int) -> float:
     return entries / (time.perf_counter() - began)
 
 
-async def _rounds(uri: str, ledgers: Mapping[str, int], rounds: int, entries: int) -> Rates:
+async def _rounds(
+    cluster: Cluster, ledgers: Mapping[str, int], rounds: int, entries: int
+) -> dict[str, dict[str, float]]:
+    uri = cluster.uri
     client = await BookKeeper.connect(reactor, uri, ClientConfig())
     single = await BookKeeper.connect(reactor, uri, ClientConfig(batch_read_enabled=False))
     readers = {}
@@ -74,15 +86,21 @@ async def _rounds(uri: str, ledgers: Mapping[str, int], rounds: int, entries: in
         reading = single if kind == _SINGLE else client
         readers[kind] = await reading.open_ledger(ledger_id, password=_PASSWORD)
     rates: dict[str, list[float]] = {kind: [] for kind in ledgers}
+    busy: dict[str, list[float]] = {kind: [] for kind in ledgers}
     for _ in range(rounds):
         for kind, reader in readers.items():
+            before = cluster.cpu_seconds()
             rates[kind].append(await _read(reader, entries))
+            busy[kind].append((cluster.cpu_seconds() - before) / entries)
     await client.close()
     await single.close()
-    return rates
+    return ratios(rates, busy)
 
 
 async def _flushed(cluster: Cluster) -> None:
+    if cluster.kind != OURS:  # its metrics need a provider that is not among its jars
+        await pause(_APACHE_FLUSH)
+        return
     while cluster.total("bookie_write_cache_count"):
         await pause(0.5)
     await pause(1)  # what was taken from the write caches is in entry logs
@@ -94,13 +112,13 @@ async def measure(options: argparse.Namespace, cluster: Cluster) -> None:
     client = await BookKeeper.connect(reactor, cluster.uri, ClientConfig())
     ledgers = {kind: await _write(client, *sizes, options.entries, options.size) for kind, sizes in KINDS.items()}
     await client.close()
-    found["fresh"] = ratios(await _rounds(cluster.uri, ledgers, options.rounds, options.entries))
+    found["fresh"] = await _rounds(cluster, ledgers, options.rounds, options.entries)
     await _flushed(cluster)
-    found["flushed"] = ratios(await _rounds(cluster.uri, ledgers, options.rounds, options.entries))
+    found["flushed"] = await _rounds(cluster, ledgers, options.rounds, options.entries)
     for port in cluster.ports:
         cluster.kill(port)
         cluster.start(port)
-    found["restarted"] = ratios(await _rounds(cluster.uri, ledgers, options.rounds, options.entries))
+    found["restarted"] = await _rounds(cluster, ledgers, options.rounds, options.entries)
     show("striped", bookies=cluster.kind, **found)
 
 

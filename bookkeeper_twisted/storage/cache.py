@@ -173,10 +173,6 @@ class WriteCache:
         runs, single = self._ledgers.get(ledger_id), self._mixed.last(ledger_id)
         return max(runs.last, single) if runs is not None else single
 
-    def overlaps(self, ledger_id: int, first: int, last: int) -> bool:
-        """Test whether any entry of ``first .. last``, both included, of ``ledger_id`` is here."""
-        return any(each.overlaps(first, last) for each in self.held(ledger_id))
-
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
         """Return first and last ids, both included, of the runs of ``ledger_id``, some perhaps twice.
 
