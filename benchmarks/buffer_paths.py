@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 
 from twisted.internet.defer import Deferred
 
-from bookkeeper_twisted.client.writing.claim_log import ClaimLog
-from bookkeeper_twisted.client.writing.log_frames import FrameLayout
-from bookkeeper_twisted.client.writing.log_terms import TermPool
-from bookkeeper_twisted.client.writing.threads import system_threads
+from bookkeeper_twisted.client.claims.claim_log import ClaimLog
+from bookkeeper_twisted.client.claims.frames import FrameLayout
+from bookkeeper_twisted.client.claims.terms import TermPool
+from bookkeeper_twisted.client.claims.threads import system_threads
 from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.operations import V2Op
 from bookkeeper_twisted.codec.v2_replies import header_word

@@ -8,7 +8,7 @@ from typing import Any
 
 from twisted.internet.epollreactor import EPollReactor
 
-from bookkeeper_twisted.client.writing.producer import WhenFull
+from bookkeeper_twisted.client.claims.producer import WhenFull
 
 from . import buffer_paths as paths
 

@@ -152,7 +152,7 @@ def main(arguments: Sequence[str]) -> int:
             rows.append(row)
             print(row, flush=True)
     if options.stress:
-        from tests.client.writing.log_stress import Stress
+        from tests.client.claims.log_stress import Stress
         from tests.client.writing.writer_stress import WriterStress
 
         for name, stress in (

@@ -138,3 +138,8 @@ def decimal_number(text: str) -> float:
     if "_" in text or not text.isascii():
         raise ValueError("expected a number")
     return float(text)
+
+
+def too_large(size: int, largest: int) -> IncorrectParameterError:
+    """Return the error of a payload of ``size`` bytes where ``largest`` bytes fit a frame."""
+    return IncorrectParameterError(f"data: {size} bytes were given, at most {largest} are wanted, which fit a frame")

@@ -99,7 +99,7 @@ DOORS: dict[str, frozenset[str]] = {
     "storage/index/run_index.py": frozenset({"sqlite3"}),
     "bookie/executor.py": frozenset({"threading", "queue"}),
     "client/production.py": frozenset({"pathlib", "random", "socket"}),
-    "client/writing/threads.py": frozenset({"threading"}),
+    "client/claims/threads.py": frozenset({"threading"}),
     "protocol/direct_transport.py": frozenset({"fcntl"}),
     "metadata/embedded/sqlite.py": frozenset({"os"}),
     "metadata/embedded/sqlite_reserve.py": frozenset({"os", "fcntl"}),

@@ -6,7 +6,7 @@ and waits for its turn.  Locks and signals of :class:`Turns` hand over instead o
 of its schedule, and :func:`explore` tries all schedules of up to two hand-overs: one of them loses the wake-up that
 a wrong order of two lines can lose.  Where all threads wait, each of them raises :class:`Deadlock`.
 
-What CPython does not split (see :mod:`bookkeeper_twisted.client.writing.producer`) has to be in one line to stay whole.
+What CPython does not split (see :mod:`bookkeeper_twisted.client.claims.producer`) has to be in one line to stay whole.
 """
 
 import sys
@@ -99,11 +99,11 @@ class Turns:
         worker.waits = lambda: False
 
     def lock(self) -> "TurnLock":
-        """See :attr:`bookkeeper_twisted.client.writing.threads.Threads.lock`."""
+        """See :attr:`bookkeeper_twisted.client.claims.threads.Threads.lock`."""
         return TurnLock(self)
 
     def signal(self) -> "TurnSignal":
-        """See :attr:`bookkeeper_twisted.client.writing.threads.Threads.signal`."""
+        """See :attr:`bookkeeper_twisted.client.claims.threads.Threads.signal`."""
         return TurnSignal(self)
 
     def _run(self, worker: _Worker) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from .. import client
-from ..client.writing.producer import WhenFull
-from ..client.writing.thread_appender import ThreadAppender
+from ..client.claims.producer import WhenFull
+from ..client.claims.thread_appender import ThreadAppender
 from ..model import LedgerMetadata
 from .handle import Handle
 from .reactor import result_of

@@ -17,13 +17,13 @@ cancelled.
 from ..ledger.entry_batch import EntryBatch
 from .admin import BookKeeperAdmin
 from .bookkeeper import BookKeeper
+from .claims.producer import WhenFull
+from .claims.thread_appender import ThreadAppender
 from .connections.metrics import ClientMetrics
 from .reading.lac_reads import Confirmed
 from .reading.read_handle import LedgerReader
 from .service import BookKeeperService
 from .writing.adv_write_handle import AdvLedgerWriter
-from .writing.producer import WhenFull
-from .writing.thread_appender import ThreadAppender
 from .writing.write_handle import LedgerWriter
 
 __all__ = [

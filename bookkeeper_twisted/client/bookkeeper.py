@@ -26,6 +26,7 @@ from ..placement.racks import BookieRacks
 from ..placement.random_placement import RandomPlacement
 from ..protocol.authentication import authentication_provider
 from ..shared_result import SharedResult
+from .claims.threads import Threads, system_threads
 from .connections.bookie_client import BookieAddresses, NetworkBookieClient
 from .connections.metrics import ClientMetrics
 from .context import ClientContext
@@ -36,7 +37,6 @@ from .recovery.ledger_recovery import LedgerRecovery
 from .writing.adv_write_handle import AdvLedgerWriter
 from .writing.context import OpenLedger
 from .writing.ledger_creation import NewLedger, choose_ensemble, store_ledger
-from .writing.threads import Threads, system_threads
 from .writing.write_handle import LedgerWriter
 
 T = TypeVar("T")

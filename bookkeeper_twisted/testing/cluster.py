@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
 from .. import aio, blocking
 from ..aio.reactor import acquire_reactor, release_reactor, result_of
 from ..client import BookKeeper
-from ..client.writing.threads import Threads, system_threads
+from ..client.claims.threads import Threads, system_threads
 from ..config.client import ClientConfig
 from ..metadata.embedded.memory import MemoryStore
 from ..metadata.interfaces import IRegistration

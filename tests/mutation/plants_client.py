@@ -4,8 +4,8 @@ from .plant import Plant
 
 _COVERAGE = ["tests.client.reading.test_lac_coverage"]
 _VOTES = ["tests.client.recovery.test_recovery_reads"]
-_STEPPED = ["tests.client.writing.test_interleavings"]
-_ORDER = ["tests.client.writing.test_claim_log_threads.OrderTests"]
+_STEPPED = ["tests.client.claims.test_interleavings"]
+_ORDER = ["tests.client.claims.test_claim_log_threads.OrderTests"]
 _AGAIN = ["tests.client.test_bookkeeper_writers.SentAgainTests"]
 
 _CREATION = "client/writing/ledger_creation.py"
@@ -45,14 +45,14 @@ PLANTS = (
         "            if not count % _LISTED_A_TURN:\n", "            if False:\n", ["tests.client.test_listing"],
     ),
     Plant(
-        "open claims are read before the tail", "client/writing/claim_log.py",
+        "open claims are read before the tail", "client/claims/claim_log.py",
         "        committed = self.tail\n        for producer in self._producers:\n"
         "            start = producer.start\n",
         "        starts = [each.start for each in self._producers]\n        committed = self.tail\n"
         "        for start in starts:\n", _STEPPED,
     ),
     Plant(
-        "a log is disarmed behind the look", "client/writing/thread_appender.py",
+        "a log is disarmed behind the look", "client/claims/thread_appender.py",
         "        log.disarm()  # first: what is committed from now on leads to another look\n"
         "        self._take_up_flushes()\n        if log.lost_from is not None and log.failure is not None:\n"
         "            log.abandon(log.failure)\n            return\n        self._drain()\n",
@@ -61,18 +61,18 @@ PLANTS = (
         "        log.disarm()\n", _STEPPED,
     ),
     Plant(
-        "a log is disarmed behind the futures", "client/writing/thread_appender.py",
+        "a log is disarmed behind the futures", "client/claims/thread_appender.py",
         "        log.disarm()  # first: what is committed from now on leads to another look\n"
         "        self._take_up_flushes()\n",
         "        self._take_up_flushes()\n        log.disarm()\n", _STEPPED,
     ),
     Plant(
-        "the sender is called before the log is armed", "client/writing/claim_log.py",
+        "the sender is called before the log is armed", "client/claims/claim_log.py",
         "            self.armed = True\n            self._wake()",
         "            self._wake()\n            self.armed = True", _STEPPED,
     ),
     Plant(
-        "an offer wakes before it commits", "client/writing/producer.py",
+        "an offer wakes before it commits", "client/claims/producer.py",
         "        # the very number that was stored: where positions are large, comparing takes longer\n"
         "        if self.start is start: self.start = IDLE  # fmt: skip\n        else:\n"
         "            self._revoked()\n        if not log.armed:\n            log.wake()\n",
@@ -82,7 +82,7 @@ PLANTS = (
         "            self._revoked()\n", _STEPPED,
     ),
     Plant(
-        "an offer decides whether to wake before it commits", "client/writing/producer.py",
+        "an offer decides whether to wake before it commits", "client/claims/producer.py",
         "        # the very number that was stored: where positions are large, comparing takes longer\n"
         "        if self.start is start: self.start = IDLE  # fmt: skip\n        else:\n"
         "            self._revoked()\n        if not log.armed:\n",
@@ -92,34 +92,34 @@ PLANTS = (
         "            self._revoked()\n        if not armed:\n", _STEPPED,
     ),
     Plant(
-        "a claim's commit wakes first", "client/writing/producer.py",
+        "a claim's commit wakes first", "client/claims/producer.py",
         "        if self.start >= 0: self.start = IDLE  # fmt: skip\n        else:\n"
         "            self._revoked()\n        self._log.wake()\n",
         "        self._log.wake()\n        if self.start >= 0: self.start = IDLE  # fmt: skip\n        else:\n"
         "            self._revoked()\n", _STEPPED,
     ),
     Plant(
-        "an abort wakes first", "client/writing/producer.py",
+        "an abort wakes first", "client/claims/producer.py",
         "        self.give_up(self.term)\n        self._log.wake()\n",
         "        self._log.wake()\n        self.give_up(self.term)\n", _STEPPED,
     ),
     Plant(
-        "a hole is reported when its place is free", "client/writing/producer.py",
+        "a hole is reported when its place is free", "client/claims/producer.py",
         "            term.aborted.append((self.start, self.start + self.size))\n        self.start = IDLE\n",
         "            start, self.start = self.start, IDLE\n"
         "            term.aborted.append((start, start + self.size))\n        self.start = IDLE\n", _STEPPED,
     ),
     Plant(
-        "a flush wakes first", "client/writing/thread_appender.py",
+        "a flush wakes first", "client/claims/thread_appender.py",
         "        self._asked.append((position, future))\n        self.log.wake()\n",
         "        self.log.wake()\n        self._asked.append((position, future))\n", _STEPPED,
     ),
     Plant(
-        "a look takes up one future", "client/writing/thread_appender.py",
+        "a look takes up one future", "client/claims/thread_appender.py",
         "        while self._asked:", "        if self._asked:", _STEPPED,
     ),
     Plant(
-        "a thread begins to wait when the gate is open", "client/writing/claim_log.py",
+        "a thread begins to wait when the gate is open", "client/claims/claim_log.py",
         "                blocked = _Blocked(producer, self._threads.signal())\n"
         "                self._blocked.append(blocked)\n            finally:\n"
         "                self._open_gate()\n",
@@ -128,40 +128,40 @@ PLANTS = (
         _STEPPED,
     ),
     Plant(
-        "acknowledgements do not take the lock", "client/writing/claim_log.py",
+        "acknowledgements do not take the lock", "client/claims/claim_log.py",
         "        with self._lock:\n            self.limit = 0\n            skipped, terms = ",
         "        if self._lock:\n            self.limit = 0\n            skipped, terms = ", _STEPPED,
     ),
     Plant(
-        "a log is shut without the lock", "client/writing/claim_log.py",
+        "a log is shut without the lock", "client/claims/claim_log.py",
         "        with self._lock:\n            if self.failure is None:\n",
         "        if self._lock:\n            if self.failure is None:\n", _STEPPED,
     ),
     Plant(
-        "a log is trimmed with the gate open", "client/writing/claim_log.py",
+        "a log is trimmed with the gate open", "client/claims/claim_log.py",
         "            self.limit = 0\n            if self._terms and self.tail == self.acknowledged and ",
         "            if self._terms and self.tail == self.acknowledged and ", _STEPPED,
     ),
     Plant(
-        "a claim moves the tail before it is published", "client/writing/claim_log.py",
+        "a claim moves the tail before it is published", "client/claims/claim_log.py",
         "        producer.start = self.tail\n        self.tail += producer.size\n",
         "        self.tail += producer.size\n        producer.start = self.tail - producer.size\n", _STEPPED,
     ),
     Plant(
-        "an offer overtakes those that wait for room", "client/writing/claim_log.py",
+        "an offer overtakes those that wait for room", "client/claims/claim_log.py",
         "ClaimResult.BACK_PRESSURED if self._blocked else self._claim(producer)", "self._claim(producer)", _ORDER,
     ),
     Plant(
-        "the gate opens while threads wait for room", "client/writing/claim_log.py",
+        "the gate opens while threads wait for room", "client/claims/claim_log.py",
         "and not self._blocked and not self._locked:", "and not self._locked:", _ORDER,
     ),
     Plant(
-        "the thread that came last gets room first", "client/writing/claim_log.py",
+        "the thread that came last gets room first", "client/claims/claim_log.py",
         "            self._blocked.popleft()\n",
         "            blocked = self._blocked.pop()\n            blocked.producer = blocked.producer\n", _ORDER,
     ),
     Plant(
-        "a thread that waits no more leaves room unused", "client/writing/claim_log.py",
+        "a thread that waits no more leaves room unused", "client/claims/claim_log.py",
         "                self._blocked.remove(blocked)\n                self._serve()\n",
         "                self._blocked.remove(blocked)\n", _ORDER,
     ),

@@ -30,11 +30,11 @@ PLANTS = (
         "field.kind.verify(getattr(self, name))", "field.kind.check(getattr(self, name))", ["tests.config.test_client"],
     ),
     Plant(
-        "a claim of no byte is taken", "client/writing/thread_appender.py",
+        "a claim of no byte is taken", "client/claims/thread_appender.py",
         'check_integer("size", size, 1, self._largest)', 'check_integer("size", size, 0, self._largest)', _CONTRACT,
     ),
     Plant(
-        "an abort without a claim is silent", "client/writing/producer.py",
+        "an abort without a claim is silent", "client/claims/producer.py",
         "        if self.start == IDLE:\n            raise IllegalOperationError(_NO_CLAIM)\n        self._let_go()\n",
         "        self._let_go()\n", _CONTRACT,
     ),

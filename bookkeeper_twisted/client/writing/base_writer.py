@@ -16,7 +16,7 @@ import attrs
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.logger import Logger
 
-from ...arguments import as_bytes, refusal
+from ...arguments import as_bytes, refusal, too_large
 from ...codec.adds import largest_payload
 from ...errors import (
     BookKeeperError,
@@ -434,8 +434,3 @@ def _all_bytes(payloads: Iterable[object]) -> list[bytes]:
     if set(map(type, entries)) != {bytes}:
         return [as_bytes(f"payloads[{index}]", entry) for index, entry in enumerate(entries)]
     return entries
-
-
-def too_large(size: int, largest: int) -> IncorrectParameterError:
-    """Return the error of a payload of ``size`` bytes where ``largest`` bytes fit a frame."""
-    return IncorrectParameterError(f"data: {size} bytes were given, at most {largest} are wanted, which fit a frame")

@@ -6,13 +6,13 @@ from ...codec.digest import Digester
 from ...ledger.schedule import Schedule, schedule_of
 from ...metadata.interfaces import Versioned
 from ...model import LedgerMetadata, WriteFlag
+from ..claims.terms import TermPool
+from ..claims.threads import Threads, system_threads
 from ..interfaces import IBookieClient
 from ..operation import OperationContext
 from .batchers import Batchers
 from .budget import ByteBudget
 from .lac_notices import LacNotices
-from .log_terms import TermPool
-from .threads import Threads, system_threads
 
 
 @attrs.frozen(eq=False, slots=False)

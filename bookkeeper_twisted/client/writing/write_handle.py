@@ -5,12 +5,12 @@ from collections.abc import Callable
 from twisted.internet.defer import Deferred
 
 from ...arguments import check_seconds, check_type
+from ..claims.claim_log import MAX_TERMS, ClaimLog
+from ..claims.frames import layout_of
+from ..claims.producer import WhenFull
+from ..claims.thread_appender import ThreadAppender, ThreadAppends
 from .base_writer import InOrderWriter
-from .claim_log import MAX_TERMS, ClaimLog
 from .context import OpenLedger
-from .log_frames import layout_of
-from .producer import WhenFull
-from .thread_appender import ThreadAppender, ThreadAppends
 
 
 class LedgerWriter(InOrderWriter):

@@ -8,8 +8,8 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from ...client import BookKeeper
+from ...client.claims.threads import Signal, Threads
 from ...client.connections.bookie_client import BookieAddresses, NetworkBookieClient
-from ...client.writing.threads import Signal, Threads
 from ...config.client import ClientConfig
 from .clock import Life, NodeClock
 from .metadata import SimDriver

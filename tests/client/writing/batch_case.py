@@ -11,11 +11,11 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.client.claims.threads import system_threads
 from bookkeeper_twisted.client.connections.bookie_client import BookieAddresses, NetworkBookieClient
 from bookkeeper_twisted.client.connections.flow import Flow
 from bookkeeper_twisted.client.context import ClientContext
 from bookkeeper_twisted.client.writing.context import OpenLedger
-from bookkeeper_twisted.client.writing.threads import system_threads
 from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
 from bookkeeper_twisted.codec.adds import Adds
 from bookkeeper_twisted.codec.digest import Digester

@@ -14,7 +14,7 @@ from bookkeeper_twisted.errors import (
     WriteOnReadOnlyBookieError,
 )
 
-from .log_case import runs
+from ..claims.log_case import runs
 from .quorum_case import QuorumTestCase
 
 BOOKIE_FAILURES = (

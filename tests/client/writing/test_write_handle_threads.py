@@ -5,8 +5,8 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.client.claims.producer import WhenFull
 from bookkeeper_twisted.client.writing.batch import Batch
-from bookkeeper_twisted.client.writing.producer import WhenFull
 from bookkeeper_twisted.client.writing.quorum_writer import QuorumWriter
 from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
 from bookkeeper_twisted.config.client import ClientConfig
@@ -14,7 +14,7 @@ from bookkeeper_twisted.errors import LedgerClosedError, LedgerFencedError
 from bookkeeper_twisted.model import LedgerState
 
 from ...bounds import in_thread, join, until
-from .log_case import switch_often
+from ..claims.log_case import switch_often
 from .writer_case import LEDGER, WriterTestCase
 from .writer_stress import WriterStress
 

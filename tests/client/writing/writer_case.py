@@ -10,9 +10,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.client.claims.threads import system_threads
 from bookkeeper_twisted.client.context import ClientContext
 from bookkeeper_twisted.client.writing.context import OpenLedger
-from bookkeeper_twisted.client.writing.threads import system_threads
 from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.config.client import ClientConfig

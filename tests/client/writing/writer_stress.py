@@ -7,7 +7,7 @@ from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError
 
 from ...bounds import until
-from .log_stress import Producers
+from ..claims.log_stress import Producers
 from .writer_case import LEDGER, WriterTestCase
 
 _OWN = b"appended on the reactor's thread"

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.claim_log import STUCK_SECONDS
-from bookkeeper_twisted.client.writing.producer import IDLE, ClaimResult, Producer
+from bookkeeper_twisted.client.claims.claim_log import STUCK_SECONDS
+from bookkeeper_twisted.client.claims.producer import IDLE, ClaimResult, Producer
 from bookkeeper_twisted.errors import IllegalOperationError
 
 from .log_case import OVERHEAD, Sender, Shared, threads

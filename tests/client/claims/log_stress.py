@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import cast
 
-from bookkeeper_twisted.client.writing.claim_log import ClaimLog
-from bookkeeper_twisted.client.writing.log_terms import TermPool
-from bookkeeper_twisted.client.writing.producer import Producer, WhenFull
-from bookkeeper_twisted.client.writing.threads import system_threads
+from bookkeeper_twisted.client.claims.claim_log import ClaimLog
+from bookkeeper_twisted.client.claims.producer import Producer, WhenFull
+from bookkeeper_twisted.client.claims.terms import TermPool
+from bookkeeper_twisted.client.claims.threads import system_threads
 
 from ...bounds import in_thread, join, until
 from .log_case import DIGESTER, LEDGER, layout, payloads

@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.log_terms import TermPool
+from bookkeeper_twisted.client.claims.terms import TermPool
 
 
 class TermPoolTests(SynchronousTestCase):

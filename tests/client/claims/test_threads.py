@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.threads import system_threads
+from bookkeeper_twisted.client.claims.threads import system_threads
 
 from ...bounds import in_thread, join
 

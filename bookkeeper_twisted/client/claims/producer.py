@@ -16,8 +16,8 @@ from enum import Enum, IntEnum
 from typing import Protocol
 
 from ...errors import IllegalOperationError
-from .log_frames import FrameShape
-from .log_terms import Term
+from .frames import FrameShape
+from .terms import Term
 
 IDLE = -1
 REVOKED = -2

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.claim_log import STUCK_SECONDS, ClaimLog
-from bookkeeper_twisted.client.writing.producer import ClaimResult, Producer, WhenFull
-from bookkeeper_twisted.client.writing.threads import Signal
+from bookkeeper_twisted.client.claims.claim_log import STUCK_SECONDS, ClaimLog
+from bookkeeper_twisted.client.claims.producer import ClaimResult, Producer, WhenFull
+from bookkeeper_twisted.client.claims.threads import Signal
 from bookkeeper_twisted.errors import IllegalOperationError
 
 from ...bounds import in_thread, join

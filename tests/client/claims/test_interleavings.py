@@ -10,11 +10,11 @@ import attrs
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing import claim_log, producer, thread_appender
-from bookkeeper_twisted.client.writing.claim_log import ClaimLog
-from bookkeeper_twisted.client.writing.log_terms import TermPool
-from bookkeeper_twisted.client.writing.producer import ClaimResult, Producer, WhenFull
-from bookkeeper_twisted.client.writing.thread_appender import ThreadAppends
+from bookkeeper_twisted.client.claims import claim_log, producer, thread_appender
+from bookkeeper_twisted.client.claims.claim_log import ClaimLog
+from bookkeeper_twisted.client.claims.producer import ClaimResult, Producer, WhenFull
+from bookkeeper_twisted.client.claims.terms import TermPool
+from bookkeeper_twisted.client.claims.thread_appender import ThreadAppends
 from bookkeeper_twisted.errors import LedgerFencedError
 
 from ...bounds import until

@@ -2,7 +2,7 @@
 
 Theory of operation.  Frames are laid out in *terms* of preallocated memory.  A frame is *claimed* (its place is taken;
 claim order is send order), *committed* or *aborted* (then it is a hole), *taken* by the sender in runs of consecutive
-frames, sealed (:mod:`.log_frames`) and *acknowledged* by position: everything below it.  A position is the number of
+frames, sealed (:mod:`.frames`) and *acknowledged* by position: everything below it.  A position is the number of
 bytes claimed before it.  The memory of a term serves again once everything in it is acknowledged, so what has to be
 sent again is still there, the same bytes.
 
@@ -20,9 +20,9 @@ import attrs
 from twisted.internet.defer import Deferred, fail, succeed
 
 from ...errors import IllegalOperationError, IncorrectParameterError
-from .log_frames import FrameLayout, Frames, FrameShape, cut_frames
-from .log_terms import NO_TERM, Term, TermPool
+from .frames import FrameLayout, Frames, FrameShape, cut_frames
 from .producer import IDLE, ClaimResult, Producer, WhenFull
+from .terms import NO_TERM, Term, TermPool
 from .threads import Signal, Threads
 
 MAX_POSITION = (1 << 63) - 1

@@ -14,8 +14,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
-from ...arguments import as_bytes, check_integer
-from .base_writer import too_large
+from ...arguments import as_bytes, check_integer, too_large
 from .claim_log import ClaimLog
 from .producer import ClaimResult, Producer, WhenFull
 from .threads import Threads

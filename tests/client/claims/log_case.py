@@ -6,11 +6,11 @@ from functools import partial
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.claim_log import ClaimLog
-from bookkeeper_twisted.client.writing.log_frames import FrameLayout
-from bookkeeper_twisted.client.writing.log_terms import TermPool
-from bookkeeper_twisted.client.writing.producer import WhenFull
-from bookkeeper_twisted.client.writing.threads import Threads
+from bookkeeper_twisted.client.claims.claim_log import ClaimLog
+from bookkeeper_twisted.client.claims.frames import FrameLayout
+from bookkeeper_twisted.client.claims.producer import WhenFull
+from bookkeeper_twisted.client.claims.terms import TermPool
+from bookkeeper_twisted.client.claims.threads import Threads
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.runs import AddRun
@@ -64,7 +64,7 @@ class OneThread(ClaimLog):
         self._one = self.producer()
 
     def offer(self, payload: bytes) -> int:
-        """See :meth:`~bookkeeper_twisted.client.writing.producer.Producer.offer`."""
+        """See :meth:`~bookkeeper_twisted.client.claims.producer.Producer.offer`."""
         return self._one.offer(payload)
 
     def offer_many(self, payloads: list[bytes]) -> int:

@@ -4,9 +4,9 @@ import sys
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.claim_log import MAX_POSITION, MAX_TERMS, ClaimLog
-from bookkeeper_twisted.client.writing.log_terms import TermPool
-from bookkeeper_twisted.client.writing.producer import ClaimResult
+from bookkeeper_twisted.client.claims.claim_log import MAX_POSITION, MAX_TERMS, ClaimLog
+from bookkeeper_twisted.client.claims.producer import ClaimResult
+from bookkeeper_twisted.client.claims.terms import TermPool
 from bookkeeper_twisted.errors import IncorrectParameterError, LedgerFencedError
 
 from .log_case import OVERHEAD, OneThread, Sender, Shared, layout, threads

@@ -8,10 +8,10 @@ import attrs
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.claim_log import STUCK_SECONDS, ClaimLog
-from bookkeeper_twisted.client.writing.log_terms import TermPool
-from bookkeeper_twisted.client.writing.producer import ClaimResult, WhenFull
-from bookkeeper_twisted.client.writing.thread_appender import ThreadAppends
+from bookkeeper_twisted.client.claims.claim_log import STUCK_SECONDS, ClaimLog
+from bookkeeper_twisted.client.claims.producer import ClaimResult, WhenFull
+from bookkeeper_twisted.client.claims.terms import TermPool
+from bookkeeper_twisted.client.claims.thread_appender import ThreadAppends
 from bookkeeper_twisted.errors import IllegalOperationError, IncorrectParameterError, LedgerFencedError
 
 from ...bounds import in_thread, join
