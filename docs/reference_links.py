@@ -48,6 +48,7 @@ def _is_module(name: str) -> bool:
 
 def _shown_in(what: Any) -> str:
     """Return the module that pydoctor shows a class or a function in: the one that exports it, or its own."""
+    exporter: str
     exporters = [f"{_PACKAGE}.{home}" for name, home in _HOME_OF.items() if name == what.__name__]
     for exporter in (*exporters, what.__module__.rpartition(".")[0]):
         exported = getattr(import_module(exporter), what.__name__, None)

@@ -9,7 +9,7 @@ of modules nor of what a package directly consists of.
 
 import ast
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -83,6 +83,9 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "testing": _TWISTED | {"hypothesis"},
     "": frozenset(),
 }
+
+# Rooms whose objects many modules share: what one of them means is decided in one module.
+OWNED = ("client/writing/",)
 
 # The world: what makes a run of the program differ from the last one.
 WORLD = frozenset(
@@ -214,6 +217,23 @@ def _reached(start: str, graph: Mapping[str, set[str]]) -> set[str]:
     return found
 
 
+def fields_have_one_writer(tree: Tree) -> Iterator[str]:
+    """A field of a class in :data:`OWNED` is assigned in the module of its class and in no other.
+
+    Objects are told apart by the names of their fields: a name that no class of the module declares is another's.
+    """
+    modules = {path: module for path, module in _modules(tree) if path.startswith(PACKAGE + "/client/")}
+    modules |= {path: module for path, module in _modules(tree) if path.startswith(PACKAGE + "/protocol/client/")}
+    owned = {
+        name for path, module in modules.items() if path.removeprefix(PACKAGE + "/").startswith(OWNED)
+        for name in module.fields
+    }  # fmt: skip
+    for path, module in modules.items():
+        for line, name in module.assigned:
+            if name in owned and name not in module.fields:
+                yield f"{path}:{line}: assigns the field {name} of another module's class"
+
+
 def libraries_stay_in_their_layer(tree: Tree) -> Iterator[str]:
     """A package imports of others only what its row allows."""
     for path, module in _modules(tree):
@@ -288,7 +308,9 @@ class Facts(NamedTuple):
     """What the rules ask of a module; syntax trees are not kept, they are millions of objects.
 
     ``imports`` are absolute names, at any depth; ``functions`` line, name and length of each; ``undocumented``
-    sentences; ``opens`` lines that open a file; ``code`` lines at the top that are neither imports nor plain names.
+    sentences; ``opens`` lines that open a file; ``code`` lines at the top that are neither imports nor plain names;
+    ``fields`` names of fields that classes declare; ``assigned`` line and name of fields of other objects than ``self``
+    that are assigned.
     """
 
     imports: tuple[str, ...]
@@ -296,6 +318,8 @@ class Facts(NamedTuple):
     undocumented: tuple[str, ...]
     opens: tuple[int, ...]
     code: tuple[int, ...]
+    fields: frozenset[str]
+    assigned: tuple[tuple[int, str], ...]
 
 
 @cache
@@ -311,7 +335,31 @@ def _facts(path: str, text: str) -> Facts:
         tuple(_undocumented(path, module)),
         tuple(call.lineno for call in calls if isinstance(call.func, ast.Name) and call.func.id == "open"),
         tuple(node.lineno for node in module.body if not isinstance(node, plain)),
+        frozenset(_fields(nodes)),
+        tuple((t.lineno, t.attr) for t in _assigned(nodes) if not _is_own(t)),
     )
+
+
+def _assigned(nodes: Iterable[ast.AST]) -> Iterator[ast.Attribute]:
+    """The attributes that are assigned, in tuples too."""
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node
+
+
+def _is_own(target: ast.Attribute) -> bool:
+    return isinstance(target.value, ast.Name) and target.value.id in ("self", "cls")
+
+
+def _fields(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    """Names that classes annotate, list as slots, or assign to themselves."""
+    yield from (target.attr for target in _assigned(nodes) if _is_own(target))
+    for node in nodes:
+        for part in node.body if isinstance(node, ast.ClassDef) else ():
+            if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+                yield part.target.id
+            elif isinstance(part, ast.Assign) and ast.unparse(part.targets[0]) == "__slots__":
+                yield from (str(c.value) for c in ast.walk(part.value) if isinstance(c, ast.Constant))
 
 
 def _undocumented(path: str, module: ast.Module) -> Iterator[str]:

@@ -81,6 +81,10 @@ class RepositoryTests(SynchronousTestCase):
         """Package roots hold documentation and re-exports only."""
         self._keeps(architecture.package_roots_hold_no_code)
 
+    def test_fields(self) -> None:
+        """A field of a ledger that is written is assigned in one module."""
+        self._keeps(architecture.fields_have_one_writer)
+
     def test_every_key_has_an_effect(self) -> None:
         """A configuration field is read somewhere; what has no effect is not offered."""
         code = "\n".join(text for path, text in self.tree.items() if re.match(r"bookkeeper_twisted/\w+/", path))
@@ -342,3 +346,18 @@ class RuleTests(SynchronousTestCase):
         rule = architecture.package_roots_hold_no_code
         self._finds(rule, path, _DOC + "from .v2 import decode\n__all__ = ['decode']")
         self._finds(rule, path, _DOC + "def f(): pass", f"{path}:2: code in a package root")
+
+    def test_foreign_fields(self) -> None:
+        """An assignment to a field of another module's class is named, in tuples and sums too; other names are free."""
+        rule, path = architecture.fields_have_one_writer, "bookkeeper_twisted/client/bookkeeper.py"
+        owner = _DOC + (
+            'class A:\n    """A."""\n    __slots__ = ("x",)\n    y: int = 0\n\n'
+            "    def f(self, other):\n        self.z, other.x = 1, 2\n"
+        )
+        for name in "xyz":
+            for line in (f"a.{name} = 1", f"a.{name} += 1", f"a.b, a.{name} = c"):
+                tree = {"bookkeeper_twisted/client/writing/a.py": owner, path: _DOC + f"def f(a):\n    {line}"}
+                expected = [f"{path}:3: assigns the field {name} of another module's class"]
+                self.assertEqual(list(rule(tree)), expected)
+        tree = {"bookkeeper_twisted/client/writing/a.py": owner, path: _DOC + "def f(a):\n    a.other, self.x = a.x, 1"}
+        self.assertEqual(list(rule(tree)), [])

@@ -26,12 +26,17 @@ def _write_sets(schedule: "Schedule") -> tuple[tuple[int, ...], ...]:
 class Schedule:
     """The round-robin distribution of entries over the positions of an ensemble.
 
+    :ivar striped: whether some bookie of the ensemble lacks some entry.
     :raises bookkeeper_twisted.errors.IncorrectParameterError: not E >= Wq >= Aq >= 1.
     """
 
     ensemble_size: int
     write_quorum: int
     ack_quorum: int
+    striped: bool = attrs.field(
+        init=False, eq=False, repr=False,
+        default=attrs.Factory(lambda self: self.ensemble_size > self.write_quorum, takes_self=True),
+    )  # fmt: skip
     _sets: tuple[tuple[int, ...], ...] = attrs.field(
         init=False, eq=False, repr=False, default=attrs.Factory(_write_sets, takes_self=True)
     )
@@ -42,11 +47,6 @@ class Schedule:
                 "ensemble size >= write quorum >= ack quorum >= 1 does not hold for "
                 f"{self.ensemble_size}, {self.write_quorum}, {self.ack_quorum}"
             )
-
-    @property
-    def striped(self) -> bool:
-        """Whether some bookie of the ensemble lacks some entry."""
-        return self.ensemble_size > self.write_quorum
 
     def write_set(self, entry_id: int) -> tuple[int, ...]:
         """Return the positions that keep the entry ``entry_id``, in the order in which they are read."""

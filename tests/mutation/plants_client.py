@@ -167,10 +167,10 @@ PLANTS = (
     ),
     Plant(
         "an entry is sealed anew when it is sent again", "client/writing/batch.py",
-        "        adds, new = self._adds, list[BatchRequest]()\n",
-        "        start = 32 + self._settings.digester.size\n"
-        "        adds, new = self._seal([bytes(e)[start:] for e in self._adds.entries()]), list[BatchRequest]()\n",
-        _AGAIN,
+        "self.adds.some(request.places), request, False)",
+        "(lambda adds: Adds(adds.ledger_ids, adds.entry_ids, adds.frames[:44] + bytes(8) + adds.frames[52:], adds.offsets))("
+        "self.adds.some(request.places)), request, False)",
+        ["tests.client.writing.test_batch_failures"],
     ),
     Plant(
         "explicit LACs are not verified", "client/reading/lac_coverage.py",

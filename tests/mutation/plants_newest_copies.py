@@ -33,7 +33,8 @@ PLANTS = (
     ),
     Plant(
         "rows that were replaced let older ones through", "storage/index/recent_blocks.py",
-        "                return None  # older flushes", "                continue  # older flushes", _LIVES,
+        "                return None  # older flushes", "                continue  # older flushes",
+        ["tests.storage.index.test_recent_blocks"],
     ),
     Plant(
         "a flush that is forgotten lets older ones through", "storage/index/recent_blocks.py",

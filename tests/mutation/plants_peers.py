@@ -200,7 +200,7 @@ PLANTS = (
         _CONNECTION,
         "        self.turns.withdraw(self)\n",
         "",
-        _FRAMES_LEFT,
+        ["tests.bookie.requests.test_session"],
     ),
     Plant(
         "a peer is read while frames of it are left for later",

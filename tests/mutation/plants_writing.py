@@ -13,6 +13,8 @@ _SHORTAGES = ["tests.client.writing.test_quorum_writer_shortages"]
 _ADDS = ["tests.codec.test_adds"]
 _ROOM = ["tests.client.writing.test_room"]
 _NOTICES = ["tests.client.writing.test_lac_notices"]
+_STATES = ["tests.client.writing.test_states"]
+_FAILED = ["tests.client.writing.test_failed_bookies"]
 
 PLANTS = (
     Plant(
@@ -21,48 +23,42 @@ PLANTS = (
     ),
     Plant(
         "sealed entries that are not sent any more return too few bytes", "client/writing/batch.py",
-        "        size = size if self._adds is None else self.size\n", "", _SHARING,
+        "give_back(size if self.adds is None else self.adds.offsets[-1])", "give_back(size)", _SHARING,
     ),
     Plant(
-        "a batch counts entries that its writer took out", "client/writing/batch.py",
-        "        self.size -= size\n" "        self._settings",
-        "        self._settings", _FAILURES,
+        "entries of one ledger carry a LAC that was not synced", "client/writing/batchers.py",
+        "headers = pack_headers(first.ledger_id, ids[0], first.confirmed, lengths[0] - sizes[0], sizes)",
+        "headers = pack_headers(first.ledger_id, ids[0], first.completed, lengths[0] - sizes[0], sizes)", _LACS,
     ),
     Plant(
-        "entries of one ledger carry a LAC that was not synced", "client/writing/batch.py",
-        "header = pack_headers(first.ledger_id, ids[0], first.confirmed, lengths[0] - sizes[0], sizes)",
-        "header = pack_headers(first.ledger_id, ids[0], first.completed, lengths[0] - sizes[0], sizes)", _LACS,
-    ),
-    Plant(
-        "entries of many ledgers carry a LAC that was not synced", "client/writing/batch.py",
-        "[writer.confirmed for writer in self._writers], lengths",
-        "[writer.completed for writer in self._writers], lengths", _SHARING,
+        "entries of many ledgers carry a LAC that was not synced", "client/writing/batchers.py",
+        "[writer.confirmed for writer in writers], lengths",
+        "[writer.completed for writer in writers], lengths", _SHARING,
     ),
     Plant(
         "what another bookie gets counts as sent for the first time", "client/writing/batch.py",
-        "adds.some(request.places), request, False)", "adds.some(request.places), request, True)", _SHARING,
+        "some(request.places), request, False)", "some(request.places), request, True)", _SHARING,
     ),
     Plant(
-        "a batch that is acknowledged before its turn is forgotten", "client/writing/batch.py",
-        "                    only.ahead = only.alert = True", "                    pass", _OVERLAP,
+        "a batch that is acknowledged before its turn is forgotten", "client/writing/quorum_writer.py",
+        "            only._ahead = only.alert = True", "            pass", _OVERLAP,
     ),
     Plant(
-        "a late failure counts as one in time beside another writer's", "client/writing/batch.py",
-        "writer.failed(self, request.bookie_id, some, error)",
-        "writer.failed(self, request.bookie_id, places, error)", _SHARING,
+        "a late failure counts as one in time beside another writer's", "client/writing/quorum_writer.py",
+        "writer.failed(batch, bookie_id, some, error)", "writer.failed(batch, bookie_id, bits, error)", _SHARING,
     ),
     Plant(
-        "a ledger has the length of another in its batch", "client/writing/batch.py",
-        "            writer.length = length\n", "            writer.length = self._lengths[0]\n", _SHARING,
+        "a ledger has the length of another in its batch", "client/writing/quorum_writer.py",
+        "        writer.length = length\n", "        writer.length = batch.lengths[0]\n", _SHARING,
     ),
     Plant(
         "waiters stay until their batch ends", "client/writing/batch.py",
-        "            for place in places:\n" "                waiters[place] = None\n",
+        "        for place in places:\n" "            waiters[place] = None\n",
         "", _COMPLETION,
     ),
     Plant(
         "entries that completed are sent to another bookie", "client/writing/batch.py",
-        "            self._ended |= set_of(places)\n", "", _SHARING,
+        "        self._ended |= set_of(places)\n", "", _SHARING,
     ),
     Plant(
         "an entry completes before the one in front of it", "client/writing/batch.py",
@@ -71,42 +67,43 @@ PLANTS = (
     ),
     Plant(
         "two bookies that replace others count as one", "client/writing/batch.py",
-        "number = len(self._requests) + len(new)", "number = len(self._requests)", _CHANGES,
+        "len(self._requests) + len(new), bookie_id", "len(self._requests), bookie_id", _CHANGES,
     ),
     Plant(
         "entries of one batch fail in reverse", "client/writing/batch.py",
-        "        waiters = self._take_waiters(places)\n" "        waiters.reverse()\n" "        return waiters",
-        "        return self._take_waiters(places)", _SHARING,
+        "            waiters = self._take_waiters(places)\n" "            waiters.reverse()\n",
+        "            waiters = self._take_waiters(places)\n", _SHARING,
     ),
     Plant(
         "the lost entry of another writer ends a writer", "client/writing/batch.py",
-        "for p in self.open_places(writer) if lost >> p & 1",
-        "for p in range(len(self._writers)) if lost >> p & 1", _SHARING,
+        "for p in self.open_places(owner) if lost >> p & 1",
+        "for p in range(len(self.owners)) if lost >> p & 1", _SHARING,
     ),
     Plant(
         "a bookie that failed an entry before is replaced for another", "client/writing/batch.py",
-        "open_places = self.open_places(writer) if", "open_places = range(len(self._writers)) if", _SHARING,
+        "open_places = self.open_places(owner) if", "open_places = range(len(self.owners)) if", _SHARING,
     ),
     Plant(
-        "sealed entries count with too few bytes", "client/writing/batch.py",
-        "self.size = adds.offsets[count]", "self.size = adds.offsets[count - 1]", _SHARING,
+        "sealed entries count with too few bytes", "client/writing/batchers.py",
+        "self._joined(writer, batch, adds.offsets[-1])", "self._joined(writer, batch, adds.offsets[-2])", _SHARING,
     ),
     Plant(
-        "only the first writer of a batch watches its time", "client/writing/batch.py",
+        "only the first writer of a batch watches its time", "client/writing/batchers.py",
         "for writer in dict.fromkeys(writers):\n" "                writer.watch",
         "for writer in writers[:1]:\n" "                writer.watch", _SHARING,
     ),
     Plant(
         "what has joined a batch takes no part of its bytes", "client/writing/batchers.py",
-        "ends[done] + MAX_BYTES - batch.size", "ends[done] + MAX_BYTES", _BATCHERS,
+        "ends[done] + MAX_BYTES - self._size", "ends[done] + MAX_BYTES", _BATCHERS,
     ),
     Plant(
         "entries join a batch that is sealed", "client/writing/batchers.py",
-        "batch, self.open = self.begin(), None", "batch = self.begin()", _SHARING,
+        "batch, self.open = self._begin(), None", "batch = self._begin()", _SHARING,
     ),
     Plant(
-        "sealed entries count twice", "client/writing/batchers.py",
-        "size, batch.size = batch.size, 0", "size = batch.size", _SHARING,
+        "sealed entries take no part of the client's bytes", "client/writing/batchers.py",
+        "        self._budget.take(size)\n        writer.joined(batch, size)\n\n    def _begin",
+        "        writer.joined(batch, size)\n\n    def _begin", _SHARING,
     ),
     Plant(
         "the writers of a batch that was not sent wait for ever", "client/writing/batchers.py",
@@ -121,12 +118,12 @@ PLANTS = (
     ),
     Plant(
         "a writer keeps its batches for ever", "client/writing/quorum_writer.py",
-        "        while batches and batches[0].sent and not batches[0].left:\n" "            del batches[0]\n",
+        "            while batches and batches[0].sent and not batches[0].left:\n" "                del batches[0]\n",
         "", _COMPLETION,
     ),
     Plant(
         "the answer of a replaced bookie ends a writer", "client/writing/quorum_writer.py",
-        "if self._deaf or bookie_id not in self.ensemble:", "if self._deaf:", _SHARING,
+        "if not self.state.listens or bookie_id not in self.ensemble:", "if not self.state.listens:", _SHARING,
     ),
     Plant(
         "what has its ack quorum fails with the writer", "client/writing/quorum_writer.py",
@@ -141,13 +138,13 @@ PLANTS = (
     ),
     Plant(
         "a writer ends twice", "client/writing/quorum_writer.py",
-        "        if self._deaf:\n" "            return\n" "        self.failure = error",
+        "        if not self.state.listens:\n" "            return\n" "        self.failure = error",
         "        self.failure = error", _CHANGES,
     ),
     Plant(
-        "a writer keeps the times of its batches for ever", "client/writing/quorum_writer.py",
-        "for each, time in self._times.items() if each in self.batches}",
-        "for each, time in self._times.items()}", _CHANGES,
+        "a writer keeps the times of its batches for ever", "client/writing/quorum_timeout.py",
+        "for each, time in self._begun.items() if self._waits(each)}",
+        "for each, time in self._begun.items()}", _CHANGES,
     ),
     Plant(
         "neighbouring adds lose deferred sync", "codec/adds.py",
@@ -194,13 +191,11 @@ PLANTS = (
     ),
     Plant(
         "a force confirms what is acknowledged meanwhile", "client/writing/base_writer.py",
-        "            quorum.confirmed, self._synced_length = completed, length",
-        "            quorum.confirmed, self._synced_length = quorum.completed, length", _ROOM,
+        "            quorum.confirm(completed)\n", "            quorum.confirm(quorum.completed)\n", _ROOM,
     ),
     Plant(
         "a force counts the length of what is acknowledged meanwhile", "client/writing/base_writer.py",
-        "            quorum.confirmed, self._synced_length = completed, length",
-        "            quorum.confirmed, self._synced_length = completed, quorum.length", _ROOM,
+        "            self._synced_length = length\n", "            self._synced_length = quorum.length\n", _ROOM,
     ),
     Plant(
         "a force takes back what a later one has confirmed", "client/writing/base_writer.py",
@@ -251,8 +246,8 @@ PLANTS = (
         "            self._finish_adds(self._adds.confirmed(chunk), None)\n", ["tests.protocol.client.test_connection"],
     ),
     Plant(
-        "what a recovery sends counts as sent for the first time", "client/writing/batch.py",
-        "fresh = not self._settings.flags", "fresh = True", _SHARING,
+        "what a recovery sends counts as sent for the first time", "client/writing/batchers.py",
+        "fresh=not flags", "fresh=True", _SHARING,
     ),
     Plant(
         "a recovery chooses a bookie that has failed again", "client/writing/ensemble_change.py",
@@ -260,20 +255,49 @@ PLANTS = (
     ),
     Plant(
         "a writer ends although its entries can reach their ack quorums", "client/writing/quorum_writer.py",
-        "out_of_reach = self._out_of_reach(shortage)", "out_of_reach = shortage or self._out_of_reach(shortage)", _SHORTAGES,
+        "out_of_reach = self._out_of_reach(failures, shortage)", "out_of_reach = shortage or self._out_of_reach(failures, shortage)", _SHORTAGES,
     ),
     Plant(
         "a writer waits for a bookie that none can take the place of", "client/writing/quorum_writer.py",
-        "return self._clock.seconds() < self._staying[bookie_id] or not self._changes.has_spare(self.ensemble)",
-        "return self._clock.seconds() < self._staying[bookie_id]", _SHORTAGES,
+        "(self._clock.seconds() < until or not self._changes.has_spare(self.ensemble))",
+        "self._clock.seconds() < until", _SHORTAGES,
     ),
     Plant(
-        "a spare bookie that comes later takes no place", "client/writing/quorum_writer.py",
-        "until = self._clock.seconds() + SPARE_SECONDS", "until = float('inf')", _SHORTAGES,
+        "a spare bookie that comes later takes no place", "client/writing/failed_bookies.py",
+        "dict.fromkeys(bookies, now + SPARE_SECONDS)", "dict.fromkeys(bookies, float('inf'))", _SHORTAGES,
     ),
     Plant(
         "a batch that is not sent yet has failures", "client/writing/batch.py",
-        "open_places = self.open_places(writer) if self.sent else ()", "open_places = self.open_places(writer)", _SHORTAGES,
+        "open_places = self.open_places(owner) if self.sent else ()", "open_places = self.open_places(owner)", _SHORTAGES,
+    ),
+    Plant(
+        "entries complete during an ensemble change", "client/writing/states.py",
+        "CHANGING = State(\"open, changing its ensemble\", appends=True, completes=False)",
+        "CHANGING = State(\"open, changing its ensemble\", appends=True, completes=True)", _CHANGES,
+    ),
+    Plant(
+        "a change of bookies ends the close of a writer", "client/writing/states.py",
+        "CLOSING: {Event.BOOKIES_FAILED: CHANGING_TO_CLOSE,", "CLOSING: {Event.BOOKIES_FAILED: CHANGING,", _STATES,
+    ),
+    Plant(
+        "a writer that ended listens on", "client/writing/states.py", "completes=False, listens=False)", "completes=False)", _STATES,
+    ),
+    Plant(
+        "a bookie is replaced again and again in one change", "client/writing/failed_bookies.py",
+        " and (n, member) not in tried}", "}", _FAILED,
+    ),
+    Plant(
+        "a bookie that failed a moment ago is chosen again", "client/writing/failed_bookies.py",
+        "        self.useless.update(dict.fromkeys(found.values()))\n", "", _FAILED,
+    ),
+    Plant(
+        "the last error of a bookie explains a shortage", "client/writing/failed_bookies.py",
+        "return self._errors.setdefault(bookie_id, error) is error",
+        "self._errors[bookie_id] = error\n        return True", _FAILED,
+    ),
+    Plant(
+        "bookies are asked again for a writer that has ended", "client/writing/quorum_writer.py",
+        "                    if self.failure is None:  # a", "                    if True:  # a", _SHARING,
     ),
     Plant(
         "bookies are not told of last entries by default", "config/client.py",

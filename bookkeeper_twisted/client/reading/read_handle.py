@@ -148,7 +148,7 @@ class LedgerReader:
     async def _fetch(self, first: int, max_count: int, max_size: int) -> EntryBatch:
         self._view.check()
         replicas = self._replicas
-        replicas.metadata = self._view.metadata
+        replicas.moved(self._view.metadata)
         try:
             run = await replicas.fetch(first, max_count, max_size)
         except ClientClosedError:
@@ -168,7 +168,7 @@ class LedgerReader:
         except MetadataError:
             return False  # then the error of the bookies is more useful
         self._view.stored(stored)
-        self._replicas.metadata = self._view.metadata
+        self._replicas.moved(self._view.metadata)
         return self._replicas.metadata.ensemble_at(entry_id) != asked
 
     def _check_readable(self, last: int, limit: LedgerView | None) -> None:

@@ -211,6 +211,10 @@ class ReplicaReader:
         self._succeeded(bookie_id, reply.max_lac)
         return run
 
+    def moved(self, metadata: LedgerMetadata) -> None:
+        """Read from where newer ``metadata`` have the entries from now on."""
+        self.metadata = metadata
+
     def _failed(self, bookie_id: str, entry_id: int, error: Exception) -> None:
         self.order.failed(bookie_id, self.metadata.ensemble_at(entry_id), error)
 

@@ -15,7 +15,8 @@ from ..interfaces import IBookieClient
 from ..writing.batch import Waiter
 from ..writing.batchers import Batchers
 from ..writing.ensemble_change import RememberedEnsembleChange
-from ..writing.quorum_writer import AddRules, QuorumWriter
+from ..writing.failed_bookies import AddRules
+from ..writing.quorum_writer import QuorumWriter
 
 _LENGTH = struct.Struct(">q")
 _LENGTH_AT = 24
@@ -45,7 +46,7 @@ class WriteBack:
             clock, ledger_id, rules.schedule, rules.metadata.segments[-1].bookies, changes, AddRules(confirms=False),
             self._wake, self._ended, last_add_confirmed,
         )  # fmt: skip
-        self._writer.alert = True
+        self._writer.watch()
 
     @property
     def last_add_confirmed(self) -> int:

@@ -28,12 +28,12 @@ from ...errors import (
 from ...model import INVALID_ENTRY_ID, LedgerMetadata, LedgerState
 from ...shared_result import SharedResult
 from .batch import Waiter
-from .batchers import FULL, MAX_BYTES
 from .closing import close_ledger, force_ensemble
 from .context import OpenLedger
 from .ensemble_change import NoEnsembleChange, StoredEnsembleChange
+from .failed_bookies import AddRules
 from .lac_notices import LacNotice
-from .quorum_writer import AddRules, QuorumWriter
+from .quorum_writer import QuorumWriter
 
 _rules = lru_cache(maxsize=64)(AddRules)
 """Writers of one client share theirs."""
@@ -108,7 +108,6 @@ class BaseWriter:
         self._held_size = 0  # bytes of the frames that are held back
         self._budget = context.budget
         self._synced_length = 0
-        self._quorum.notice = LacNotice(ledger.bookies, ledger.digester)
         self._failure: Exception | None = None
         self._closing: SharedResult[None] | None = None
         self._drained: Deferred[None] | None = None
@@ -123,6 +122,7 @@ class BaseWriter:
         return self._core(
             context.clock, self.ledger_id, ledger.schedule, ledger.metadata.value.segments[-1].bookies,
             NoEnsembleChange() if ledger.deferred_sync else self._stored, rules, self._advanced, self._ended,
+            notice=LacNotice(ledger.bookies, ledger.digester),
         )  # fmt: skip
 
     @property
@@ -166,20 +166,7 @@ class BaseWriter:
         ):
             self._hold(_HeldBack(entry_id, length - size, (payload,), waiter), frame)
             return
-        batcher = self._batcher  # what follows is its business, but for each entry of thousands of ledgers
-        batch = batcher.open or batcher.begin()
-        joined = batch.joined
-        joined += (quorum, entry_id, length, payload, waiter)
-        batch.size = batch_size = batch.size + frame
-        self._budget.used += frame
-        quorum.in_flight += frame
-        batches = quorum.batches
-        if not batches:
-            batches.append(batch)
-        elif batches[-1] is not batch:
-            quorum.follow(batch)
-        if batch_size >= MAX_BYTES or len(joined) >= FULL:
-            batcher.open = None
+        self._batcher.join(quorum, entry_id, length, payload, waiter, frame)
 
     def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
         """Gives payloads of ``size`` bytes together the next ids; the waiter gets the last one."""
@@ -219,7 +206,7 @@ class BaseWriter:
                 head.first, head.length = head.first + count, head.length + ends[count] - count * overhead
                 head.payloads = payloads[count:]
         if held:
-            self._quorum.alert = True
+            self._quorum.watch()
 
     def _room(self) -> int | None:
         """Bytes that may be sent, at least one entry; None while neither this writer nor its client has room."""
@@ -280,13 +267,14 @@ class BaseWriter:
         if self._failure is not None:
             raise self._failure  # the ledger may be closed before these entries
         if completed > quorum.confirmed:
-            quorum.confirmed, self._synced_length = completed, length
+            quorum.confirm(completed)
+            self._synced_length = length
             self._ledger.context.notices.sent((quorum,))
 
     @property
     def _confirmed_length(self) -> int:
         """Bytes of all payloads up to the last add confirmed."""
-        return self._quorum.length if self._quorum.confirms else self._synced_length
+        return self._synced_length if self._ledger.deferred_sync else self._quorum.length
 
     # ---- closing -------------------------------------------------------------------------------------
 
@@ -301,10 +289,10 @@ class BaseWriter:
             the ledger.
         """
         if self._closing is None:
-            self._quorum.notice = None
+            self._quorum.drain()
             self._closing, self._largest = SharedResult(), _NOTHING
             self._drop_later(self._closed_error())
-            self._drained, self._quorum.alert = Deferred(), True
+            self._drained = Deferred()
             if self._failure is not None or self._at_rest:
                 self._notify_drained()
             self._closing.run(self._close(self._drained))
@@ -325,7 +313,7 @@ class BaseWriter:
             self.last_add_pushed, self.length = end
             try:
                 ledgers, known = self._ledger.context.ledgers, self._stored.metadata
-                self._stored.metadata = await close_ledger(ledgers, self.ledger_id, known, *end)
+                self._stored.closed(await close_ledger(ledgers, self.ledger_id, known, *end))
             except Exception as error:
                 if self._failure is None:
                     self._failure = error

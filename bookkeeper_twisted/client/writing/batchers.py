@@ -1,17 +1,22 @@
-"""Batchers: where the appends of writers that can share batches come together, and are sent at the end of the turn."""
+"""Batchers: where the appends of writers that can share batches come together, and are sealed at the end of the turn.
 
+A batcher knows the writers: it seals what joined with their ids, LACs and lengths, and says which bookies are to keep
+which entries.  What follows until the last answer is the business of the batch.
+"""
+
+import struct
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import accumulate, count
-from typing import Any
 from weakref import ref
 
+import attrs
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from ...codec.adds import FRAME_OVERHEAD, Adds
-from ...codec.digest import Digester
+from ...codec.adds import FRAME_OVERHEAD, Adds, mix_headers, seal_adds
+from ...codec.digest import Digester, pack_headers
 from ...config.client import ClientConfig
 from ...errors import WriteError
 from ...ledger.schedule import Schedule
@@ -30,23 +35,66 @@ FULL = COLUMNS * MAX_ENTRIES
 """Length of the list of appends of a batch that takes no more."""
 
 
+_HEADER = struct.Struct(">qqqq")
+
+
+@attrs.frozen(eq=False)
+class SealSettings:
+    """The settings by which a batcher seals entries.
+
+    :ivar notices: of the last add confirmed, are told which writers send.
+    :ivar flags: of the adds on the wire.
+    :ivar deferred_sync: whether bookies acknowledge before they sync.
+    :ivar watches_time: whether entries have a time limit for their ack quorum.
+    """
+
+    clock: IReactorTime
+    digester: Digester
+    notices: LacNotices
+    flags: int = 0
+    deferred_sync: bool = False
+    watches_time: bool = False
+
+
 class Batcher:
     """The batches of writers with the same digest type, password, quorums and flags, over one flow.
 
-    :ivar settings: of the batches.
     :ivar overhead: bytes of a frame beside the payload.
-    :ivar open: the batch that entries join, None where the next one begins another (:meth:`begin`).
+    :ivar open: the batch that entries join as long as there is room in it, None where the next one begins another.
     """
 
-    __slots__ = ("settings", "overhead", "open", "_batches", "_scheduled", "__weakref__")
+    __slots__ = ("overhead", "open", "_batches", "_budget", "_seals", "_settings", "_scheduled", "_size", "__weakref__")
     _log = Logger()
 
-    def __init__(self, settings: BatchSettings) -> None:
-        self.settings = settings
-        self.overhead = FRAME_OVERHEAD + settings.digester.size
-        self.open: Batch | None = None
-        self._batches: list[Batch] = []
+    def __init__(self, settings: BatchSettings[QuorumWriter], seals: SealSettings) -> None:
+        self.overhead = settings.overhead
+        self.open: Batch[QuorumWriter] | None = None
+        self._size = 0  # bytes of the frames of what has joined the newest batch
+        self._budget = settings.budget
+        self._settings = settings
+        self._seals = seals
+        self._batches: list[Batch[QuorumWriter]] = []
         self._scheduled = False
+
+    # ---- joining -------------------------------------------------------------------------------------
+
+    def join(
+        self, writer: QuorumWriter, entry_id: int, length: int, payload: bytes, waiter: Waiter, size: int
+    ) -> None:  # fmt: skip
+        """Add one entry of a ``writer`` to a batch of this turn.
+
+        :param length: of the ledger with it.
+        :param waiter: gets its id.
+        :param size: bytes of its frame.
+        """
+        batch = self.open or self._begin()
+        joined = batch.joined
+        joined += (writer, entry_id, length, payload, waiter)
+        self._budget.take(size)
+        writer.joined(batch, size)
+        self._size += size
+        if self._size >= MAX_BYTES or len(joined) >= FULL:
+            self.open = None
 
     def join_many(
         self, writer: QuorumWriter, first: int, length: int, payloads: Sequence[bytes], waiter: Waiter
@@ -61,20 +109,21 @@ class Batcher:
         sizes, total, done = list(map(len, payloads)), len(payloads), 0
         overhead = self.overhead
         lengths = list(accumulate(sizes, initial=length))[1:]
-        batch = self.open or self.begin()
+        ids = range(first, first + total)
+        batch = self.open or self._begin()
         size = lengths[-1] - length + total * overhead
-        if batch.size + size <= MAX_BYTES and len(batch.joined) + total * COLUMNS <= FULL:
-            batch.join_many(writer, first, lengths, payloads, waiter)
+        if self._size + size <= MAX_BYTES and len(batch.joined) + total * COLUMNS <= FULL:
+            batch.join_many(writer, ids, lengths, payloads, waiter)
             self._joined(writer, batch, size)
             return
         ends = list(accumulate([size + overhead for size in sizes], initial=0))
         while done < total:
-            batch = self.open or self.begin()
-            fitting = bisect_right(ends, ends[done] + MAX_BYTES - batch.size) - 1
-            end = min(max(fitting, done + (not batch.size)), done + MAX_ENTRIES - len(batch.joined) // COLUMNS)
+            batch = self.open or self._begin()
+            fitting = bisect_right(ends, ends[done] + MAX_BYTES - self._size) - 1
+            end = min(max(fitting, done + (not self._size)), done + MAX_ENTRIES - len(batch.joined) // COLUMNS)
             if end > done:
                 last = waiter if end == total else None
-                batch.join_many(writer, first + done, lengths[done:end], payloads[done:end], last)
+                batch.join_many(writer, ids[done:end], lengths[done:end], payloads[done:end], last)
                 self._joined(writer, batch, ends[end] - ends[done])
                 done = end
             if done < total:
@@ -92,38 +141,91 @@ class Batcher:
         :param lengths: of the ledger with each of them.
         :param waiter: of the last one.
         """
-        batch, self.open = self.begin(), None
+        batch, self.open = self._begin(), None
         batch.fill(writer, adds, lengths, waiter)
-        size, batch.size = batch.size, 0
-        self._joined(writer, batch, size)
+        self._joined(writer, batch, adds.offsets[-1])
 
-    def _joined(self, writer: QuorumWriter, batch: Batch, size: int) -> None:
-        batch.size += size
-        self.settings.budget.used += size
-        writer.in_flight += size
-        if not writer.batches or writer.batches[-1] is not batch:
-            writer.follow(batch)
+    def _joined(self, writer: QuorumWriter, batch: Batch[QuorumWriter], size: int) -> None:
+        self._size += size
+        self._budget.take(size)
+        writer.joined(batch, size)
 
-    def begin(self) -> Batch:
-        """Opens a batch that is sent at the end of the turn."""
-        self.open = batch = Batch(self.settings)
+    def _begin(self) -> Batch[QuorumWriter]:
+        """Open a batch that is sent at the end of the turn."""
+        self.open = batch = Batch(self._settings)
+        self._size = 0
         self._batches.append(batch)
         if not self._scheduled:
             self._scheduled = True
-            self.settings.clock.callLater(0, self._send)
+            self._seals.clock.callLater(0, self._send_all)
         return batch
 
-    def _send(self) -> None:
+    # ---- sending -------------------------------------------------------------------------------------
+
+    def _send_all(self) -> None:
         self._scheduled, self.open = False, None
         batches, self._batches = self._batches, []
         for batch in batches:
-            writers: list[Any] = batch.joined[::COLUMNS]
+            writers: list[QuorumWriter] = batch.joined[::COLUMNS]
             try:
-                batch.send()
+                self._send(batch, writers)
             except Exception as error:
                 self._log.failure("a batch was not sent")
                 for writer in dict.fromkeys(writers):
                     writer.stop(WriteError(f"a batch was not sent: {error!r}"))
+
+    def _send(self, batch: Batch[QuorumWriter], writers: Sequence[QuorumWriter]) -> None:
+        """Seal what has joined a batch, and send each bookie what it is to keep."""
+        for writer in writers:
+            if writer.failures is not None:
+                writer.replace_late()
+        joined, seals = batch.joined, self._seals  # without the entries of writers that this has ended
+        if not joined:
+            return
+        writers, entry_ids = joined[::COLUMNS], joined[1::COLUMNS]
+        adds = batch.adds
+        if adds is None:
+            adds = self._seal(writers, entry_ids, joined[2::COLUMNS], joined[3::COLUMNS])
+        if seals.watches_time:
+            for writer in dict.fromkeys(writers):
+                writer.watch_time(batch)
+        seals.notices.sent(writers)
+        batch.send(adds, _kept(writers, entry_ids))
+
+    def _seal(
+        self, writers: Sequence[QuorumWriter], entry_ids: Sequence[int], lengths: Sequence[int],
+        payloads: Sequence[bytes],
+    ) -> Adds:  # fmt: skip
+        seals, first, count = self._seals, writers[0], len(payloads)
+        ids: Sequence[int]
+        ledger_ids: Sequence[int]
+        if count == 1:
+            ledger_ids, ids = (first.ledger_id,), entry_ids
+            headers = _HEADER.pack(first.ledger_id, entry_ids[0], first.confirmed, lengths[0])
+        elif writers.count(first) == count:
+            ledger_ids, ids = (first.ledger_id,) * count, range(entry_ids[0], entry_ids[-1] + 1)
+            sizes = list(map(len, payloads))
+            headers = pack_headers(first.ledger_id, ids[0], first.confirmed, lengths[0] - sizes[0], sizes)
+        else:
+            ledger_ids, ids = tuple([writer.ledger_id for writer in writers]), tuple(entry_ids)
+            headers = mix_headers(ledger_ids, ids, [writer.confirmed for writer in writers], lengths)
+        return seal_adds(seals.digester, ledger_ids, ids, headers, payloads, seals.flags, seals.deferred_sync)
+
+
+def _kept(writers: Sequence[QuorumWriter], entry_ids: Sequence[int]) -> Mapping[str, Sequence[int]]:
+    """Return the places of the entries that each bookie is to keep."""
+    first, count = writers[0], len(writers)
+    ensemble, striped = first.ensemble, first.schedule.striped
+    if not striped and (count == 1 or [writer.ensemble for writer in writers].count(ensemble) == count):
+        return dict.fromkeys(ensemble, range(count))
+    places: dict[str, list[int]] = {}
+    for place, (writer, entry_id) in enumerate(zip(writers, entry_ids, strict=True)):
+        kept: Sequence[str] = writer.ensemble
+        if writer.schedule.striped:
+            kept = [kept[position] for position in writer.schedule.write_set(entry_id)]
+        for bookie_id in kept:
+            places.setdefault(bookie_id, []).append(place)
+    return places
 
 
 class Batchers:
@@ -180,10 +282,13 @@ class Batchers:
     def _new(
         self, bookies: IBookieClient, digester: Digester, schedule: Schedule, flags: int, deferred_sync: bool
     ) -> Batcher:  # fmt: skip
+        settings = BatchSettings[QuorumWriter](
+            bookies, self._budget, schedule.write_quorum, schedule.ack_quorum,
+            # what a recovery sends, a writer of this client may have sent before
+            fresh=not flags, overhead=FRAME_OVERHEAD + digester.size,
+            reached=QuorumWriter.reached, failed=QuorumWriter.failed_at,
+        )  # fmt: skip
         watches_time = self._watches_time and not flags
         return Batcher(
-            BatchSettings(
-                self._clock, bookies, self._budget, self._notices, digester, schedule.write_quorum, schedule.ack_quorum,
-                flags, deferred_sync, watches_time,
-            )
-        )  # fmt: skip
+            settings, SealSettings(self._clock, digester, self._notices, flags, deferred_sync, watches_time)
+        )

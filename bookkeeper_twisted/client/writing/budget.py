@@ -27,13 +27,14 @@ class ByteBudget:
             self._waiting[resume] = None
         return left
 
-    def changed(self, difference: int) -> None:
-        """Count bytes that were sent, acknowledged or given up.
+    def take(self, size: int) -> None:
+        """Count ``size`` bytes that are to be sent, whether or not there is room for them."""
+        self.used += size
 
-        :param difference: bytes; positive for bytes that were sent.
-        """
-        self.used += difference
-        if difference < 0 and self.used < self.limit:
+    def give_back(self, size: int) -> None:
+        """Count ``size`` bytes that were acknowledged or given up."""
+        self.used -= size
+        if size and self._waiting and self.used < self.limit:
             waiting, self._waiting = self._waiting, {}
             for resume in waiting:  # in the order in which they found no room
                 resume()

@@ -115,6 +115,10 @@ class StoredEnsembleChange:
         self._check_stored(first_entry_id)
         return self.metadata.value.segments[-1].bookies
 
+    def closed(self, metadata: Versioned[LedgerMetadata]) -> None:
+        """Take over the ``metadata`` that the close of the ledger has stored."""
+        self.metadata = metadata
+
     def has_spare(self, ensemble: Collection[str]) -> bool:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.has_spare`."""
         return not self._bookies.writable.issubset(ensemble)

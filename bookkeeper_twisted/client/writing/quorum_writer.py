@@ -1,9 +1,9 @@
-"""The entries of one ledger in flight: what completes, and what is done about bookies that fail.
+"""The machine for one ledger that is written: what completes, and what is done about bookies that fail.
 
-The core of every writer.  All entries that have not completed are of the same ensemble, the current one: a
-change of bookies is adopted for all of them in one step, and the acknowledgements of a bookie that was replaced are
-taken back.  While a change is under way nothing completes (S16): entries that have their ack quorum then
-wait, and complete, or are sent again, once the change is known to be in force.
+The core of every writer.  Its state is one of :mod:`.states`.  All entries that have not completed are of the same
+ensemble, the current one: a change of bookies is adopted for all of them in one step, and the acknowledgements of a
+bookie that was replaced are taken back.  While a change is under way nothing completes (S16): entries that have their
+ack quorum then wait, and complete, or are sent again, once the change is known to be in force.
 
 What a failed bookie leads to is up to an :class:`~bookkeeper_twisted.client.interfaces.IEnsembleChange`.  Where no
 bookie can take its place it stays in the ensemble: entries go on as long as each can reach its ack quorum, which is
@@ -15,14 +15,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-import attrs
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger, LogLevel
 from twisted.python.failure import Failure
 
-from ...attended_time import AttendedTime
 from ...errors import (
     AddEntryQuorumTimeoutError,
     BookieHandleNotAvailableError,
@@ -37,42 +35,18 @@ from ...errors import (
     WriteOnReadOnlyBookieError,
 )
 from ...ledger.schedule import Schedule
+from ...ledger.tally import items_at, places_of
 from ..interfaces import IEnsembleChange
-from .batch import Batch, Waiter, call_back
+from .batch import Batch, Waiter
+from .failed_bookies import AddRules, FailedBookies
 from .lac_notices import LacNotice
+from .quorum_timeout import QuorumTimeout
+from .states import OPEN, Event, following
 
 _FATAL = (LedgerFencedError, UnauthorizedAccessError, IllegalOperationError, ClientClosedError)
 """Answers that end a writer: another bookie would say the same, or ought to."""
 
 _OF_CONNECTIONS = (BookieHandleNotAvailableError, RequestTimeoutError)
-
-RETRY_SECONDS = 0.5
-"""Between two tries of bookies that none can take the place of."""
-
-SPARE_SECONDS = 10.0
-"""Before a bookie that none could take the place of is to be replaced again, where a spare one was seen meanwhile."""
-
-_MOST_LOOKS = 4
-"""At one entry that waits for its ack quorum: each notices whether the process was held up since the one before."""
-
-_NONE: dict[Any, Any] = {}
-"""No bookies, or no batches: shared by all writers without any, and never changed."""
-
-
-@attrs.frozen
-class AddRules:
-    """The rules of one writer for adds that fail, or take long.
-
-    :ivar confirms: whether an entry that completes is confirmed by that (not with deferred sync, not in a recovery).
-    :ivar delay_change: replace bookies only where entries cannot reach their ack quorum without.
-    :ivar quorum_timeout: seconds until the ack quorum of an entry, None to wait for ever.
-    :ivar patience: seconds in which bookies that failed, and that none can take the place of, are tried again.
-    """
-
-    confirms: bool = True
-    delay_change: bool = False
-    quorum_timeout: float | None = None
-    patience: float = 0.0
 
 
 @lru_cache(maxsize=1024)
@@ -81,77 +55,34 @@ def _shared(ensemble: tuple[str, ...]) -> tuple[str, ...]:
     return ensemble
 
 
-class QuorumTimeout:
-    """Watches the oldest entry that waits.
-
-    The clock must be monotonic: no wall clock, which may jump.
-
-    :param oldest: what :meth:`start` returned for it, None if nothing waits.
-    :param expired: called when it waited ``seconds``, without the time in which the process was held up.
-    """
-
-    def __init__(
-        self, clock: IReactorTime, seconds: float, oldest: Callable[[], float | None], expired: Callable[[], None]
-    ) -> None:
-        self._clock = clock
-        self._seconds = seconds
-        self._oldest = oldest
-        self._expired = expired
-        self._call: IDelayedCall | None = None
-        self._time = AttendedTime(clock.seconds)
-
-    def start(self) -> float:
-        """Begins to watch, if it does not.
-
-        :returns: the time at which an entry begins to wait now.
-        """
-        if self._call is None:
-            self._look_after(self._seconds / _MOST_LOOKS)
-        return self._time.seconds()
-
-    def _look_after(self, delay: float) -> None:
-        self._time.scheduled(delay)
-        self._call = self._clock.callLater(delay, self._look)
-
-    def _look(self) -> None:
-        self._call = None
-        self._time.arrived()
-        sent_at = self._oldest()
-        if sent_at is None:
-            return
-        left = sent_at + self._seconds - self._time.seconds()
-        if left <= 0:
-            self._expired()
-        else:
-            self._look_after(min(left, self._seconds / _MOST_LOOKS))
-
-    def stop(self) -> None:
-        """Watches no more."""
-        if self._call is not None:
-            self._call.cancel()
-            self._call = None
-
-
 class QuorumWriter:
-    """The state of one ledger's replication; see :class:`~.batch.BatchWriter` for what is not named here.
+    """The state of one ledger's replication.  Nobody else assigns its fields.
 
-    :ivar failure: why it ended, None while it lives.
+    :ivar completed: the last entry that has its ack quorum as all before it have.
+    :ivar length: of the ledger up to that entry.
+    :ivar confirmed: the last add confirmed.
+    :ivar in_flight: bytes of the frames of entries that have joined a batch and not ended.
+    :ivar batches: batches with entries in flight, in order.
+    :ivar ensemble: the current ensemble.
+    :ivar state: see :mod:`.states`.
+    :ivar alert: whether somebody waits for the completion of entries.
+    :ivar failures: of bookies, None as long as none has failed.
+    :ivar failure: why it ended, None while it lives, and if it was closed.
     :ivar notice: of its last add confirmed, None if bookies are not told of it beside entries.
     """
 
     _log = Logger()
 
     __slots__ = (
-        "ledger_id", "schedule", "striped", "completed", "length", "confirmed", "confirms", "in_flight", "batches",
-        "ensemble", "held", "ahead", "alert", "failed_late", "failure", "notice", "_clock", "_changes", "_rules",
-        "_advanced", "_ended", "_deaf", "_changing", "_failed", "_useless", "_staying", "_warned", "_timeout", "_times",
-        "_deadline", "_pause",
+        "ledger_id", "schedule", "completed", "length", "confirmed", "in_flight", "batches", "ensemble", "state",
+        "alert", "failures", "failure", "notice", "_ahead", "_clock", "_changes", "_rules", "_advanced", "_ended",
+        "_timeout", "_pause",
     )  # fmt: skip
 
     def __init__(
         self, clock: IReactorTime, ledger_id: int, schedule: Schedule, ensemble: Iterable[str],
         changes: IEnsembleChange, rules: AddRules, advanced: Callable[[], bool],
-        ended: Callable[[Exception, Sequence[Waiter]], None], completed: int = -1,
+        ended: Callable[[Exception, Sequence[Waiter]], None], completed: int = -1, notice: LacNotice | None = None,
     ) -> None:  # fmt: skip
         """
         :param advanced: called when entries have completed while the writer is alert; returns whether it stays so.
@@ -160,35 +91,26 @@ class QuorumWriter:
         """
         self.ledger_id = ledger_id
         self.schedule = schedule
-        self.striped = schedule.striped
         self.completed = self.confirmed = completed
         self.length = 0
-        self.confirms = rules.confirms
         self.in_flight = 0
-        self.batches: list[Batch] = []  # smaller than a deque for all the writers that are idle
+        self.batches: list[Batch[QuorumWriter]] = []  # smaller than a deque for all the writers that are idle
         self.ensemble = _shared(tuple(ensemble))
-        self.held = self.ahead = self.alert = False
-        self.failed_late: dict[str, None] = _NONE
+        self.state = OPEN
+        self.alert = False
+        self.failures: FailedBookies | None = None
         self.failure: Exception | None = None
-        self.notice: LacNotice | None = None
+        self.notice = notice
+        self._ahead = False  # whether entries have their ack quorum before their turn
         self._clock = clock
         self._changes = changes
         self._rules = rules
         self._advanced = advanced
         self._ended = ended
-        self._deaf = False
-        self._changing = False
-        self._failed: dict[str, None] = _NONE
-        self._useless: dict[str, None] = _NONE  # failed since an entry completed: not to be chosen again and again
-        self._staying: dict[str, float] = _NONE  # failed, and none can take their place before this time
-        self._warned: dict[str, Exception] = _NONE  # what each failed with first
-        self._deadline: float | None = None  # of the tries of bookies that none can take the place of
         self._pause: Deferred[None] | None = None
-        self._times: dict[Batch, float] = _NONE  # type: ignore[assignment]
-        self._timeout: QuorumTimeout | None = None
+        self._timeout: QuorumTimeout[Batch[QuorumWriter]] | None = None
         if rules.quorum_timeout is not None:
-            self._times = {}
-            self._timeout = QuorumTimeout(clock, rules.quorum_timeout, self._oldest, self._timed_out)
+            self._timeout = QuorumTimeout(clock, rules.quorum_timeout, self._waits_for, self._timed_out)
 
     @property
     def idle(self) -> bool:
@@ -197,64 +119,72 @@ class QuorumWriter:
 
     # ---- sending -------------------------------------------------------------------------------------
 
-    def follow(self, batch: Batch) -> None:
-        """Record that entries join another ``batch`` than the entries before.
+    def joined(self, batch: "Batch[QuorumWriter]", size: int) -> None:
+        """Record that entries have joined a ``batch``, of frames of ``size`` bytes.
 
         Batches whose entries have ended are forgotten.
         """
+        self.in_flight += size
         batches = self.batches
-        while batches and batches[0].sent and not batches[0].left:
-            del batches[0]
-        batches.append(batch)
+        if not batches:
+            batches.append(batch)
+        elif batches[-1] is not batch:
+            while batches and batches[0].sent and not batches[0].left:
+                del batches[0]
+            batches.append(batch)
 
-    def watch_time(self, batch: Batch) -> None:
+    def watch_time(self, batch: "Batch[QuorumWriter]") -> None:
         """Watch how long the entries of a ``batch`` are in flight, if there is a time limit for the ack quorum."""
         if self._timeout is not None:
-            self._times = {each: time for each, time in self._times.items() if each in self.batches}
-            self._times[batch] = self._timeout.start()
+            self._timeout.watch(batch)
 
     def replace_late(self) -> None:
-        """Replace the bookies that failed entries after these had their ack quorum."""
-        self._replace(())
+        """Replace the bookies that failed entries after these had their ack quorum, as another entry is to be sent."""
+        if self.failures is not None and self.failures.late:
+            self._replace(self.failures, ())
 
     # ---- answers -------------------------------------------------------------------------------------
 
-    def failed(self, batch: Batch, bookie_id: str, places: int, error: Exception) -> None:
+    def failed(self, batch: "Batch[QuorumWriter]", bookie_id: str, places: int, error: Exception) -> None:
         """Handle the failure of a bookie at some entries: replace it, now or with the next batch, or end the writer.
 
         :param bookie_id: ignored if it is not in the ensemble any more.
         :param places: a set of places in ``batch``.
         :param error: a refusal such as that of a fenced ledger ends the writer.
         """
-        if self._deaf or bookie_id not in self.ensemble:
+        if not self.state.listens or bookie_id not in self.ensemble:
             return
         if isinstance(error, _FATAL):
             self.stop(error)
             return
         self._warn(bookie_id, error)
+        failures = self._account()
         if not batch.lacks_quorum(places):
-            if not (self._rules.delay_change or self._stays(bookie_id)):
-                self.failed_late = {**self.failed_late, bookie_id: None}
-        elif batch.unreachable(self) is not None or not self._may_wait(bookie_id, error):
+            if not (self._rules.delay_change or self._stays(failures, bookie_id)):
+                failures.late[bookie_id] = None
+        elif batch.unreachable(self) is not None or not self._may_wait(failures, bookie_id, error):
             failed = batch.failed_bookies(self)
-            self._replace([member for member in self.ensemble if member in failed])
+            self._replace(failures, [member for member in self.ensemble if member in failed])
 
-    def _may_wait(self, bookie_id: str, error: Exception) -> bool:
+    def _account(self) -> FailedBookies:
+        if self.failures is None:
+            self.failures = FailedBookies()
+        return self.failures
+
+    def _may_wait(self, failures: FailedBookies, bookie_id: str, error: Exception) -> bool:
         """Whether a bookie that failed need not be replaced as long as entries can reach their ack quorums."""
         delayed = self._rules.delay_change and not isinstance(error, WriteOnReadOnlyBookieError)
-        return delayed or self._stays(bookie_id)
+        return delayed or self._stays(failures, bookie_id)
 
-    def _stays(self, bookie_id: str) -> bool:
+    def _stays(self, failures: FailedBookies, bookie_id: str) -> bool:
         """Whether no bookie can take the place of this one: an attempt to replace it, which holds all entries up, was
         made lately, or would find no other bookie than before."""
-        if bookie_id not in self._staying:
-            return False
-        return self._clock.seconds() < self._staying[bookie_id] or not self._changes.has_spare(self.ensemble)
+        until = failures.stays_until(bookie_id)
+        return until is not None and (self._clock.seconds() < until or not self._changes.has_spare(self.ensemble))
 
     def _warn(self, bookie_id: str, error: Exception) -> None:
         self.alert = True
-        if bookie_id not in self._warned:  # once in its time as a member
-            self._warned = {**self._warned, bookie_id: error}
+        if self._account().note(bookie_id, error):
             # A lost or late bookie is logged by its connections, once for all ledgers.
             level = LogLevel.debug if isinstance(error, _OF_CONNECTIONS) else LogLevel.warn
             self._log.emit(
@@ -264,16 +194,24 @@ class QuorumWriter:
 
     # ---- completing ----------------------------------------------------------------------------------
 
+    def watch(self) -> None:
+        """Have the callback ``advanced`` called when entries complete."""
+        self.alert = True
+
+    def confirm(self, entry_id: int) -> None:
+        """Move the last add confirmed to ``entry_id``: everything up to it was synced."""
+        self.confirmed = entry_id
+
     def advance(self) -> None:
-        """Completes what is acknowledged without a gap (S13)."""
-        if self.held:
+        """Complete what is acknowledged without a gap (S13)."""
+        if not self.state.completes:
             return
         batches, completed = self.batches, list[tuple[Sequence[int], list[Waiter]]]()
         while batches:
             batch = batches[0]
-            ids, waiters = batch.complete(self)
-            if ids:
-                completed.append((ids, waiters))
+            places = batch.acked_next(self)
+            if places:
+                completed.append(self._take(batch, places))
             if not self.in_flight:
                 batches.clear()
             elif batches[0] is batch:  # else it was left behind when others joined the room it gave
@@ -281,48 +219,85 @@ class QuorumWriter:
                     break
                 del batches[0]
         if completed:
-            if self.confirms:
+            if self._rules.confirms:
                 self.confirmed = self.completed
             for ids, waiters in completed:
-                call_back(ids, waiters)
+                _call_back(ids, waiters)
             if self.alert:
-                self.advanced()
+                self._look_around()
 
-    def advanced(self) -> None:
-        """Looks at what waits for the completion of entries."""
-        if self.ahead:  # until nothing is in flight: others may be acknowledged before their turn, too
+    def _take(self, batch: "Batch[QuorumWriter]", places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
+        """Complete the entries at some places; returns their ids, and their waiters, the first one last."""
+        self.in_flight -= batch.size_of(places)
+        ids, waiters = batch.take(places)
+        self.completed, self.length = ids[-1], batch.lengths[places[-1]]
+        batch.ended(len(places))
+        return ids, waiters
+
+    def _look_around(self) -> None:
+        """Look at what waits for the completion of entries."""
+        if self._ahead:  # until nothing is in flight: others may be acknowledged before their turn, too
             self.advance()
-            self.ahead = bool(self.in_flight)
-        self._useless, self._deadline = _NONE, None
-        self.alert = self._advanced() or self.ahead
+            self._ahead = bool(self.in_flight)
+        if self.failures is not None:
+            self.failures.completed()
+        self.alert = self._advanced() or self._ahead
+
+    @staticmethod
+    def reached(batch: "Batch[QuorumWriter]", bits: int) -> None:
+        """Complete the entries of a ``batch`` that have their ack quorum by an answer, as far as it is their turn.
+
+        :param bits: the set of their places.
+        """
+        only = batch.only
+        if only is None:
+            _complete(batch, bits)
+            return
+        only.advance()
+        if batch.has_acked_later:
+            only._ahead = only.alert = True
+
+    @staticmethod
+    def failed_at(batch: "Batch[QuorumWriter]", bookie_id: str, bits: int, error: Exception) -> None:
+        """Have the writers of entries handle the failure of a bookie, each for its own.
+
+        :param bits: the set of the places of the entries in ``batch``.
+        """
+        if batch.only is not None:
+            batch.only.failed(batch, bookie_id, bits, error)
+            return
+        by_writer: dict[QuorumWriter, int] = {}
+        for place in places_of(bits):
+            writer = batch.owners[place]
+            by_writer[writer] = by_writer.get(writer, 0) | 1 << place
+        for writer, some in by_writer.items():
+            writer.failed(batch, bookie_id, some, error)
 
     # ---- ensemble changes ----------------------------------------------------------------------------
 
-    def _replace(self, failed: Iterable[str]) -> None:
+    def _replace(self, failures: FailedBookies, failed: Iterable[str]) -> None:
         """Replace bookies, also the ones that failed late; now, or with the next round of a change in progress."""
-        self._failed = {**self._failed, **dict.fromkeys(failed)}
-        if not self._changing:
-            self._changing = True
-            self._hold(True)
-            change = Deferred.fromCoroutine(self._change())
-            change.addErrback(self._change_failed)
+        failures.add(failed)
+        if self._enter(Event.BOOKIES_FAILED):
+            Deferred.fromCoroutine(self._change(failures)).addErrback(self._change_failed)
 
-    def _hold(self, held: bool) -> None:
-        """Lets nothing complete while an ensemble change is under way (S16)."""
-        self.held = held
+    def _enter(self, event: Event) -> bool:
+        """Change the state as an ``event`` has it; returns whether that is another one."""
+        before, self.state = self.state, following(self.state, event)
+        return self.state is not before
 
-    async def _change(self) -> None:
-        while not self._deaf:
-            error = await self._replace_failed()
-            if error is None or not await self._may_try_again():
+    async def _change(self, failures: FailedBookies) -> None:
+        while self.state.listens:
+            error = await self._replace_failed(failures)
+            if error is None or not await self._may_try_again(failures):
                 self._end_change(error)
                 return
-            self._send_again()
-            if not self._failed:  # else some have failed already
+            self._send_again(failures)
+            if not failures.waiting:  # else some have failed already
                 self._end_change(None)
                 return
 
-    async def _replace_failed(self) -> Exception | None:
+    async def _replace_failed(self, failures: FailedBookies) -> Exception | None:
         """Replaces bookies, round by round, until none has failed any more.
 
         :returns: why some entries can have no ack quorum all the same.
@@ -330,45 +305,35 @@ class QuorumWriter:
         tried: set[tuple[int, str]] = set()
         shortage: NotEnoughBookiesError | None = None
         staying: dict[int, str] = {}
-        while failed := self._take_failed(tried):
+        while failed := failures.take(self.ensemble, tried):
             tried |= failed.items()
-            self._useless = {**self._useless, **dict.fromkeys(failed.values())}
             try:
-                ensemble = await self._changes.replace(failed, self._change_start(), list(self._useless))
+                ensemble = await self._changes.replace(failed, self._change_start(), list(failures.useless))
             except NotEnoughBookiesError as error:
                 shortage = error
                 staying |= failed
             else:
-                if self._deaf:
+                if not self.state.listens:
                     return None
-                self._adopt(ensemble)
-        out_of_reach = self._out_of_reach(shortage)
-        if shortage is not None and out_of_reach is None and not self._deaf:
-            self._go_on_without(staying.values(), shortage)
+                self._adopt(failures, ensemble)
+        out_of_reach = self._out_of_reach(failures, shortage)
+        if shortage is not None and out_of_reach is None and self.state.listens:
+            self._go_on_without(failures, staying.values(), shortage)
         return out_of_reach
 
-    def _go_on_without(self, staying: Collection[str], shortage: NotEnoughBookiesError) -> None:
+    def _go_on_without(
+        self, failures: FailedBookies, staying: Collection[str], shortage: NotEnoughBookiesError
+    ) -> None:
         """Leaves bookies that failed in the ensemble: what is acknowledged without them has its ack quorum (S16)."""
-        until = self._clock.seconds() + SPARE_SECONDS
-        self._staying = {**self._staying, **dict.fromkeys(staying, until)}
-        self._changes.stay(staying, self._explained(shortage, staying))
+        failures.stay(staying, self._clock.seconds())
+        self._changes.stay(staying, failures.explained(shortage, self.ensemble, staying))
 
-    def _explained(self, shortage: NotEnoughBookiesError, failed: Collection[str]) -> NotEnoughBookiesError:
-        """The shortage with what bookies failed with; the first of these is its cause."""
-        failures = {name: self._warned[name] for name in self.ensemble if name in self._warned and name in failed}
-        said = "".join(f"; {bookie_id}: {error}" for bookie_id, error in failures.items())
-        explained = NotEnoughBookiesError(f"{shortage}{said}")
-        explained.__cause__ = next(iter(failures.values()), shortage.__cause__)
-        return explained
-
-    async def _may_try_again(self) -> bool:
+    async def _may_try_again(self, failures: FailedBookies) -> bool:
         """Waits a little, within the time since an entry completed in which that is wanted."""
-        now = self._clock.seconds()
-        if self._deadline is None:
-            self._deadline = now + self._rules.patience
-        if self._deaf or now >= self._deadline:
+        seconds = failures.pause(self._clock.seconds(), self._rules.patience)
+        if seconds is None or not self.state.listens:
             return False
-        self._pause = deferLater(self._clock, min(RETRY_SECONDS, self._deadline - now), lambda: None)
+        self._pause = deferLater(self._clock, seconds, lambda: None)
         try:
             await self._pause
         except CancelledError:
@@ -376,9 +341,9 @@ class QuorumWriter:
         self._pause = None
         return True
 
-    def _send_again(self) -> None:
+    def _send_again(self, failures: FailedBookies) -> None:
         """Sends what bookies of the ensemble failed to them once more: they may be back, with all they had."""
-        self._failed = self._useless = _NONE
+        failures.forget()
         failed = self._failed_bookies()
         self._resend([(position, member, member) for position, member in enumerate(self.ensemble) if member in failed])
 
@@ -392,29 +357,32 @@ class QuorumWriter:
         :param changes: position in the ensemble, old bookie, new bookie.
         """
         for batch in list(self.batches):
-            if self.failure is None:
-                batch.replace(self, changes)
+            if self.failure is None and batch.sent and batch.left:
+                moves = [(old, new, self._kept_at(batch, position)) for position, old, new in changes]
+                for request in batch.replace(moves):
+                    if self.failure is None:  # a bookie that answers within the call may end it
+                        batch.ask_again(request)
 
-    def _take_failed(self, tried: set[tuple[int, str]]) -> dict[int, str]:
-        """Positions and bookies to be replaced in the next round."""
-        failed = {**self._failed, **self.failed_late}
-        self._failed = self.failed_late = _NONE
-        return {n: member for n, member in enumerate(self.ensemble) if member in failed and (n, member) not in tried}
+    def _kept_at(self, batch: "Batch[QuorumWriter]", position: int) -> Sequence[int]:
+        """The places of entries that have not ended and are kept at a position of the ensemble."""
+        places, schedule = batch.open_places(self), self.schedule
+        if not schedule.striped:
+            return places
+        return [place for place in places if position in schedule.write_set(batch.entry_ids[place])]
 
     def _change_start(self) -> int:
         """The first entry the new ensemble keeps; the same when the change applies, as nothing completes."""
         return self.completed + 1
 
-    def _adopt(self, ensemble: Sequence[str]) -> None:
+    def _adopt(self, failures: FailedBookies, ensemble: Sequence[str]) -> None:
         """Makes an ensemble the current one of all that has not completed, and sends that to its new bookies."""
         before, self.ensemble = self.ensemble, _shared(tuple(ensemble))
         changes = [(n, *pair) for n, pair in enumerate(zip(before, ensemble, strict=True)) if pair[0] != pair[1]]
-        self._warned = {bookie_id: error for bookie_id, error in self._warned.items() if bookie_id in ensemble}
-        self._staying = {bookie_id: until for bookie_id, until in self._staying.items() if bookie_id in ensemble}
+        failures.changed(ensemble)
         self._log.debug("entries from {first} on go to {ensemble}", first=self._change_start(), ensemble=ensemble)
         self._resend(changes)
 
-    def _out_of_reach(self, shortage: NotEnoughBookiesError | None) -> Exception | None:
+    def _out_of_reach(self, failures: FailedBookies, shortage: NotEnoughBookiesError | None) -> Exception | None:
         """Return why an entry can have no ack quorum although the change is over: bookies that failed it stay.
 
         :param shortage: why they were not replaced.
@@ -423,14 +391,13 @@ class QuorumWriter:
             entry_id = batch.unreachable(self)
             if entry_id is not None:
                 missed = NotEnoughBookiesError(f"entry {entry_id} cannot reach its ack quorum")
-                return self._explained(shortage or missed, self._failed_bookies())
+                return failures.explained(shortage or missed, self.ensemble, self._failed_bookies())
         return None
 
     def _end_change(self, error: Exception | None) -> None:
         """Nothing is changed any more: completes what waited for this, or ends after it."""
-        if not self._deaf:
-            self._changing = False
-            self._hold(False)
+        if self.state.listens:
+            self._enter(Event.CHANGED)
             self.advance()
             if error is not None:
                 self.stop(error)
@@ -445,17 +412,21 @@ class QuorumWriter:
 
     # ---- the end -------------------------------------------------------------------------------------
 
-    def _oldest(self) -> float | None:
-        """Return when the first entry was sent that has not completed."""
-        return next((time for each, time in self._times.items() if each.has_open(self)), None)
+    def _waits_for(self, batch: "Batch[QuorumWriter]") -> bool:
+        return batch in self.batches and batch.has_open(self)
 
     def _timed_out(self) -> None:
         entry_id = self.completed + 1
         self.stop(AddEntryQuorumTimeoutError(f"entry {entry_id} had no ack quorum in {self._rules.quorum_timeout} s"))
 
+    def drain(self) -> None:
+        """Begin to close: no entry joins any more, and no notice tells bookies what the metadata will tell."""
+        self._enter(Event.CLOSE)
+        self.notice, self.alert = None, True
+
     def stop(self, error: Exception) -> None:
         """End the writer for good: open entries fail with ``error``, and nothing completes after this."""
-        if self._deaf:
+        if not self.state.listens:
             return
         self.failure = error
         self.close()
@@ -465,9 +436,58 @@ class QuorumWriter:
         self._ended(error, waiters)
 
     def close(self) -> None:
-        """Ignores answers from now on; nothing more will be sent."""
-        self._deaf = self.held = True
+        """Ignore answers from now on; nothing more will be sent."""
+        self._enter(Event.END)
         if self._pause is not None:
             self._pause.cancel()
         if self._timeout is not None:
             self._timeout.stop()
+
+
+def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
+    """Complete the entries at a set of places that are next in their ledgers; the others wait for theirs (S13)."""
+    if batch.adds is None:
+        return  # all have ended
+    late, alerted = set[int](), list[QuorumWriter]()
+    columns: Sequence[Sequence[Any]] = batch.owners, batch.entry_ids, batch.lengths
+    places: Sequence[int] = range(len(batch.owners))
+    if bits != batch.everything:
+        places = places_of(bits)
+        columns = [items_at(column, places) for column in columns]
+    for place, writer, entry_id, length, size in zip(places, *columns, batch.sizes(places), strict=True):
+        if writer.completed + 1 != entry_id or not writer.state.completes:
+            writer._ahead = writer.alert = True
+            late.add(place)
+            continue
+        writer.completed = entry_id
+        writer.length = length
+        if writer._rules.confirms:
+            writer.confirmed = entry_id
+        writer.in_flight = in_flight = writer.in_flight - size
+        if not in_flight:
+            writer.batches.clear()
+        if writer.alert:
+            alerted.append(writer)
+    if late:
+        places = [place for place in places if place not in late]
+    if places:
+        ids, waiters = batch.take(places)
+        batch.ended(len(places))
+        _call_back(ids, waiters)
+        for writer in alerted:
+            writer._look_around()
+
+
+def _call_back(entry_ids: Sequence[int], waiters: list[Waiter]) -> None:
+    """Invoke the callbacks of completed entries.
+
+    :param waiters: the first one last; emptied, so that what a callback appends takes the place of its own in memory.
+    """
+    if (last := waiters[0]) and waiters.count(None) == len(waiters) - 1:  # those of one ``append_many``
+        del waiters[:]
+        last.callback(entry_ids[-1])
+        return
+    for entry_id in entry_ids:
+        waiter = waiters.pop()
+        if waiter is not None:
+            waiter.callback(entry_id)

@@ -52,7 +52,7 @@ class LedgerWriter(InOrderWriter):
             self._appends = ThreadAppends(
                 self.ledger_id, context.clock, context.threads, self._claim_log, self._drain_appends
             )
-            self._quorum.alert = True
+            self._quorum.watch()
         return self._appends.appender(self._largest, when_full, patience)
 
     def _claim_log(self, wake: Callable[[], None]) -> ClaimLog:

@@ -1,5 +1,7 @@
 """The limits of one connection (S11)."""
 
+from typing import Any
+
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
@@ -220,3 +222,23 @@ class SlowPeer:
             peer.connection.pauseProducing()
 
         peer.transport.write = writing  # type: ignore[method-assign]
+
+
+class LostTests(SessionTestCase):
+    """A connection that is lost."""
+
+    def test_put_back(self) -> None:
+        """What is put back afterwards is dropped: nobody would ever take it up."""
+        peer = self.make().connect()
+        session: Any = peer.connection._session
+        peer.leave()
+        session.again(object())
+        self.assertFalse(session._backlog)
+
+    def test_turn(self) -> None:
+        """It waits for no turn any more."""
+        peer = self.make().connect()
+        turns = peer.connection.turns
+        turns.wait(peer.connection)
+        peer.leave()
+        self.assertFalse(turns._n_waiting)

@@ -12,8 +12,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.client.writing.batchers import Batchers
 from bookkeeper_twisted.client.writing.budget import ByteBudget
 from bookkeeper_twisted.client.writing.ensemble_change import StoredEnsembleChange
+from bookkeeper_twisted.client.writing.failed_bookies import AddRules
 from bookkeeper_twisted.client.writing.lac_notices import LacNotices
-from bookkeeper_twisted.client.writing.quorum_writer import AddRules, QuorumWriter
+from bookkeeper_twisted.client.writing.quorum_writer import QuorumWriter
 from bookkeeper_twisted.codec.adds import Adds
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.config.client import ClientConfig
@@ -163,7 +164,7 @@ class QuorumTestCase(SynchronousTestCase):
             self.clock, LEDGER, self.schedule, self.names, self.changes, self.rules,
             self.advanced, lambda error, waiters: self.ends.append(error),
         )  # fmt: skip
-        writer.alert = True
+        writer.watch()
         return writer
 
     def advanced(self) -> bool:

@@ -1,6 +1,7 @@
 """How entries of mixed runs complete, and what is left of them."""
 
 import gc
+from typing import Any
 from weakref import ref
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -308,7 +309,7 @@ class MemoryTests(BatchCase):
         gc.disable()
         self.addCleanup(gc.enable)
 
-    def _batches(self) -> list[Batch]:
+    def _batches(self) -> list[Batch[Any]]:
         return [each for each in gc.get_objects() if isinstance(each, Batch)]
 
     def _append(self) -> "list[ref[Deferred[int]]]":

@@ -5,7 +5,8 @@ from functools import partial
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from bookkeeper_twisted.client.writing.quorum_writer import AddRules, QuorumWriter
+from bookkeeper_twisted.client.writing.failed_bookies import RETRY_SECONDS, AddRules
+from bookkeeper_twisted.client.writing.quorum_writer import QuorumWriter
 from bookkeeper_twisted.codec.operations import HIGH_PRIORITY, RECOVERY_ADD
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import (
@@ -106,6 +107,9 @@ class PlaceTests(SharingCase):
         self.answer("b1", 0, 1)
         self.answer("b2", 1, 2, error=BookieIOError())
         self.assertEqual((self.new(1), len(self.new(2))), ([], 1))
+        self.writers[0].append(b"next")
+        self.turn()
+        self.assertEqual(len(self.new(1)), 1)
 
     def test_answers_of_the_replaced(self) -> None:
         """What a bookie answers after it was replaced ends nothing, not for an entry that completed before either."""
@@ -136,6 +140,24 @@ class DelayedChangeTests(SharingCase):
         self.answer("b0", 1, error=WriteOnReadOnlyBookieError())
         bookies = self.metadata(1).segments[-1].bookies
         self.assertEqual((bookies[1:], len(self.new(1))), (("b1", "b2"), 1))
+
+
+class TriedAgainTests(SharingCase):
+    """No bookie can take the place of another, and those that failed are tried again."""
+
+    spares = 0
+    config = ClientConfig(wait_for_bookies_sec=10)
+
+    def test_fenced_at_once(self) -> None:
+        """A bookie that says within the call that the ledger is fenced ends the writer: no other one is asked again."""
+        self.answer("b0", 0, 1, error=BookieIOError())
+        self.answer("b1", 0, 1, error=BookieIOError())
+        self.bookies["b0"].fenced.add(1)
+        self.bookies.at_once.add("b0")
+        self.clock.advance(RETRY_SECONDS)
+        self.assertEqual([len(self.asked(name)) for name in self.names], [2, 1, 1])
+        for waiter in self.waiters[:2]:
+            self.failureResultOf(waiter, LedgerFencedError)
 
 
 class TimeTests(HeldCase):

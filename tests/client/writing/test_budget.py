@@ -17,15 +17,15 @@ class BudgetTests(ClusterCase):
         told: list[str] = []
         budget = ByteBudget(100)
         one, two = partial(told.append, "one"), partial(told.append, "two")
-        budget.changed(60)
+        budget.take(60)
         self.assertEqual(budget.room(two), 40)
-        budget.changed(70)
+        budget.take(70)
         self.assertEqual((budget.room(two), budget.room(one)), (-30, -30))
-        budget.changed(-10)
+        budget.give_back(10)
         self.assertEqual(told, [])
-        budget.changed(-50)
+        budget.give_back(50)
         self.assertEqual((told, budget.used), (["two", "one"], 70))
-        budget.changed(-70)
+        budget.give_back(70)
         self.assertEqual((told, budget.used), (["two", "one"], 0))
 
     def _pushed(self, *writers: LedgerWriter) -> list[int]:

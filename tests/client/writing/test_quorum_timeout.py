@@ -1,9 +1,11 @@
 """One timer for all entries."""
 
+from itertools import count
+
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.quorum_writer import QuorumTimeout
+from bookkeeper_twisted.client.writing.quorum_timeout import QuorumTimeout
 
 
 class QuorumTimeoutTests(SynchronousTestCase):
@@ -12,15 +14,16 @@ class QuorumTimeoutTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Nothing waits."""
         self.clock = Clock()
-        self.waiting: list[float] = []
+        self.waiting: list[int] = []
         self.expired: list[float] = []
-        self.timeout = QuorumTimeout(
-            self.clock, 5.0, lambda: self.waiting[0] if self.waiting else None,
-            lambda: self.expired.append(self.clock.seconds()),
+        self._numbers = count()
+        self.timeout = QuorumTimeout[int](
+            self.clock, 5.0, lambda item: item in self.waiting, lambda: self.expired.append(self.clock.seconds())
         )  # fmt: skip
 
     def _send(self) -> None:
-        self.waiting.append(self.timeout.start())
+        self.waiting.append(next(self._numbers))
+        self.timeout.watch(self.waiting[-1])
 
     def test_one_timer(self) -> None:
         """However many entries wait there is one timer."""

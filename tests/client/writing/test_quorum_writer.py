@@ -1,6 +1,6 @@
 """What answers of bookies lead to."""
 
-from bookkeeper_twisted.client.writing.quorum_writer import AddRules
+from bookkeeper_twisted.client.writing.failed_bookies import AddRules
 from bookkeeper_twisted.errors import (
     BookieHandleNotAvailableError,
     BookieIOError,

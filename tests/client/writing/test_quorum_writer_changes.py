@@ -4,7 +4,7 @@ from typing import Any
 
 import attrs
 
-from bookkeeper_twisted.client.writing.quorum_writer import AddRules
+from bookkeeper_twisted.client.writing.failed_bookies import AddRules
 from bookkeeper_twisted.errors import (
     AddEntryQuorumTimeoutError,
     BookieIOError,
@@ -348,7 +348,8 @@ class QuorumTimeoutTests(QuorumTestCase):
             for request in self.bookies.requests[:3]:
                 request.answer()
             del self.bookies.requests[:3]
-        self.assertLessEqual(len(self.writer._times), 3)
+        timeout: Any = self.writer._timeout
+        self.assertLessEqual(len(timeout._begun), 3)
 
     def test_close(self) -> None:
         """A writer that is closed leaves no timer."""

@@ -3,7 +3,7 @@
 from twisted.internet.defer import Deferred, fail
 from twisted.logger import capturedLogs, formatEvent
 
-from bookkeeper_twisted.client.writing.quorum_writer import RETRY_SECONDS, SPARE_SECONDS, AddRules
+from bookkeeper_twisted.client.writing.failed_bookies import RETRY_SECONDS, SPARE_SECONDS, AddRules
 from bookkeeper_twisted.errors import (
     BookieHandleNotAvailableError,
     BookieIOError,

@@ -31,9 +31,9 @@ class SendsThen(QuorumWriter):
 
     once: Callable[[], object] | None = None
 
-    def follow(self, batch: Batch) -> None:
+    def joined(self, batch: Batch[QuorumWriter], size: int) -> None:
         """Entries join a batch."""
-        super().follow(batch)
+        super().joined(batch, size)
         then, SendsThen.once = SendsThen.once, None
         if then is not None:
             then()

@@ -1,0 +1,119 @@
+"""The account of the bookies of one ledger that failed its entries: which are to be replaced, and which stay."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+import attrs
+
+from ...errors import NotEnoughBookiesError
+
+RETRY_SECONDS = 0.5
+"""Between two tries of bookies that none can take the place of."""
+
+SPARE_SECONDS = 10.0
+"""Before a bookie that none could take the place of is to be replaced again, where a spare one was seen meanwhile."""
+
+
+@attrs.frozen
+class AddRules:
+    """The rules of one writer for adds that fail, or take long.
+
+    :ivar confirms: whether an entry that completes is confirmed by that (not with deferred sync, not in a recovery).
+    :ivar delay_change: replace bookies only where entries cannot reach their ack quorum without.
+    :ivar quorum_timeout: seconds until the ack quorum of an entry, None to wait for ever.
+    :ivar patience: seconds in which bookies that failed, and that none can take the place of, are tried again.
+    """
+
+    confirms: bool = True
+    delay_change: bool = False
+    quorum_timeout: float | None = None
+    patience: float = 0.0
+
+
+class FailedBookies:
+    """The failures of one ledger's bookies; a ledger without failures has no such account.
+
+    :ivar late: bookies of the ensemble that failed entries which had their ack quorum already: they are replaced before
+        the next entries are sent.
+    :ivar useless: bookies that failed since an entry completed, which must not be chosen again and again.
+    """
+
+    __slots__ = ("late", "useless", "_failed", "_staying", "_errors", "_deadline")
+
+    def __init__(self) -> None:
+        self.late: dict[str, None] = {}
+        self.useless: dict[str, None] = {}
+        self._failed: dict[str, None] = {}
+        self._staying: dict[str, float] = {}  # none can take their place before this time
+        self._errors: dict[str, Exception] = {}  # what each failed with first, in its time as a member
+        self._deadline: float | None = None  # of the tries of bookies that none can take the place of
+
+    def note(self, bookie_id: str, error: Exception) -> bool:
+        """Record the ``error`` that a member of the ensemble failed with.
+
+        :returns: whether it is the first one of this member.
+        """
+        return self._errors.setdefault(bookie_id, error) is error
+
+    def add(self, failed: Iterable[str]) -> None:
+        """Add ``failed`` bookies to those that the next round of an ensemble change replaces."""
+        self._failed.update(dict.fromkeys(failed))
+
+    def take(self, ensemble: Sequence[str], tried: Collection[tuple[int, str]]) -> dict[int, str]:
+        """Take out the bookies of the next round of an ensemble change, late ones included.
+
+        :param tried: positions and bookies of the rounds before.
+        :returns: bookies by position.
+        """
+        failed = {**self._failed, **self.late}
+        self._failed, self.late = {}, {}
+        found = {n: member for n, member in enumerate(ensemble) if member in failed and (n, member) not in tried}
+        self.useless.update(dict.fromkeys(found.values()))
+        return found
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a bookie has failed that no round has taken."""
+        return bool(self._failed)
+
+    def forget(self) -> None:
+        """Forget failures, as the bookies are tried again: they may be back."""
+        self._failed, self.useless = {}, {}
+
+    def stay(self, bookies: Iterable[str], now: float) -> None:
+        """Record that ``bookies`` stay in the ensemble, since none could take their place ``now``."""
+        self._staying.update(dict.fromkeys(bookies, now + SPARE_SECONDS))
+
+    def stays_until(self, bookie_id: str) -> float | None:
+        """Return the time until which ``bookie_id`` stays in the ensemble, None if it is to be replaced."""
+        return self._staying.get(bookie_id)
+
+    def changed(self, ensemble: Collection[str]) -> None:
+        """Forget the failures of bookies that are no members of a new ``ensemble``."""
+        self._errors = {bookie_id: error for bookie_id, error in self._errors.items() if bookie_id in ensemble}
+        self._staying = {bookie_id: until for bookie_id, until in self._staying.items() if bookie_id in ensemble}
+
+    def completed(self) -> None:
+        """Record that an entry has completed: the bookies are of use again."""
+        self.useless, self._deadline = {}, None
+
+    def pause(self, now: float, patience: float) -> float | None:
+        """Return the seconds until the next try of bookies that none can take the place of, None for no more tries.
+
+        :param patience: seconds since the first try in which there are tries.
+        """
+        if self._deadline is None:
+            self._deadline = now + patience
+        return min(RETRY_SECONDS, self._deadline - now) if now < self._deadline else None
+
+    def explained(
+        self, shortage: NotEnoughBookiesError, ensemble: Iterable[str], failed: Collection[str]
+    ) -> NotEnoughBookiesError:
+        """Return a ``shortage`` with what ``failed`` members of an ``ensemble`` failed with.
+
+        The first of these errors is its cause.
+        """
+        failures = {name: self._errors[name] for name in ensemble if name in self._errors and name in failed}
+        said = "".join(f"; {bookie_id}: {error}" for bookie_id, error in failures.items())
+        explained = NotEnoughBookiesError(f"{shortage}{said}")
+        explained.__cause__ = next(iter(failures.values()), shortage.__cause__)
+        return explained

@@ -1,0 +1,64 @@
+"""The time limit of the ack quorum: one timer for all batches of a writer that wait (``addEntryQuorumTimeoutSec``)."""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+
+from ...attended_time import AttendedTime
+
+_MOST_LOOKS = 4
+"""Looks at a batch that waits for its ack quorum: each notices whether the process was held up since the one before."""
+
+Item = TypeVar("Item")
+
+
+class QuorumTimeout(Generic[Item]):
+    """Watches the oldest item that waits.
+
+    The clock must be monotonic: no wall clock, which may jump.
+
+    :param waits: tests whether an item still waits.
+    :param expired: called when one waited ``seconds``, without the time in which the process was held up.
+    """
+
+    def __init__(
+        self, clock: IReactorTime, seconds: float, waits: Callable[[Item], bool], expired: Callable[[], None]
+    ) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._waits = waits
+        self._expired = expired
+        self._call: IDelayedCall | None = None
+        self._time = AttendedTime(clock.seconds)
+        self._begun: dict[Item, float] = {}
+
+    def watch(self, item: Item) -> None:
+        """Watch an ``item`` that begins to wait now."""
+        self._begun = {each: time for each, time in self._begun.items() if self._waits(each)}
+        self._begun[item] = self._time.seconds()
+        if self._call is None:
+            self._look_after(self._seconds / _MOST_LOOKS)
+
+    def _look_after(self, delay: float) -> None:
+        self._time.scheduled(delay)
+        self._call = self._clock.callLater(delay, self._look)
+
+    def _look(self) -> None:
+        self._call = None
+        self._time.arrived()
+        began = next((time for item, time in self._begun.items() if self._waits(item)), None)
+        if began is None:
+            return
+        left = began + self._seconds - self._time.seconds()
+        if left <= 0:
+            self._expired()
+        else:
+            self._look_after(min(left, self._seconds / _MOST_LOOKS))
+
+    def stop(self) -> None:
+        """Watch nothing more; harmless if nothing is watched."""
+        self._begun.clear()
+        if self._call is not None:
+            self._call.cancel()
+            self._call = None

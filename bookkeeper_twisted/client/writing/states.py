@@ -1,0 +1,57 @@
+"""The states of a ledger that is written, and the state that each event leads to: what a writer may do is read here.
+
+A writer that changes its ensemble completes nothing until the change is known to be in force (S16), whether or not it
+is being closed meanwhile; one that has ended ignores whatever bookies still answer.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+
+import attrs
+
+
+@attrs.define(eq=False)
+class State:
+    """A state of a writer.
+
+    :ivar name: for error messages and ``repr``.
+    :ivar appends: whether entries may be appended.
+    :ivar completes: whether entries that have their ack quorum complete.
+    :ivar listens: whether answers of bookies count.
+    """
+
+    name: str
+    appends: bool
+    completes: bool
+    listens: bool = True
+
+
+OPEN = State("open", appends=True, completes=True)
+CHANGING = State("open, changing its ensemble", appends=True, completes=False)
+CLOSING = State("closing", appends=False, completes=True)
+CHANGING_TO_CLOSE = State("closing, changing its ensemble", appends=False, completes=False)
+ENDED = State("ended", appends=False, completes=False, listens=False)
+
+
+class Event(Enum):
+    """Events that change the state of a writer."""
+
+    BOOKIES_FAILED = "bookies are to be replaced"
+    CHANGED = "the ensemble change is in force"
+    CLOSE = "the writer is to be closed"
+    END = "the writer ends: everything has completed, or nothing more will"
+
+
+NEXT: Mapping[State, Mapping[Event, State]] = {
+    OPEN: {Event.BOOKIES_FAILED: CHANGING, Event.CLOSE: CLOSING, Event.END: ENDED},
+    CHANGING: {Event.CHANGED: OPEN, Event.CLOSE: CHANGING_TO_CLOSE, Event.END: ENDED},
+    CLOSING: {Event.BOOKIES_FAILED: CHANGING_TO_CLOSE, Event.END: ENDED},
+    CHANGING_TO_CLOSE: {Event.CHANGED: CLOSING, Event.END: ENDED},
+    ENDED: {},
+}
+"""The state that follows each state, by event; an event that is not named has no effect in that state."""
+
+
+def following(state: State, event: Event) -> State:
+    """Return the state that an ``event`` leads to from ``state``, which is ``state`` itself if it has no effect."""
+    return NEXT[state].get(event, state)
