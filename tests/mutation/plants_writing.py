@@ -102,7 +102,7 @@ PLANTS = (
     ),
     Plant(
         "sealed entries take no part of the client's bytes", "client/writing/batchers.py",
-        "        self._budget.take(size)\n        writer.joined(batch, size)\n\n    def _begin",
+        "        self._budget.used += size\n        writer.joined(batch, size)\n\n    def _begin",
         "        writer.joined(batch, size)\n\n    def _begin", _SHARING,
     ),
     Plant(

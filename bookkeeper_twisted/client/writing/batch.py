@@ -19,7 +19,6 @@ from twisted.internet.defer import Deferred
 from ...codec.adds import Adds
 from ...ledger.tally import AckTally, items_at, leading, set_of
 from ..interfaces import IBookieClient
-from .budget import ByteBudget
 
 COLUMNS = 5
 """Of what has joined: owner, entry id, length of the ledger with the entry, payload, waiter."""
@@ -35,7 +34,7 @@ class BatchSettings(Generic[Owner]):
     """The settings that all batches of a batcher share.
 
     :ivar bookies: the flow that batches are sent over.
-    :ivar budget: bytes that all writers of the client may have in flight.
+    :ivar give_back: called with the bytes of entries that are in flight no more.
     :ivar fresh: whether no bookie was sent these entries before.
     :ivar overhead: bytes of a frame beside the payload.
     :ivar reached: called with the places that have their ack quorum by an answer; see :meth:`Batch.acknowledged`.
@@ -43,7 +42,7 @@ class BatchSettings(Generic[Owner]):
     """
 
     bookies: IBookieClient
-    budget: ByteBudget
+    give_back: Callable[[int], None]
     write_quorum: int
     ack_quorum: int
     fresh: bool
@@ -96,7 +95,7 @@ class Batch(Generic[Owner]):
 
     __slots__ = (
         "joined", "size", "sent", "left", "error", "adds", "only", "owners", "entry_ids", "lengths", "everything",
-        "_settings", "_budget", "_waiters", "_tally", "_requests", "_next", "_ended",
+        "_settings", "_waiters", "_tally", "_requests", "_next", "_ended",
     )  # fmt: skip
 
     def __init__(self, settings: BatchSettings[Owner]) -> None:
@@ -112,7 +111,6 @@ class Batch(Generic[Owner]):
         self.lengths: list[int]
         self.everything = 0
         self._settings = settings
-        self._budget = settings.budget
         self._waiters: list[Waiter]
         self._tally: AckTally
         self._requests: list[BatchRequest] = []
@@ -160,24 +158,26 @@ class Batch(Generic[Owner]):
             else:
                 kept += row
         self.joined = kept
-        self._budget.give_back(size if self.adds is None else self.adds.offsets[-1])
+        self._settings.give_back(size if self.adds is None else self.adds.offsets[-1])
         return waiters
 
     # ---- sending -------------------------------------------------------------------------------------
 
-    def send(self, adds: Adds, kept: Mapping[str, Sequence[int]]) -> None:
+    def send(
+        self, owners: list[Owner], entry_ids: list[int], lengths: list[int], waiters: list[Waiter], adds: Adds,
+        kept: Mapping[str, Sequence[int]], of_one: bool,
+    ) -> None:  # fmt: skip
         """Send each bookie what it is to keep; a bookie that answers within the call finds all requests made.
 
+        :param owners: first of the columns of what has joined.
         :param adds: what has joined, sealed.
         :param kept: places by bookie.
+        :param of_one: whether there is one owner.
         """
-        joined = self.joined
-        self.owners, self.entry_ids, self.lengths, self._waiters = (
-            joined[::COLUMNS], joined[1::COLUMNS], joined[2::COLUMNS], joined[4::COLUMNS]
-        )  # fmt: skip
-        owners, self.joined, self.sent, self.adds, self.size = self.owners, [], True, adds, adds.offsets[-1]
+        self.owners, self.entry_ids, self.lengths, self._waiters = owners, entry_ids, lengths, waiters
+        self.joined, self.sent, self.adds, self.size = [], True, adds, adds.offsets[-1]
         self.left = count = len(owners)
-        if count > 1 and owners.count(owners[0]) == count:
+        if of_one and count > 1:
             self.only = owners[0]
         settings, self.everything = self._settings, (1 << count) - 1
         everything = self.everything
@@ -271,7 +271,7 @@ class Batch(Generic[Owner]):
         self.left -= count
         if not self.left:
             self.adds, self._requests = None, []  # bookies that are slow to answer hold the rest
-            self._budget.give_back(self.size)
+            self._settings.give_back(self.size)
 
     def abandon(self, owner: Owner) -> list[Waiter]:
         """End all entries of an ``owner``.

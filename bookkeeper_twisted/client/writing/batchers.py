@@ -6,7 +6,7 @@ which entries.  What follows until the last answer is the business of the batch.
 
 import struct
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, count
 from weakref import ref
@@ -23,7 +23,6 @@ from ...ledger.schedule import Schedule
 from ...protocol.wire_protocols import client_wires
 from ..interfaces import IBookieClient
 from .batch import COLUMNS, Batch, BatchSettings, Waiter
-from .budget import ByteBudget
 from .lac_notices import LacNotices
 from .quorum_writer import QuorumWriter
 
@@ -36,6 +35,37 @@ FULL = COLUMNS * MAX_ENTRIES
 
 
 _HEADER = struct.Struct(">qqqq")
+
+
+@attrs.define
+class ByteBudget:
+    """The bytes that all writers together may have on their way to bookies.
+
+    :ivar limit: bytes; each writer that has nothing on its way may pass it by one entry, so that none starves.
+    :ivar used: bytes that are on their way.
+    """
+
+    limit: int
+    used: int = 0
+    _waiting: dict[Callable[[], None], None] = attrs.field(factory=dict)
+
+    def room(self, resume: Callable[[], None]) -> int:
+        """Return the bytes that are left, 0 or less if there is no room.
+
+        :param resume: called once, when there is room again, if there is none now; equal ones are one.
+        """
+        left = self.limit - self.used
+        if left <= 0:
+            self._waiting[resume] = None
+        return left
+
+    def give_back(self, size: int) -> None:
+        """Count ``size`` bytes that were acknowledged or given up."""
+        self.used -= size
+        if size and self._waiting and self.used < self.limit:
+            waiting, self._waiting = self._waiting, {}
+            for resume in waiting:  # in the order in which they found no room
+                resume()
 
 
 @attrs.frozen(eq=False)
@@ -66,11 +96,11 @@ class Batcher:
     __slots__ = ("overhead", "open", "_batches", "_budget", "_seals", "_settings", "_scheduled", "_size", "__weakref__")
     _log = Logger()
 
-    def __init__(self, settings: BatchSettings[QuorumWriter], seals: SealSettings) -> None:
+    def __init__(self, settings: BatchSettings[QuorumWriter], seals: SealSettings, budget: ByteBudget) -> None:
         self.overhead = settings.overhead
         self.open: Batch[QuorumWriter] | None = None
         self._size = 0  # bytes of the frames of what has joined the newest batch
-        self._budget = settings.budget
+        self._budget = budget
         self._settings = settings
         self._seals = seals
         self._batches: list[Batch[QuorumWriter]] = []
@@ -90,7 +120,7 @@ class Batcher:
         batch = self.open or self._begin()
         joined = batch.joined
         joined += (writer, entry_id, length, payload, waiter)
-        self._budget.take(size)
+        self._budget.used += size
         writer.joined(batch, size)
         self._size += size
         if self._size >= MAX_BYTES or len(joined) >= FULL:
@@ -147,7 +177,7 @@ class Batcher:
 
     def _joined(self, writer: QuorumWriter, batch: Batch[QuorumWriter], size: int) -> None:
         self._size += size
-        self._budget.take(size)
+        self._budget.used += size
         writer.joined(batch, size)
 
     def _begin(self) -> Batch[QuorumWriter]:
@@ -182,27 +212,30 @@ class Batcher:
         joined, seals = batch.joined, self._seals  # without the entries of writers that this has ended
         if not joined:
             return
-        writers, entry_ids = joined[::COLUMNS], joined[1::COLUMNS]
-        adds = batch.adds
+        writers, entry_ids, lengths, payloads, waiters = [joined[number::COLUMNS] for number in range(COLUMNS)]
+        first, adds = writers[0], batch.adds
+        of_one = writers.count(first) == len(writers)
         if adds is None:
-            adds = self._seal(writers, entry_ids, joined[2::COLUMNS], joined[3::COLUMNS])
+            adds = self._seal(writers, entry_ids, lengths, payloads, of_one)
         if seals.watches_time:
             for writer in dict.fromkeys(writers):
                 writer.watch_time(batch)
-        seals.notices.sent(writers)
-        batch.send(adds, _kept(writers, entry_ids))
+        seals.notices.sent((first,) if of_one else writers)
+        kept = _kept(writers, entry_ids, of_one)
+        batch.send(writers, entry_ids, lengths, waiters, adds, kept, of_one)
 
     def _seal(
         self, writers: Sequence[QuorumWriter], entry_ids: Sequence[int], lengths: Sequence[int],
-        payloads: Sequence[bytes],
+        payloads: Sequence[bytes], of_one: bool,
     ) -> Adds:  # fmt: skip
+        """:param of_one: whether all are of one writer."""
         seals, first, count = self._seals, writers[0], len(payloads)
         ids: Sequence[int]
         ledger_ids: Sequence[int]
         if count == 1:
             ledger_ids, ids = (first.ledger_id,), entry_ids
             headers = _HEADER.pack(first.ledger_id, entry_ids[0], first.confirmed, lengths[0])
-        elif writers.count(first) == count:
+        elif of_one:
             ledger_ids, ids = (first.ledger_id,) * count, range(entry_ids[0], entry_ids[-1] + 1)
             sizes = list(map(len, payloads))
             headers = pack_headers(first.ledger_id, ids[0], first.confirmed, lengths[0] - sizes[0], sizes)
@@ -212,11 +245,13 @@ class Batcher:
         return seal_adds(seals.digester, ledger_ids, ids, headers, payloads, seals.flags, seals.deferred_sync)
 
 
-def _kept(writers: Sequence[QuorumWriter], entry_ids: Sequence[int]) -> Mapping[str, Sequence[int]]:
+def _kept(
+    writers: Sequence[QuorumWriter], entry_ids: Sequence[int], of_one: bool
+) -> Mapping[str, Sequence[int]]:
     """Return the places of the entries that each bookie is to keep."""
     first, count = writers[0], len(writers)
     ensemble, striped = first.ensemble, first.schedule.striped
-    if not striped and (count == 1 or [writer.ensemble for writer in writers].count(ensemble) == count):
+    if not striped and (of_one or [writer.ensemble for writer in writers].count(ensemble) == count):
         return dict.fromkeys(ensemble, range(count))
     places: dict[str, list[int]] = {}
     for place, (writer, entry_id) in enumerate(zip(writers, entry_ids, strict=True)):
@@ -283,12 +318,11 @@ class Batchers:
         self, bookies: IBookieClient, digester: Digester, schedule: Schedule, flags: int, deferred_sync: bool
     ) -> Batcher:  # fmt: skip
         settings = BatchSettings[QuorumWriter](
-            bookies, self._budget, schedule.write_quorum, schedule.ack_quorum,
+            bookies, self._budget.give_back, schedule.write_quorum, schedule.ack_quorum,
             # what a recovery sends, a writer of this client may have sent before
             fresh=not flags, overhead=FRAME_OVERHEAD + digester.size,
             reached=QuorumWriter.reached, failed=QuorumWriter.failed_at,
         )  # fmt: skip
         watches_time = self._watches_time and not flags
-        return Batcher(
-            settings, SealSettings(self._clock, digester, self._notices, flags, deferred_sync, watches_time)
-        )
+        seals = SealSettings(self._clock, digester, self._notices, flags, deferred_sync, watches_time)
+        return Batcher(settings, seals, self._budget)

@@ -10,8 +10,7 @@ from ..claims.terms import TermPool
 from ..claims.threads import Threads, system_threads
 from ..interfaces import IBookieClient
 from ..operation import OperationContext
-from .batchers import Batchers
-from .budget import ByteBudget
+from .batchers import Batchers, ByteBudget
 from .lac_notices import LacNotices
 
 

@@ -9,8 +9,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.batchers import Batchers
-from bookkeeper_twisted.client.writing.budget import ByteBudget
+from bookkeeper_twisted.client.writing.batchers import Batchers, ByteBudget
 from bookkeeper_twisted.client.writing.ensemble_change import StoredEnsembleChange
 from bookkeeper_twisted.client.writing.failed_bookies import AddRules
 from bookkeeper_twisted.client.writing.lac_notices import LacNotices

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from bookkeeper_twisted.client.writing.budget import ByteBudget
+from bookkeeper_twisted.client.writing.batchers import ByteBudget
 from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
 from bookkeeper_twisted.testing.bookies import MemoryBookies
 
@@ -17,9 +17,9 @@ class BudgetTests(ClusterCase):
         told: list[str] = []
         budget = ByteBudget(100)
         one, two = partial(told.append, "one"), partial(told.append, "two")
-        budget.take(60)
+        budget.used += 60
         self.assertEqual(budget.room(two), 40)
-        budget.take(70)
+        budget.used += 70
         self.assertEqual((budget.room(two), budget.room(one)), (-30, -30))
         budget.give_back(10)
         self.assertEqual(told, [])
