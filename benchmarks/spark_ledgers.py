@@ -74,9 +74,9 @@ def _many(spark: Any, uri: str, client: BookKeeper, ledgers: int) -> None:
 
 def _planning(uri: str) -> float:
     """Seconds in which the driver plans, as its planning process does."""
-    from bookkeeper_twisted.spark.filters import IdFilter
     from bookkeeper_twisted.spark.options import SourceOptions
-    from bookkeeper_twisted.spark.reading import plan_batch
+    from bookkeeper_twisted.spark.source.batch import plan_batch
+    from bookkeeper_twisted.spark.source.filters import IdFilter
 
     options = SourceOptions.parse({"metadataserviceuri": uri, "ledgerspattern": "application=small"})
     began = time.perf_counter()

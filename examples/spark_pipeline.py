@@ -22,7 +22,7 @@ from typing import Any
 from bookkeeper_twisted.blocking import BookKeeper
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.embedding import make_bookie, standalone_configs
-from bookkeeper_twisted.spark.cluster import THREAD
+from bookkeeper_twisted.spark.reactor import THREAD
 
 CORES = 2
 

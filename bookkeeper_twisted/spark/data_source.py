@@ -1,45 +1,26 @@
 """The data source as Spark calls it: reading in batches and in streams, and the sink.
 
-Everything here runs in Python processes that Spark starts: planning and committing on the driver, :meth:`read` and
-:meth:`write` in tasks. The objects travel between them by pickling, so they hold options and nothing that is open.
-What plans and what writes is imported where it is called: a task that reads loads no Twisted.
+It makes readers (:mod:`.source.readers`) and writers (:mod:`.sink.writers`), which run in Python processes that Spark
+starts: planning and committing on the driver, :meth:`read` and :meth:`write` in tasks.  What writes is imported where
+it is called: a task that reads loads no Twisted.
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxBytes,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from ..errors import ConfigError
-from .filters import IdFilter
 from .messages import plain_errors
-from .offsets import Admission, StreamOffset
-from .options import ReadOptions, SinkOptions, SourceOptions
-from .schemas import check_columns, schema_of
-from .tasks import read_partition, settings_of
+from .options import SinkOptions, SourceOptions
+from .source.readers import BatchReader, PushdownReader, StreamReader, ViewReader
+from .source.schemas import check_columns, schema_of
 
 if TYPE_CHECKING:
-    from .sink import BatchSink, RestoringSink, StreamSink
-    from .stream import StreamPlanner
+    from .sink.writers import BatchSink, RestoringSink, StreamSink
 
 _PUSHDOWN = "pyspark.sql.worker.data_source_pushdown_filters"
 """Loaded in Spark's planning process where filters may be pushed down, and nowhere else."""
-
-
-class _Work(InputPartition):
-    """A partition in Spark's wrapping."""
-
-    value: Any
 
 
 class BookKeeperDataSource(DataSource):
@@ -79,7 +60,7 @@ class BookKeeperDataSource(DataSource):
         :param overwrite: whether mode overwrite was asked for, which is refused.
         :raises bookkeeper_twisted.errors.ConfigError: an option is unknown or wrong, or the schema does not fit.
         """
-        from .sink import BatchSink, RestoringSink
+        from .sink.writers import BatchSink, RestoringSink
 
         with plain_errors():
             options = SinkOptions.parse(self.options)
@@ -88,172 +69,10 @@ class BookKeeperDataSource(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamSink":
         """Writes the batches of a stream."""
-        from .sink import StreamSink
+        from .sink.writers import StreamSink
 
         with plain_errors():
             return StreamSink(SinkOptions.parse(self.options), schema, overwrite)
-
-
-def _entries(options: SourceOptions, partition: InputPartition) -> Iterator[Any]:
-    """Yield the record batches of a partition, in a task."""
-    if partition.value is None:  # Spark's stand-in where there is nothing to read
-        return
-    with plain_errors():
-        yield from read_partition(partition.value, settings_of(options))
-
-
-class BatchReader(DataSourceReader):
-    """Reads the entries of a batch query."""
-
-    def __init__(self, options: SourceOptions) -> None:
-        self._options = options
-        self._wanted = IdFilter()
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Yield the record batches of a ``partition``; called by Spark in a task."""
-        return _entries(self._options, partition)
-
-    def partitions(self) -> list[InputPartition]:
-        """On the driver: the work of the tasks."""
-        from .reading import plan_batch
-
-        with plain_errors():
-            return [_Work(partition) for partition in plan_batch(self._options, self._wanted)]
-
-
-class PushdownReader(BatchReader):
-    """The same, where Spark offers its filters.
-
-    A class of its own, because Spark fails every query of a reader that has the method while
-    ``spark.sql.python.filterPushdown.enabled`` is off.
-    """
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take comparisons with ids; the others are Spark's."""
-        for one in filters:
-            path: tuple[str, ...] = getattr(one, "attribute", ())
-            column = path[0] if len(path) == 1 else ""
-            if not self._wanted.accept(type(one).__name__, column, getattr(one, "value", None)):
-                yield one
-
-
-class ViewReader(DataSourceReader):
-    """Reads rows that the driver has: of a manifest, of ledgers, of fragments."""
-
-    def __init__(self, options: SourceOptions) -> None:
-        self._options = options
-
-    def partitions(self) -> list[InputPartition]:
-        """On the driver: the rows, some thousands a partition."""
-        from .reading import view_rows
-
-        with plain_errors():
-            rows = view_rows(self._options)
-        return [_Work(rows[at : at + _ROWS_AT_ONCE]) for at in range(0, len(rows), _ROWS_AT_ONCE)]
-
-    def read(self, partition: InputPartition) -> Iterator[tuple[object, ...]]:
-        """Yield the rows that the driver put into a ``partition``; called by Spark in a task."""
-        yield from partition.value or ()
-
-
-_ROWS_AT_ONCE = 20_000
-
-
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads the entries of a streaming query as ledgers grow.
-
-    Options are parsed by the first call that needs them: Spark hides an error that is raised before it has a reader.
-    """
-
-    def __init__(self, given: Mapping[str, str], schema: StructType) -> None:
-        self._given = dict(given)
-        self._schema = schema
-        self._planner: StreamPlanner | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Tasks get the options, not the planner."""
-        return {**self.__dict__, "_planner": None}
-
-    @cached_property
-    def _options(self) -> SourceOptions:
-        with plain_errors():
-            options = SourceOptions.parse(self._given)
-            if options.reading.manifest or options.reading.view != "entries":
-                raise ConfigError("a stream reads entries: options manifest and view are for batches")
-            check_columns(options, self._schema)
-            return options
-
-    @property
-    def _plan(self) -> "StreamPlanner":
-        if self._planner is None:
-            from .stream import StreamPlanner
-
-            self._planner = StreamPlanner(self._options)
-        return self._planner
-
-    def initialOffset(self) -> dict[str, Any]:
-        """Return the offset at which a new query begins."""
-        with plain_errors():
-            return self._plan.initial_offset().to_json()
-
-    def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Return the offset at which the next micro-batch ends."""
-        with plain_errors():
-            begin = StreamOffset.from_json(start)
-            return self._plan.latest_offset(begin, admission_of(self._options.reading, limit)).to_json()
-
-    def getDefaultReadLimit(self) -> ReadLimit:
-        """Return the limit that the options set."""
-        own = self._options.reading
-        if own.max_entries_per_trigger:
-            return ReadMaxRows(own.max_entries_per_trigger)
-        return ReadMaxBytes(own.max_bytes_per_trigger) if own.max_bytes_per_trigger else ReadAllAvailable()
-
-    def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Not known without asking the bookies once more."""
-        return None
-
-    def prepareForTriggerAvailableNow(self) -> None:
-        """Ends the query with what is there now."""
-        with plain_errors():
-            self._plan.set_target()
-
-    def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
-        """Plan the work of the tasks of one micro-batch; called by Spark on the driver.
-
-        :param start: offset, as JSON; what it names was read before.
-        :param end: offset, as JSON.
-        """
-        if start == end:
-            return []
-        with plain_errors():
-            planned = self._plan.partitions(StreamOffset.from_json(start), StreamOffset.from_json(end))
-            return [_Work(partition) for partition in planned]
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Yield the record batches of a ``partition``; called by Spark in a task."""
-        return _entries(self._options, partition)
-
-    def commit(self, end: Mapping[str, Any]) -> None:
-        """Do nothing when the micro-batch up to ``end`` is done: offsets are in the checkpoint."""
-
-    def stop(self) -> None:
-        """End the connection to the metadata store."""
-        if self._planner is not None:
-            self._planner.close()
-
-
-def admission_of(own: ReadOptions, limit: ReadLimit) -> Admission:
-    """Return what may go into a micro-batch.
-
-    :param own: their limits hold for each micro-batch.
-    :param limit: Spark's; a wish for all that is available counts more than ``own``, another limit beside it.
-    """
-    if isinstance(limit, ReadAllAvailable):
-        return Admission(None, None)
-    entries = [n for n in (own.max_entries_per_trigger, getattr(limit, "max_rows", 0)) if n]
-    n_bytes = [n for n in (own.max_bytes_per_trigger, getattr(limit, "max_bytes", 0)) if n]
-    return Admission(min(entries, default=None), min(n_bytes, default=None))
 
 
 DefaultSource = BookKeeperDataSource

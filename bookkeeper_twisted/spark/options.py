@@ -21,7 +21,7 @@ from ..config.settings import Config
 from ..errors import ConfigError, IncorrectParameterError
 from ..model import MAX_LEDGER_ID, DigestType, digest_type_of
 from ..ratelimit import Rate
-from .offsets import IdRanges
+from .id_ranges import IdRanges
 
 PREFIX = "bookkeeper."
 _PASSWORD, _DIGEST = "bookkeeper.passwd", "bookkeeper.digesttype"

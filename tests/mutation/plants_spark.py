@@ -2,14 +2,14 @@
 
 from .plant import Plant
 
-_PUBLISHING = ["tests.spark.test_publishing"]
-_STREAM = ["tests.spark.test_stream"]
-_SELECTION, _OPTIONS_TESTS = ["tests.spark.test_selection"], ["tests.spark.test_options"]
+_PUBLISHING = ["tests.spark.sink.test_publishing"]
+_STREAM = ["tests.spark.source.test_stream"]
+_SELECTION, _OPTIONS_TESTS = ["tests.spark.source.test_selection"], ["tests.spark.test_options"]
 _CHECKING = ["tests.spark.pipelines.test_checking"]
-_RESTORING = ["tests.spark.test_restoring"]
-_CLUSTER, _VIEW = ["tests.spark.test_cluster"], "spark/cluster.py"
-_COMMITS, _WRITING, _PLANS = "spark/publishing.py", "spark/ledger_writing.py", "spark/reading.py"
-_CHOICE, _OPTIONS = "spark/selection.py", "spark/options.py"
+_RESTORING = ["tests.spark.sink.test_restoring"]
+_CLUSTER, _VIEW = ["tests.spark.driver.test_cluster"], "spark/driver/cluster.py"
+_COMMITS, _WRITING, _PLANS = "spark/sink/publishing.py", "spark/sink/ledger_writing.py", "spark/source/batch.py"
+_CHOICE, _OPTIONS = "spark/source/selection.py", "spark/options.py"
 
 PLANTS = (
     Plant(
@@ -91,11 +91,11 @@ PLANTS = (
         "records are read at every look", _VIEW, "(n for n in high if n not in self._high_ids)", "high", _CLUSTER,
     ),
     Plant(
-        "the ledger of a user ends the search for a record", "spark/manifest.py",
+        "the ledger of a user ends the search for a record", "spark/sink/manifest.py",
         "        if found is not None:\n            return ledger_id, found\n", "        return ledger_id, found\n", _PUBLISHING,
     ),
     Plant(
-        "ledgers that a stream has read have to exist for ever", "spark/stream.py",
+        "ledgers that a stream has read have to exist for ever", "spark/source/stream.py",
         "ledger_ids(start.done.complement())", "ledger_ids()", _STREAM,
     ),
     Plant(
@@ -108,8 +108,8 @@ PLANTS = (
         "true is an entry id", _OPTIONS, "type(entry_id) is not int", "not isinstance(entry_id, int)", _OPTIONS_TESTS,
     ),
     Plant(
-        "the highest id belongs to no set", "spark/offsets.py",
-        "if following <= MAX_LEDGER_ID", "if following < MAX_LEDGER_ID", ["tests.spark.test_offsets"],
+        "the highest id belongs to no set", "spark/id_ranges.py",
+        "if following <= MAX_LEDGER_ID", "if following < MAX_LEDGER_ID", ["tests.spark.test_id_ranges"],
     ),
     Plant(
         "a batch of the sink draws an id that it does not use", _COMMITS,
@@ -120,17 +120,17 @@ PLANTS = (
         "        following = writer.ledger_id + 1\n", "        following = writer.ledger_id + 2\n", _PUBLISHING,
     ),
     Plant(
-        "a restored ledger is as old as its import", "spark/restoring.py",
+        "a restored ledger is as old as its import", "spark/sink/restoring.py",
         "        await writer.close()\n        await self._set_ctime(writer.ledger_id, facts)\n",
         "        await writer.close()\n", _RESTORING,
     ),
     Plant(
-        "an import removes the marks of others", "spark/restoring.py",
+        "an import removes the marks of others", "spark/sink/restoring.py",
         "stored.custom_metadata.get(RESTORED_BY) == mark, unmarked", "RESTORED_BY in stored.custom_metadata, unmarked",
         _RESTORING,
     ),
     Plant(
-        "an import passes over ledgers that are not those of the archive", "spark/restoring.py",
+        "an import passes over ledgers that are not those of the archive", "spark/sink/restoring.py",
         "return self.has_end(metadata) and known == wanted", "return self.has_end(metadata)", _RESTORING,
     ),
     Plant(
@@ -148,31 +148,31 @@ PLANTS = (
         _STREAM,
     ),
     Plant(
-        "a query that ends with what is there follows a ledger that grows", "spark/stream.py",
+        "a query that ends with what is there follows a ledger that grows", "spark/source/stream.py",
         "return min(extent.end, max(target.next_entry.get(ledger_id, 0), position))", "return extent.end", _STREAM,
     ),
     Plant(
-        "an import takes a ledger that was closed early for whole", "spark/restoring.py",
+        "an import takes a ledger that was closed early for whole", "spark/sink/restoring.py",
         "        if facts.has_end(stored):\n", "        if stored.closed:\n", _RESTORING,
     ),
     Plant(
-        "an import skips what follows a ledger that is there", "spark/restoring.py",
+        "an import skips what follows a ledger that is there", "spark/sink/restoring.py",
         "self._facts, self._skipping = facts, False", "self._facts = facts", _RESTORING,
     ),
     Plant(
-        "the record of another batch with the same id is taken for a batch's", "spark/manifest.py",
+        "the record of another batch with the same id is taken for a batch's", "spark/sink/manifest.py",
         "return found if found is not None and found.key == key else None", "return found", _PUBLISHING,
     ),
     Plant(
-        "manifests whose records are in one range are mixed", "spark/manifest.py",
+        "manifests whose records are in one range are mixed", "spark/sink/manifest.py",
         "if one is not None and one.key.manifest == manifest}", "if one is not None}", _PUBLISHING,
     ),
     Plant(
-        "the entry after a lost one is passed over", "spark/tasks.py",
-        "following = error.entry_id + 1", "following = error.entry_id + 2", ["tests.spark.test_tasks"],
+        "the entry after a lost one is passed over", "spark/task/partition.py",
+        "following = error.entry_id + 1", "following = error.entry_id + 2", ["tests.spark.task.test_partition"],
     ),
     Plant(
-        "an entry of each ledger goes into a batch that is full", "spark/offsets.py",
-        "0 if self.taken else 1", "1", ["tests.spark.test_offsets"],
+        "an entry of each ledger goes into a batch that is full", "spark/source/offsets.py",
+        "0 if self.taken else 1", "1", ["tests.spark.source.test_offsets"],
     ),
 )  # fmt: skip

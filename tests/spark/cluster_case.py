@@ -10,7 +10,8 @@ from bookkeeper_twisted.bookie.lifecycle.service import BookieService
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.embedding import make_bookie, standalone_configs
-from bookkeeper_twisted.spark.cluster import THREAD, ClusterView, connect
+from bookkeeper_twisted.spark.driver.cluster import ClusterView, connect
+from bookkeeper_twisted.spark.reactor import THREAD
 
 CONFIG = BookieConfig(bookie_port=0, listening_interface="127.0.0.1", journal_pre_alloc_size_mb=1)
 

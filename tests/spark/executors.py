@@ -17,9 +17,10 @@ from typing import Any
 
 from bookkeeper_twisted.blocking import BookKeeper
 from bookkeeper_twisted.config.client import ClientConfig
-from bookkeeper_twisted.spark.cluster import THREAD, connected
-from bookkeeper_twisted.spark.manifest import publications, published_rows
+from bookkeeper_twisted.spark.driver.cluster import connected
 from bookkeeper_twisted.spark.publication_ids import ROLE
+from bookkeeper_twisted.spark.reactor import THREAD
+from bookkeeper_twisted.spark.sink.manifest import publications, published_rows
 from examples.bookie_process import ROOT
 
 from .places import standalone, three_bookies

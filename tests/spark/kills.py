@@ -19,8 +19,9 @@ from pathlib import Path
 
 from bookkeeper_twisted.blocking import BookKeeper
 from bookkeeper_twisted.config.client import ClientConfig
-from bookkeeper_twisted.spark.cluster import THREAD, connected
-from bookkeeper_twisted.spark.manifest import PublishedLedgers
+from bookkeeper_twisted.spark.driver.cluster import connected
+from bookkeeper_twisted.spark.reactor import THREAD
+from bookkeeper_twisted.spark.sink.manifest import PublishedLedgers
 from examples.bookie_process import ROOT
 
 from .streaming_query import APPLICATION, MANIFEST

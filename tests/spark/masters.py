@@ -21,7 +21,7 @@ from typing import Any
 
 from bookkeeper_twisted.blocking import BookKeeper
 from bookkeeper_twisted.spark import main as commands
-from bookkeeper_twisted.spark.cluster import THREAD
+from bookkeeper_twisted.spark.reactor import THREAD
 from examples.bookie_process import ROOT
 
 from .places import connect_server, standalone, three_bookies

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bookkeeper_twisted.embedding import make_bookie, standalone_configs
-from bookkeeper_twisted.spark.cluster import THREAD
+from bookkeeper_twisted.spark.reactor import THREAD
 from examples.bookie_process import ROOT
 
 from .cluster_case import CONFIG

@@ -5,5 +5,5 @@ the work into pieces, spreads them over all cores and returns what it found as r
 table.  What runs in tasks is plain Python over blocking reads, called through row functions, so that neither pandas
 nor NumPy is needed and Spark Connect works.  :mod:`.verify` reads every replica, :mod:`.space` reads entry logs,
 :mod:`.archive` moves ledgers to and from Parquet, :mod:`.pictures` draws.  A speed limit of the whole cluster is
-split among the tasks that run (:mod:`..pacing`).
+split among the tasks that run (:mod:`..task.pacing`).
 """

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 
 from ...config.client import ClientConfig
 from ...errors import ConfigError
-from ..cluster import connected
+from ..driver.cluster import connected
 
 _ENTRIES = "ledger_id BIGINT, entry_id BIGINT, payload BINARY"
 _PASSWORD = "bookkeeper.passwd"

@@ -23,11 +23,12 @@ from ...ledger.replica_scan import DAMAGED, MISSING, UNREACHABLE
 from ...model import LedgerMetadata
 from ...ratelimit import UNLIMITED, Rate
 from ...wire import Address, ReadLimits, Timeouts
-from ..cluster import THREAD, ClusterView, connected, results_of
+from ..driver.cluster import ClusterView, connected
+from ..driver.planning import ENTRY_OVERHEAD
 from ..options import Secret
-from ..pacing import pace_of, tenth_of_a_second
-from ..planning import ENTRY_OVERHEAD
-from ..tasks import connections
+from ..reactor import THREAD, results_of
+from ..task.pacing import pace_of, tenth_of_a_second
+from ..task.partition import connections
 from .copying import Copied, CopyPart, PartCopy
 from .repairs import FAILED, LOST, Check, FragmentRepair, LedgerRepair, Losses, Marks, Outcome, Refusal, Repairs
 

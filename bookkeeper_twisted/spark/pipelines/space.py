@@ -22,7 +22,7 @@ from ...storage.entry_log.format import HEADER_SIZE, decode_map, parse_header
 from ...storage.entry_log.scan import LogScan
 from ...storage.filesystem import RealFileSystem
 from ...storage.ledger_dirs import current, entry_log_ids, entry_log_name
-from ..pacing import pace_of
+from ..task.pacing import pace_of
 
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 

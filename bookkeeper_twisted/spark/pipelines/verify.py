@@ -13,10 +13,10 @@ from ...ledger.schedule import schedule_of
 from ...model import DigestType
 from ...ratelimit import UNLIMITED, Rate
 from ...wire import Address, Timeouts
+from ..driver.planning import ENTRY_OVERHEAD
 from ..options import Secret
-from ..pacing import pace_of, tenth_of_a_second, time_of_day
-from ..planning import ENTRY_OVERHEAD
-from ..tasks import connections
+from ..task.pacing import pace_of, tenth_of_a_second, time_of_day
+from ..task.partition import connections
 from .checking import BATCH_BYTES, BATCH_ENTRIES, ReplicaCheck
 
 FINDINGS = (
@@ -70,7 +70,7 @@ def stored_passwords(uri: str, replicas: DataFrame) -> dict[int, Secret]:
     :param replicas: rows of the source's view ``fragments``.
     """
     from ...config.client import ClientConfig
-    from ..cluster import connected
+    from ..driver.cluster import connected
 
     rows = replicas.where(f.col("digest_type") == DigestType.HMAC.name).select("ledger_id").distinct().collect()
     with connected(uri, ClientConfig()) as cluster:
@@ -219,7 +219,7 @@ def mark_underreplicated(uri: str, ledgers: Iterable[tuple[int, tuple[str, ...]]
     :param ledgers: ids, and the bookies whose replicas are to be made.
     """
     from ...config.client import ClientConfig
-    from ..cluster import connected
+    from ..driver.cluster import connected
 
     with connected(uri, ClientConfig()) as cluster:
         for ledger_id, bookies in ledgers:

@@ -17,8 +17,8 @@ from bookkeeper_twisted.ledger.replica_scan import OK
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.ratelimit import Rate
 from bookkeeper_twisted.spark import main
-from bookkeeper_twisted.spark.cluster import THREAD
-from bookkeeper_twisted.spark.pacing import Pace
+from bookkeeper_twisted.spark.reactor import THREAD
+from bookkeeper_twisted.spark.task.pacing import Pace
 
 from ..session import SparkCase
 

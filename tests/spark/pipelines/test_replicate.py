@@ -7,9 +7,9 @@ import attrs
 
 from bookkeeper_twisted.ledger.findings import LossKind, ReplicaLoss
 from bookkeeper_twisted.ratelimit import Rate
-from bookkeeper_twisted.spark.cluster import THREAD
 from bookkeeper_twisted.spark.pipelines import replicate
 from bookkeeper_twisted.spark.pipelines.repairs import REPAIRED, Check
+from bookkeeper_twisted.spark.reactor import THREAD
 
 from ..cluster_case import ClusterCase
 from ..session import missing

@@ -1,0 +1,156 @@
+"""A cluster as the driver of a Spark application sees it: metadata of ledgers, addresses of bookies.
+
+The calls block; behind them a metadata driver runs in the reactor thread of the process.  Tasks never make one: what
+they have to know comes to them in their partitions.
+"""
+
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TypeVar, cast
+
+from ...config.client import ClientConfig
+from ...errors import BookieHandleNotAvailableError, NoSuchLedgerMetadataError, NotUnderreplicatedError
+from ...metadata.drivers import create_driver, options_of
+from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication, Versioned
+from ...metadata.registered import bookie_address, bookies_there
+from ...model import MAX_LEDGER_ID, LedgerMetadata, UnderreplicatedLedger
+from ...wire import Address
+from ..publication_ids import FIRST_PUBLICATION, is_record
+from ..reactor import THREAD, results_of
+
+V = TypeVar("V")
+
+
+class ClusterView:
+    """An open connection to the metadata store of a cluster; see :func:`connected`."""
+
+    def __init__(self, driver: IMetadataDriver) -> None:
+        self.ledgers = cast(ILedgerManager, driver.ledgers)
+        self.underreplication = cast(IUnderreplication, driver.underreplication)
+        self.registration = cast(IRegistration, driver.registration)
+        self._driver = driver
+        self._high_ids: dict[int, bool] = {}  # whether a ledger with an id of records is a record
+
+    def wait(self, work: Callable[[], Awaitable[V]]) -> V:
+        """Run a coroutine function, ``work``, on the reactor's thread and wait for its result; not to be called there.
+
+        :raises Exception: the error that it ends with.
+        """
+        return THREAD.wait(work)
+
+    def ledger_ids(self, first: int = 0, last: int = MAX_LEDGER_ID) -> list[int]:
+        """Return the ids of ledgers in ``first .. last``, both included, ascending, without the records of the sink.
+
+        The metadata of a ledger whose id may be that of a record are read the first time that it is listed.
+
+        :raises MetadataError: the store failed.
+        """
+        found = self.stored_ids(first, last)
+        split = bisect_left(found, FIRST_PUBLICATION)
+        high = found[split:]
+        fresh = self.metadata(n for n in high if n not in self._high_ids)
+        known = self._high_ids | {n: is_record(n, metadata) for n, metadata in fresh.items()}
+        listed = {n: known[n] for n in high if n in known}  # one that was deleted meanwhile is not known
+        self._high_ids = listed | {n: known[n] for n in known if not first <= n <= last}
+        return [*found[:split], *(n for n in listed if not listed[n])]
+
+    def stored_ids(self, first: int, last: int) -> list[int]:
+        """Return the ids of all ledgers in ``first .. last``, both included, ascending, records of the sink too.
+
+        :raises MetadataError: the store failed.
+        """
+        return self.wait(partial(_listed, self.ledgers.ledger_ids(first, last)))
+
+    def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
+        """Return the metadata of ledgers by id, many read at a time; ledgers that do not exist are left out.
+
+        :param ledger_ids: in any order.
+        :raises MetadataError: the store failed.
+        """
+
+        found = self._read(ledger_ids, self.ledgers.read, NoSuchLedgerMetadataError)
+        return {ledger_id: stored.value for ledger_id, stored in found.items()}
+
+    def marks(self) -> dict[int, Versioned[UnderreplicatedLedger]]:
+        """Return the marks of all ledgers that lack replicas, by id.
+
+        :raises MetadataError: the store failed.
+        """
+        marked = self.wait(partial(_listed, self.underreplication.marked_ledgers()))
+        return self._read(marked, self.underreplication.read_mark, NotUnderreplicatedError)
+
+    def _read(
+        self, ledger_ids: Iterable[int], read: Callable[[int], Awaitable[V]], none: type[Exception]
+    ) -> dict[int, V]:
+        """Return what ``read`` gives, many at a time, where it does not raise ``none``."""
+
+        async def found_or_none(ledger_id: int) -> V | None:
+            try:
+                return await read(ledger_id)
+            except none:
+                return None
+
+        found = self.wait(partial(results_of, ledger_ids, found_or_none))
+        return {ledger_id: one for ledger_id, one in found.items() if one is not None}
+
+    def addresses(self, bookie_ids: Collection[str]) -> dict[str, Address]:
+        """Return where bookies listen by id; port 0 for a bookie that is not registered and whose id is no address.
+
+        :param bookie_ids: in any order.
+        :raises MetadataError: the store failed.
+        """
+
+        async def look_up(bookie_id: str) -> Address:
+            try:
+                return Address(bookie_id, *await bookie_address(self.registration, bookie_id))
+            except BookieHandleNotAvailableError:
+                return Address(bookie_id, "", 0)
+
+        return self.wait(partial(results_of, bookie_ids, look_up))
+
+    def available_bookies(self) -> frozenset[str]:
+        """Bookies that are registered, writable or read-only."""
+        return self.wait(partial(bookies_there, self.registration))
+
+    def close(self) -> None:
+        """End the connection."""
+        self.wait(self._driver.close)
+
+
+async def _listed(ids: AsyncIterator[int]) -> list[int]:
+    return [ledger_id async for ledger_id in ids]
+
+
+def connect(uri: str, config: ClientConfig) -> ClusterView:
+    """Connect to the cluster of a metadata service URI.
+
+    :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached, or there is no such driver.
+    """
+
+    async def opened() -> ClusterView:
+        driver = create_driver(THREAD.reactor, uri, options_of(config))
+        await driver.open()
+        return ClusterView(driver)
+
+    return THREAD.wait(opened)
+
+
+@contextmanager
+def connected(uri: str, config: ClientConfig) -> Iterator[ClusterView]:
+    """Connect to a cluster as :func:`connect` does, for the length of a context.
+
+    :param uri: of its metadata.
+    :raises MetadataError: there is no connection.
+    """
+    cluster = connect(uri, config)
+    try:
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def bookies_of(ledgers: Iterable[LedgerMetadata]) -> set[str]:
+    """Return the id of every bookie that keeps a part of ``ledgers``."""
+    return set().union(*(metadata.bookies for metadata in ledgers))

@@ -1,0 +1,41 @@
+"""The reactor thread of a process, for the driver and for tasks that write; tasks that read have none."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar, cast
+
+from twisted.internet.defer import Deferred, DeferredSemaphore, FirstError, gatherResults
+
+from ..blocking.reactor_thread import ReactorThread
+
+THREAD = ReactorThread()
+"""Started by the first cluster that is connected to."""
+
+_AT_ONCE = 128
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+async def results_of(keys: Iterable[K], work: Callable[[K], Awaitable[V]]) -> dict[K, V]:
+    """Run a coroutine function for many arguments, a bounded number at a time.
+
+    :param keys: the arguments.
+    :param work: where it fails, the others end all the same.
+    :returns: the results by argument.
+    :raises Exception: the first error of ``work``.
+    """
+    wanted = list(keys)
+    turn = DeferredSemaphore(_AT_ONCE)
+    running = [turn.run(_started, work, key) for key in wanted]
+    try:
+        found = cast(list[V], await gatherResults(running, consumeErrors=True))
+    except FirstError as first:
+        raise cast(Exception, first.subFailure.value) from None
+    return dict(zip(wanted, found, strict=True))
+
+
+def _started(work: Callable[[K], Awaitable[V]], key: K) -> "Deferred[V]":
+    async def run() -> V:
+        return await work(key)
+
+    return Deferred.fromCoroutine(run())

@@ -1,0 +1,212 @@
+"""Writing the rows of one partition to ledgers, in a task.
+
+Every value of ``ledger_key`` has a ledger of its own, in which its rows keep their order. The client runs in the
+reactor thread of the worker process and stays connected from task to task. While a record batch is being written the
+next one is taken from Spark.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, cast
+
+import attrs
+from twisted.internet.defer import Deferred
+
+from ...client import BookKeeper, LedgerWriter
+from ...errors import (
+    BookKeeperError,
+    IncorrectParameterError,
+    NoSuchLedgerMetadataError,
+    NotEnoughBookiesError,
+)
+from ...metadata.interfaces import ILedgerManager, IRegistration
+from ...model import DigestType
+from ..options import SinkOptions
+from ..reactor import THREAD
+from ..task.pacing import pace_of
+from . import manifest
+from .manifest import BatchKey, PublishedLedger
+
+
+@attrs.frozen
+class WriteAttempt:
+    """One attempt of a task to write a partition.
+
+    :ivar number: of the attempt, unlike that of every other task.
+    """
+
+    key: BatchKey
+    partition_id: int
+    number: int
+
+
+@lru_cache(maxsize=8)
+def _client(uri: str, settings: tuple[tuple[str, object], ...]) -> BookKeeper:
+    from ...config.client import ClientConfig
+
+    config = ClientConfig(**cast(Any, dict(settings)))
+    return THREAD.wait(lambda: BookKeeper.connect(THREAD.reactor, uri, config))
+
+
+def client_of(options: SinkOptions) -> BookKeeper:
+    """Return the client of this process for these ``options``, connected with the first call; blocks.
+
+    :raises BookKeeperError: there is no connection to the metadata store.
+    """
+    config = options.client
+    settings = tuple((name, getattr(config, name)) for name in sorted(config.origins))
+    return _client(options.writing.metadata_service_uri, settings)
+
+
+class AlreadyPublishedError(BookKeeperError):
+    """The batch was published while this attempt was writing it once more."""
+
+
+async def any_bookie(client: BookKeeper) -> str:
+    """Return the id of a writable bookie: the lowest.
+
+    :param client: of the cluster that is meant.
+    :raises NotEnoughBookiesError: no bookie is writable.
+    """
+    writable = await cast(IRegistration, client.metadata.registration).writable_bookies()
+    if not writable:
+        raise NotEnoughBookiesError("no bookie is writable")
+    return min(writable)
+
+
+async def new_ledger(
+    client: BookKeeper, options: SinkOptions, digest_type: DigestType, custom: Mapping[str, bytes]
+) -> LedgerWriter:
+    """Create a ledger as the options say.
+
+    :param digest_type: of its entries.
+    :param custom: its custom metadata.
+    :raises NotEnoughBookiesError: there are fewer bookies than the option asks for.
+    """
+    writing = options.writing
+    quorums = (writing.ensemble_size, writing.write_quorum, writing.ack_quorum)
+    try:
+        return await client.create_ledger(*quorums, options.password.value, digest_type, custom)
+    except NotEnoughBookiesError as error:
+        raise NotEnoughBookiesError(f"option ensembleSize is {writing.ensemble_size}: {error}") from None
+
+
+class PartitionWriter:
+    """The ledgers of one attempt."""
+
+    def __init__(self, client: BookKeeper, options: SinkOptions, attempt: WriteAttempt) -> None:
+        self._client = client
+        self._options = options
+        self._attempt = attempt
+        self._ledgers = cast(ILedgerManager, client.metadata.ledgers)
+        self._writers: dict[str | None, LedgerWriter] = {}
+        self._counts: dict[str | None, list[int]] = {}
+        self._under_way: list[Deferred[tuple[int, int]]] = []
+
+    async def is_published(self) -> bool:
+        """Whether the batch was written before."""
+        return await manifest.find(self._ledgers, self._attempt.key) is not None
+
+    async def append(self, rows: Iterable[tuple[str | None, Sequence[bytes]]]) -> None:
+        """Append payloads, and return when all payloads of the call before are acknowledged.
+
+        :param rows: ledger key and payloads; a key may be there again.
+        :raises BookKeeperError: a ledger cannot be made, or an append of the call before failed.
+        """
+        started = []
+        for key, payloads in rows:
+            writer = self._writers.get(key) or await self._open(key)
+            counts = self._counts[key]
+            counts[0] += len(payloads)
+            counts[1] += sum(map(len, payloads))
+            started.append(writer.append_many(payloads))
+        before, self._under_way = self._under_way, started
+        for result in before:
+            await result
+
+    async def _open(self, key: str | None) -> LedgerWriter:
+        """A new ledger for a key; an attempt that comes after the publication must leave nothing behind."""
+        writing, attempt = self._options.writing, self._attempt
+        if len(self._writers) >= writing.max_open_ledgers:
+            raise IncorrectParameterError(
+                f"partition {attempt.partition_id} has more than {writing.max_open_ledgers} values of ledger_key: "
+                "partition the rows by ledger_key, or raise option maxOpenLedgers"
+            )
+        more = {"partition": str(attempt.partition_id), "attempt": str(attempt.number)}
+        if key is not None:
+            more["ledger_key"] = key
+        custom = attempt.key.custom_metadata(manifest.DATA_ROLE, **more)
+        if not self._writers:
+            await manifest.begin(self._ledgers, attempt.key, await any_bookie(self._client))
+        writer = await new_ledger(self._client, self._options, self._options.digest_type, custom)
+        self._writers[key] = writer
+        self._counts[key] = [0, 0]
+        if await self.is_published():
+            raise AlreadyPublishedError
+        return writer
+
+    async def finish(self) -> list[PublishedLedger]:
+        """Wait for everything, close the ledgers, and return what was written."""
+        for result in self._under_way:
+            await result
+        for writer in self._writers.values():
+            await writer.close()
+        partition_id = self._attempt.partition_id
+        return [
+            PublishedLedger(partition_id, key, writer.ledger_id, *self._counts[key])
+            for key, writer in self._writers.items()
+        ]
+
+    async def remove(self) -> None:
+        """Remove the ledgers of an attempt that failed, as far as they can be removed."""
+        for result in self._under_way:
+            result.addErrback(lambda failure: None)
+            result.cancel()
+        for writer in self._writers.values():
+            with suppress(BookKeeperError):
+                await writer.close()
+            with suppress(NoSuchLedgerMetadataError):
+                await self._client.delete_ledger(writer.ledger_id)
+        self._writers = {}
+
+
+def write_partition(options: SinkOptions, attempt: WriteAttempt, batches: Iterable[Any]) -> list[PublishedLedger]:
+    """Write the rows of a partition.
+
+    :param batches: Arrow record batches with a column ``payload`` and perhaps ``ledger_key``.
+    :returns: the ledgers that were written; none for a batch that is published already.
+    """
+    writer = PartitionWriter(client_of(options), options, attempt)
+    if THREAD.wait(writer.is_published):
+        return []
+    pace = pace_of("write", options.writing.share)
+    try:
+        for batch in batches:
+            pace.spend(batch.num_rows, batch.nbytes)
+            rows = by_key(batch)
+            THREAD.wait(lambda rows=rows: writer.append(rows))  # type: ignore[misc]
+        return THREAD.wait(writer.finish)
+    except AlreadyPublishedError:
+        THREAD.wait(writer.remove)
+        return []
+    except BaseException:
+        THREAD.wait(writer.remove)
+        raise
+
+
+def by_key(batch: Any) -> list[tuple[str | None, list[bytes]]]:
+    """Group the payloads of a record ``batch`` by ledger key, in order.
+
+    :raises IncorrectParameterError: a payload is null.
+    """
+    column = batch.column("payload")
+    if column.null_count:
+        raise IncorrectParameterError("column payload has a null: an entry is bytes, which may be empty")
+    payloads = [value.encode() if isinstance(value, str) else value for value in column.to_pylist()]
+    if "ledger_key" not in batch.schema.names:
+        return [(None, payloads)] if payloads else []
+    rows: dict[str | None, list[bytes]] = {}
+    for key, payload in zip(batch.column("ledger_key").to_pylist(), payloads, strict=True):
+        rows.setdefault(None if key is None else str(key), []).append(payload)
+    return list(rows.items())

@@ -1,0 +1,127 @@
+"""Committing and aborting batches of the sink, on the driver.
+
+The order of steps is what makes a batch appear exactly once. An attempt creates its ledgers, then looks whether the
+batch is published; a commit publishes, then looks for ledgers. So of a ledger and a publication at least one is seen
+by the other side, and what was not published is removed.
+"""
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import suppress
+from typing import cast
+
+from twisted.internet.interfaces import IReactorTime
+
+from ...client import BookKeeper, LedgerWriter
+from ...errors import NoSuchLedgerMetadataError
+from ...metadata.interfaces import ILedgerManager
+from ...model import DigestType
+from ..options import SinkOptions
+from ..publication_ids import FIRST_PUBLICATION
+from . import manifest
+from .ledger_writing import any_bookie, new_ledger
+from .manifest import BatchKey, Publication, PublishedLedger
+
+
+class Publisher:
+    """Publishes batches and removes what attempts left behind.
+
+    :param clock: the time of day for the column ``published``.
+    """
+
+    def __init__(self, clock: IReactorTime, client: BookKeeper, options: SinkOptions) -> None:
+        self._clock = clock
+        self._client = client
+        self._options = options
+        self._ledgers = cast(ILedgerManager, client.metadata.ledgers)
+
+    async def commit(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> None:
+        """Publish a batch, unless it is published, and remove the ledgers that do not belong to it.
+
+        :param key: of the batch.
+        :param rows: of all its tasks; without effect for a batch that is published.
+        :raises BookKeeperError: nothing was published, or leftovers are there still; to be called again.
+        """
+        published = await manifest.find(self._ledgers, key)
+        if published is None:
+            published = await self._publish(key, rows)
+        kept = {row.ledger_id for row in await self._rows(published)} | {published.rows_ledger}
+        previous = await self._previous(key)
+        first = published.start
+        if previous is not None:
+            kept |= {row.ledger_id for row in await self._rows(previous)} | {previous.rows_ledger}
+            first = min(first, previous.start)
+        await self._remove_leftovers(key, first, kept, previous is not None)
+
+    async def abort(self, key: BatchKey) -> None:
+        """Remove all ledgers of a batch that is not published; a published one is left alone.
+
+        :param key: of the batch.
+        :raises BookKeeperError: some are there still.
+        """
+        if await manifest.find(self._ledgers, key) is None:
+            first = await self._start(key)
+            if first is not None:
+                await self._remove_leftovers(key, first, set(), False)
+
+    async def end(self, key: BatchKey) -> None:
+        """Remove the record of a query that will have no other batch.
+
+        :param key: of its last batch.
+        """
+        await manifest.forget(self._ledgers, key)
+
+    async def _publish(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> Publication:
+        bookie_id = await any_bookie(self._client)
+        start = await self._start(key)
+        if start is None:  # nothing was written
+            await manifest.begin(self._ledgers, key, bookie_id)
+            start = await self._start(key)
+        writer = await self._write_rows(key, rows)
+        # Ids are given out ascending, and attempts of the batch after this one begin when it is published, so their
+        # ids are above that of the rows.  An id that is drawn and not used would stay a gap in the offsets of streams.
+        following = writer.ledger_id + 1
+        time = int(self._clock.seconds() * 1000)
+        publication = Publication(key, writer.ledger_id, start or 0, following, time)
+        return await manifest.publish(self._ledgers, publication, bookie_id)
+
+    async def _write_rows(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> LedgerWriter:
+        custom = key.custom_metadata(manifest.ROWS_ROLE)
+        writer = await new_ledger(self._client, self._options, DigestType.CRC32C, custom)
+        if rows:
+            await writer.append_many([row.encode() for row in rows])
+        await writer.close()
+        return writer
+
+    async def _rows(self, publication: Publication) -> list[PublishedLedger]:
+        async with await self._client.open_ledger(publication.rows_ledger, self._options.password.value) as reader:
+            return [PublishedLedger.decode(entry.data) async for entry in reader.entries()]
+
+    async def _previous(self, key: BatchKey) -> Publication | None:
+        if not key.batch_id:
+            return None
+        return await manifest.find(self._ledgers, BatchKey(key.manifest, key.query_id, key.batch_id - 1))
+
+    async def _start(self, key: BatchKey) -> int | None:
+        """No attempt to write a batch has ledgers with lower ids."""
+        previous = await self._previous(key)
+        return await manifest.beginning(self._ledgers, key) if previous is None else previous.next
+
+    async def _remove_leftovers(self, key: BatchKey, first: int, kept: Collection[int], with_previous: bool) -> None:
+        """Remove ledgers of a batch, and of the one before it, that are not to be kept."""
+        batches = {key.batch_id, key.batch_id - 1} if with_previous else {key.batch_id}
+        async for ledger_id, other in self._written(first):
+            same = (other.manifest, other.query_id) == (key.manifest, key.query_id)
+            if same and other.batch_id in batches and ledger_id not in kept:
+                with suppress(NoSuchLedgerMetadataError):
+                    await self._ledgers.remove(ledger_id)
+
+    async def _written(self, first: int) -> AsyncIterator[tuple[int, BatchKey]]:
+        """Ledgers that a sink wrote, from an id on, with the batch they were written for."""
+        # ids of a sink's ledgers are generated ones, which are below those of its records
+        async for ledger_id in self._ledgers.ledger_ids(first, FIRST_PUBLICATION - 1):
+            try:
+                key = BatchKey.of((await self._ledgers.read(ledger_id)).value)
+            except NoSuchLedgerMetadataError:
+                continue
+            if key is not None:
+                yield ledger_id, key

@@ -1,0 +1,205 @@
+"""Writing ledgers of an archive under their own ids, in a task.
+
+Rows come by ledger and entry; the first of a ledger has entry -1 and holds how the ledger is to be made.  While an
+import runs, its ledgers carry a mark in their custom metadata.  An attempt that comes after one that failed finds its
+unfinished ledger by it and begins anew; one that is closed with the expected end is done.  The marks go when all
+ledgers are written.  An import with a name that is run again knows what it wrote by metadata that are those of the
+archive.
+"""
+
+import json
+from base64 import b64decode
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, cast
+
+import attrs
+from twisted.internet.defer import Deferred, gatherResults
+
+from ...client import AdvLedgerWriter, BookKeeper
+from ...errors import (
+    LedgerExistsError,
+    NoSuchLedgerMetadataError,
+    NotEnoughBookiesError,
+    UnexpectedConditionError,
+)
+from ...metadata.interfaces import ILedgerManager
+from ...metadata.update_loop import update
+from ...model import DigestType, LedgerMetadata
+from ..options import SinkOptions
+from ..reactor import THREAD, results_of
+from ..task.pacing import pace_of
+from .ledger_writing import client_of
+
+RESTORED_BY = "spark.restored-by"
+_AT_ONCE = 2000
+
+
+@attrs.frozen
+class Facts:
+    """The properties that a ledger was made with, and its end.
+
+    :ivar ctime: ms since the epoch; None if it is not stored.
+    """
+
+    ensemble_size: int
+    write_quorum: int
+    ack_quorum: int
+    digest_type: str
+    last_entry_id: int
+    length: int
+    custom_metadata: Mapping[str, str]
+    ctime: int | None = None
+
+    def custom(self) -> dict[str, bytes]:
+        """Return the ledger's custom metadata, without the mark of an import that the archive may have."""
+        return {key: b64decode(value) for key, value in self.custom_metadata.items() if key != RESTORED_BY}
+
+    def has_end(self, metadata: LedgerMetadata) -> bool:
+        """Whether a ledger with these ``metadata`` was written to its end."""
+        end = self.last_entry_id, self.length
+        return metadata.closed and (metadata.last_entry_id, metadata.length) == end
+
+    def describes(self, metadata: LedgerMetadata) -> bool:
+        """Whether a ledger with these ``metadata`` is that of the archive, as far as metadata tell."""
+        quorums = metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size
+        known = (*quorums, metadata.digest_type.name, metadata.ctime, unmarked(metadata).custom_metadata)
+        wanted = self.ensemble_size, self.write_quorum, self.ack_quorum, self.digest_type, self.ctime, self.custom()
+        return self.has_end(metadata) and known == wanted
+
+
+def unmarked(metadata: LedgerMetadata) -> LedgerMetadata:
+    """Return ``metadata`` without the mark of an import."""
+    custom = {key: value for key, value in metadata.custom_metadata.items() if key != RESTORED_BY}
+    return attrs.evolve(metadata, custom_metadata=custom)
+
+
+class Restorer:
+    """Writes the ledgers of one partition, one after the other.
+
+    :param restored_by: the same for all attempts of an import.
+    :param repeatable: whether ledgers that are there, and have the metadata of the archive, are taken for restored.
+    """
+
+    def __init__(self, client: BookKeeper, password: bytes, restored_by: str, repeatable: bool) -> None:
+        self._client = client
+        self._ledgers = cast(ILedgerManager, client.metadata.ledgers)
+        self._password = password
+        self._repeatable = repeatable
+        self._restored_by = restored_by
+        self._writer: AdvLedgerWriter | None = None
+        self._facts: Facts | None = None
+        self._skipping = False
+        self._under_way: list[Deferred[int]] = []
+        self.written: list[int] = []
+
+    async def take(self, rows: Iterable[tuple[int, int, bytes]]) -> None:
+        """Write some rows; appends are acknowledged with later calls, or with :meth:`finish`.
+
+        :param rows: ledger id, entry id and payload; before the entries of a ledger a row with entry -1 and its facts.
+        :raises BookKeeperError: a ledger cannot be written; UnexpectedConditionError if that row is missing.
+        """
+        for ledger_id, entry_id, payload in rows:
+            if entry_id < 0:
+                await self.finish()
+                await self._begin(ledger_id, Facts(**json.loads(payload)))
+            elif not self._skipping:
+                if self._writer is None or self._writer.ledger_id != ledger_id:
+                    raise UnexpectedConditionError(f"ledger {ledger_id} has entries and no row in table ledgers")
+                self._under_way.append(self._writer.write(entry_id, payload))
+                if len(self._under_way) >= _AT_ONCE:
+                    await self._settle()
+
+    async def _begin(self, ledger_id: int, facts: Facts) -> None:
+        self._facts, self._skipping = facts, False
+        custom = facts.custom() | {RESTORED_BY: self._restored_by.encode()}
+        if await self._is_restored(ledger_id, facts):
+            self._skipping = True
+            self.written.append(ledger_id)
+            return
+        try:
+            self._writer = await self._client.create_ledger_adv(
+                ledger_id, facts.ensemble_size, facts.write_quorum, facts.ack_quorum, self._password,
+                DigestType[facts.digest_type], custom,
+            )  # fmt: skip
+        except NotEnoughBookiesError as error:
+            raise NotEnoughBookiesError(f"ledger {ledger_id}: {error}") from None
+
+    async def _is_restored(self, ledger_id: int, facts: Facts) -> bool:
+        """Whether an attempt before this one wrote a ledger; what it left unfinished is removed."""
+        try:
+            stored = await self._client.ledger_metadata(ledger_id)
+        except NoSuchLedgerMetadataError:
+            return False
+        if stored.custom_metadata.get(RESTORED_BY) != self._restored_by.encode():
+            if self._repeatable and facts.describes(stored):
+                return True
+            raise LedgerExistsError(f"ledger {ledger_id} exists: nothing is written over it")
+        if facts.has_end(stored):
+            await self._set_ctime(ledger_id, facts)  # the attempt may have ended before it did
+            return True
+        await self._client.delete_ledger(ledger_id)
+        return False
+
+    async def finish(self) -> None:
+        """Close the ledger in progress, and check that it is whole."""
+        writer, facts = self._writer, self._facts
+        if writer is None or facts is None:
+            return
+        await self._settle()
+        if writer.last_add_confirmed != facts.last_entry_id:
+            raise UnexpectedConditionError(
+                f"ledger {writer.ledger_id} of the archive ends with entry {writer.last_add_confirmed}, "
+                f"not {facts.last_entry_id}"
+            )
+        await writer.close()
+        await self._set_ctime(writer.ledger_id, facts)
+        self.written.append(writer.ledger_id)
+        self._writer = None
+
+    async def _set_ctime(self, ledger_id: int, facts: Facts) -> None:
+        """Give a ledger the time at which it was created first: what expires ledgers goes by it."""
+        await update(
+            self._ledgers, ledger_id, None, lambda stored: stored.ctime != facts.ctime,
+            lambda stored: attrs.evolve(stored, ctime=facts.ctime),
+        )  # fmt: skip
+
+    async def _settle(self) -> None:
+        waiting, self._under_way = self._under_way, []
+        await gatherResults(waiting, consumeErrors=True)
+
+
+def restore_partition(options: SinkOptions, restored_by: str, batches: Iterable[Any]) -> list[int]:
+    """Write the ledgers of a partition; returns their ids.
+
+    :param batches: Arrow record batches with columns ``ledger_id``, ``entry_id``, ``payload``.
+    """
+    named = bool(options.writing.write_id)
+    restorer = Restorer(client_of(options), options.password.value, restored_by, named)
+    pace = pace_of("restore", options.writing.share)
+    for batch in batches:
+        columns = [batch.column(name).to_pylist() for name in ("ledger_id", "entry_id", "payload")]
+        rows = list(zip(*columns, strict=True))
+        pace.spend(len(rows), batch.nbytes)
+        THREAD.wait(lambda rows=rows: restorer.take(rows))  # type: ignore[misc]
+    THREAD.wait(restorer.finish)
+    return restorer.written
+
+
+def remove_marks(options: SinkOptions, restored_by: str, ledger_ids: Iterable[int]) -> None:
+    """Remove the marks of an import that has written all its ledgers; blocks.
+
+    :param restored_by: the import, as of :func:`restore_partition`.
+    :param ledger_ids: of all its ledgers.
+    :raises BookKeeperError: the metadata store failed; some marks are left, and it may be called again.
+    """
+    ledgers, mark = cast(ILedgerManager, client_of(options).metadata.ledgers), restored_by.encode()
+
+    async def remove(ledger_id: int) -> None:
+        with suppress(NoSuchLedgerMetadataError):  # it was deleted meanwhile
+            await update(
+                ledgers, ledger_id, None, lambda stored: stored.custom_metadata.get(RESTORED_BY) == mark, unmarked
+            )
+
+    THREAD.wait(partial(results_of, ledger_ids, remove))

@@ -1,0 +1,203 @@
+"""The sink as Spark calls it: each batch is published once, however often it is written."""
+
+import uuid
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import attrs
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import BinaryType, StringType, StructType
+
+from ...errors import BookKeeperError, ConfigError
+from ..messages import plain_errors
+from ..options import SinkOptions
+from ..reactor import THREAD
+from .ledger_writing import WriteAttempt, client_of, write_partition
+from .manifest import BatchKey, PublishedLedger
+from .publishing import Publisher
+from .restoring import remove_marks, restore_partition
+
+_QUERY_ID, _BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
+
+
+@attrs.frozen
+class Written(WriterCommitMessage):
+    """The message of a task about the ledgers that it wrote.
+
+    :ivar rows: none, too, where the batch was published before.
+    """
+
+    key: BatchKey
+    rows: Sequence[PublishedLedger]
+
+
+def check_schema(schema: StructType, overwrite: bool) -> None:
+    """Check that rows can be written as entries.
+
+    :param overwrite: whether mode overwrite was asked for.
+    :raises ConfigError: a column is missing, has the wrong type or would be lost; or the mode is refused.
+    """
+    if overwrite:
+        raise ConfigError("mode overwrite is not supported: ledgers are written once; use mode append")
+    types = {field.name: field.dataType for field in schema.fields}
+    if not isinstance(types.get("payload"), BinaryType | StringType):
+        raise ConfigError("column payload of type BINARY or STRING is missing: its values become entries")
+    if "ledger_key" in types and not isinstance(types["ledger_key"], StringType):
+        raise ConfigError("column ledger_key is not of type STRING: cast it, for example CAST(id AS STRING)")
+    if unknown := sorted(types.keys() - {"payload", "ledger_key"}):
+        raise ConfigError(f"columns {', '.join(unknown)} would be lost: select payload and ledger_key only")
+
+
+class _Sink:
+    """The base class of the sinks of batches and of streams."""
+
+    def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
+        check_schema(schema, overwrite)
+        self._options = options
+
+    def _write(self, key: BatchKey, batches: Iterator[Any]) -> Written:
+        task = TaskContext.get()
+        assert task is not None
+        attempt = WriteAttempt(key, task.partitionId(), task.taskAttemptId())
+        with plain_errors():
+            return Written(key, write_partition(self._options, attempt, batches))
+
+    def _publisher(self) -> Publisher:
+        return Publisher(THREAD.reactor, client_of(self._options), self._options)
+
+    def _commit(self, key: BatchKey, messages: Sequence[WriterCommitMessage | None]) -> None:
+        rows = [row for message in messages if isinstance(message, Written) for row in message.rows]
+        with plain_errors():
+            publisher = self._publisher()
+            THREAD.wait(lambda: publisher.commit(key, rows))
+
+    def _abort(self, key: BatchKey) -> None:
+        publisher = self._publisher()
+        THREAD.wait(lambda: publisher.abort(key))
+
+
+@contextmanager
+def _leftovers_are_warned_about() -> Iterator[None]:
+    """Keep an abort from failing: Spark would hide why the tasks failed behind its own stack."""
+    try:
+        yield
+    except BookKeeperError as error:
+        warnings.warn(f"ledgers of tasks that failed may be left over: {error}", RuntimeWarning, stacklevel=3)
+
+
+class BatchSink(_Sink, DataSourceArrowWriter):
+    """Writes one batch; option ``writeId`` makes it repeatable."""
+
+    def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
+        super().__init__(options, schema, overwrite)
+        write_id = options.writing.write_id or str(uuid.uuid4())
+        self._key = BatchKey(options.writing.manifest or write_id, write_id, 0)
+
+    def write(self, iterator: Iterator[Any]) -> Written:
+        """Write the rows of a partition; called by Spark in a task.
+
+        :param iterator: Arrow record batches.
+        :returns: the ledgers that were written, which :meth:`commit` publishes.
+        """
+        return self._write(self._key, iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Publish the batch, once all tasks have written; called by Spark on the driver.
+
+        :param messages: what :meth:`write` returned in each task.
+        """
+        self._commit(self._key, messages)
+        self._end()
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Remove the ledgers of the batch, where tasks have failed for good; called by Spark on the driver.
+
+        :param messages: not used: the ledgers are found by their metadata.
+        """
+        with _leftovers_are_warned_about():
+            self._abort(self._key)
+            self._end()
+
+    def _end(self) -> None:
+        publisher = self._publisher()
+        THREAD.wait(lambda: publisher.end(self._key))
+
+
+@attrs.frozen
+class Restored(WriterCommitMessage):
+    """The ledgers that a task of an import wrote."""
+
+    ledger_ids: Sequence[int]
+
+
+class RestoringSink(DataSourceArrowWriter):
+    """Writes the ledgers of an archive under their own ids; option ``writeId`` makes it repeatable."""
+
+    def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
+        if overwrite or {field.name for field in schema.fields} != {"ledger_id", "entry_id", "payload"}:
+            raise ConfigError("option restore takes columns ledger_id, entry_id and payload, in mode append")
+        self._options = options
+        self._restored_by = options.writing.write_id or str(uuid.uuid4())
+
+    def write(self, iterator: Iterator[Any]) -> Restored:
+        """Write the rows of a partition to ledgers of their old ids; called by Spark in a task.
+
+        :param iterator: Arrow record batches.
+        """
+        with plain_errors():
+            return Restored(restore_partition(self._options, self._restored_by, iterator))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Remove the marks by which attempts know the ledgers of this import; called by Spark on the driver.
+
+        :param messages: what :meth:`write` returned in each task.
+        """
+        written = (n for message in messages if isinstance(message, Restored) for n in message.ledger_ids)
+        with plain_errors():
+            remove_marks(self._options, self._restored_by, written)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Do nothing with the ``messages``: an import with the same ``writeId`` goes on where this one ended."""
+
+
+class StreamSink(_Sink, DataSourceStreamArrowWriter):
+    """Writes the batches of a query, each known by the ids of query and batch."""
+
+    def write(self, iterator: Iterator[Any]) -> Written:
+        """Write the rows of a partition of a micro-batch; called by Spark in a task.
+
+        :param iterator: Arrow record batches.
+        """
+        task = TaskContext.get()
+        assert task is not None
+        query_id, batch_id = task.getLocalProperty(_QUERY_ID), task.getLocalProperty(_BATCH_ID)
+        assert query_id is not None and batch_id is not None, "a streaming task knows its query and batch"
+        manifest = self._options.writing.manifest or query_id
+        return self._write(BatchKey(manifest, query_id, int(batch_id)), iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Publish a micro-batch, once all its tasks have written; called by Spark on the driver.
+
+        :param messages: what :meth:`write` returned in each task.
+        :param batchId: not used: the messages name query and batch.
+        """
+        for key in _keys(messages):
+            self._commit(key, messages)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Remove the ledgers of a micro-batch, where tasks have failed for good; called by Spark on the driver.
+
+        :param messages: what :meth:`write` returned in tasks that succeeded.
+        :param batchId: not used: the messages name query and batch.
+        """
+        with _leftovers_are_warned_about():
+            for key in _keys(messages):
+                self._abort(key)
+
+
+def _keys(messages: Sequence[WriterCommitMessage | None]) -> set[BatchKey]:
+    """The batch that was written: one, or none if no task ended."""
+    return {message.key for message in messages if isinstance(message, Written)}

@@ -1,0 +1,176 @@
+"""Planning reads on the driver: from options to the partitions of a batch, or the rows of a view."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import attrs
+
+from ...errors import BookKeeperError, ConfigError
+from ...model import LedgerMetadata
+from ...wire import Address
+from ..driver.cluster import ClusterView, bookies_of, connected
+from ..driver.planning import EntryRange, partitions
+from ..options import EARLIEST, SourceOptions
+from ..sink.manifest import publications, published_rows
+from ..task.partition import Partition, connections, settings_of
+from .filters import IdFilter
+from .selection import ReadableExtent, Selection, extents, offset_of
+
+Row = tuple[object, ...]
+
+
+class Planner:
+    """Plans over an open cluster."""
+
+    def __init__(self, cluster: ClusterView, options: SourceOptions) -> None:
+        self.cluster = cluster
+        self.options = options
+        self.selection = Selection(cluster, options)
+        self._addresses: dict[str, Address] = {}
+        settings = settings_of(options)
+        self._pool = connections(settings.timeouts, settings.limits.max_frame_size)
+
+    def addresses(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[str, Address]:
+        """Return where the bookies of ``ledgers`` listen, by id.
+
+        A bookie that has no address or did not answer is looked up again.
+        """
+        unknown = {n for n in bookies_of(ledgers.values()) if not self._is_known(n)}
+        self._addresses.update(self.cluster.addresses(unknown))
+        return self._addresses
+
+    def _is_known(self, bookie_id: str) -> bool:
+        address = self._addresses.get(bookie_id, _NOWHERE)
+        return bool(address.port) and not self._pool.is_suspect(address)
+
+    def extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, ReadableExtent | BookKeeperError]:
+        """Return how far ``ledgers`` can be read, by id; an error where no bookie could say."""
+        return extents(ledgers, self.addresses(ledgers), self._pool)
+
+    def partitions(self, ranges: list[EntryRange]) -> list[Partition]:
+        """Return the work of tasks that read some ``ranges``.
+
+        Tasks cannot ask where a bookie is now, so all bookies are looked up again.
+        """
+        self._addresses.clear()
+        reading = self.options.reading
+        ledgers = {entries.ledger_id: entries.metadata for entries in ranges}
+        if not reading.include_payload:
+            ranges = [attrs.evolve(entries, entry_bytes=0.0) for entries in ranges]
+        planned = partitions(ranges, self.addresses(ledgers), reading.max_bytes_per_partition, reading.min_partitions)
+        return [Partition.of(pieces, ledgers) for pieces in planned]
+
+
+_NOWHERE = Address("", "", 0)
+
+
+def plan_batch(options: SourceOptions, wanted: IdFilter) -> list[Partition]:
+    """Return the partitions of a batch; asks metadata store and bookies.
+
+    :param wanted: ledger and entry ids of Spark's filters.
+    :raises BookKeeperError: a ledger does not exist, or it is not known how far it goes, and the options want an error.
+    """
+    with connected(options.reading.metadata_service_uri, options.client) as cluster:
+        planner = Planner(cluster, options)
+        chosen = planner.selection.ledger_ids(wanted.ledgers.ids())
+        if not chosen and options.reading.ledgers_of_manifest:
+            _expect_publication(cluster, options, "ledgersOfManifest", options.reading.ledgers_of_manifest)
+        ledgers = planner.selection.metadata(chosen)
+        ranges = [
+            _range_of(options, ledger_id, ledgers[ledger_id], extent, wanted)
+            for ledger_id, extent in sorted(planner.extents(ledgers).items())
+        ]
+        return planner.partitions(ranges)
+
+
+def _range_of(
+    options: SourceOptions, ledger_id: int, metadata: LedgerMetadata, extent: ReadableExtent | BookKeeperError,
+    wanted: IdFilter,
+) -> EntryRange:  # fmt: skip
+    """The entries of a ledger that a batch reads; perhaps none."""
+    if isinstance(extent, BookKeeperError):
+        raise extent
+    reading = options.reading
+    starting = EARLIEST if reading.starting_offsets is None else reading.starting_offsets
+    strict = reading.fail_on_data_loss
+    start = offset_of("startingOffsets", starting, ledger_id, extent.end, strict)
+    end = offset_of("endingOffsets", reading.ending_offsets, ledger_id, extent.end, strict)
+    first, last = wanted.entries.clipped(start, end - 1)
+    return EntryRange(ledger_id, first, last, metadata, extent.entry_bytes)
+
+
+def _expect_publication(cluster: ClusterView, options: SourceOptions, option: str, manifest: str) -> None:
+    """Check that there is a manifest, which may be without rows.
+
+    :raises ConfigError: nothing was published under its name, and losses are not accepted.
+    """
+    if options.reading.fail_on_data_loss and not publications(cluster, manifest):
+        raise ConfigError(
+            f"option {option} is {manifest!r}: nothing is published under this name; with failOnDataLoss = false "
+            "there are no rows"
+        )
+
+
+# ---- rows that the driver makes ----------------------------------------------------------------------
+
+
+def view_rows(options: SourceOptions) -> list[Row]:
+    """Return the rows of a manifest, of ledgers or of fragments, whichever the ``options`` ask for.
+
+    :raises BookKeeperError: something of it cannot be read.
+    """
+    reading = options.reading
+    with connected(reading.metadata_service_uri, options.client) as cluster:
+        if reading.manifest:
+            rows: list[Row] = [
+                (
+                    publication.key.manifest, publication.key.query_id, publication.key.batch_id, row.partition_id,
+                    row.ledger_key, row.ledger_id, row.entries, row.n_bytes, _timestamp(publication.published),
+                )
+                for publication, row in published_rows(cluster, reading.manifest)
+            ]  # fmt: skip
+            if not rows:
+                _expect_publication(cluster, options, "manifest", reading.manifest)
+            return rows
+        planner = Planner(cluster, options)
+        ledgers = planner.selection.metadata(planner.selection.ledger_ids())
+        if reading.view == "ledgers":
+            return [_ledger_row(ledger_id, metadata) for ledger_id, metadata in sorted(ledgers.items())]
+        return list(_fragment_rows(planner, ledgers))
+
+
+def _timestamp(ms: int | None) -> object:
+    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def _ledger_row(ledger_id: int, metadata: LedgerMetadata) -> Row:
+    return (
+        ledger_id, metadata.state.name, metadata.last_entry_id, metadata.length, metadata.ensemble_size,
+        metadata.write_quorum_size, metadata.ack_quorum_size, metadata.digest_type.name, _timestamp(metadata.ctime),
+        len(metadata.segments), sorted(metadata.bookies), dict(metadata.custom_metadata),
+    )  # fmt: skip
+
+
+def _fragment_rows(planner: Planner, ledgers: Mapping[int, LedgerMetadata]) -> Iterator[Row]:
+    """A row for each position of each ensemble; of a ledger that is not closed up to its last add confirmed.
+
+    Where too few bookies know that, the newest fragment goes up to its first entry, which there may be or not.
+    """
+    known, available = planner.extents(ledgers), planner.cluster.available_bookies()
+    addresses = planner.addresses(ledgers)
+    for ledger_id, metadata in sorted(ledgers.items()):
+        extent = known[ledger_id]
+        newest = metadata.segments[-1].first_entry_id
+        unknown = isinstance(extent, BookKeeperError)
+        end, average = (newest + 1, 0.0) if isinstance(extent, BookKeeperError) else (extent.end, extent.entry_bytes)
+        quorums = (metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
+        starts = [*(segment.first_entry_id for segment in metadata.segments), end]
+        for number, (segment, (first, following)) in enumerate(zip(metadata.segments, pairwise(starts), strict=True)):
+            end_known = not (unknown and first == newest)
+            for position, bookie_id in enumerate(segment.bookies):
+                address = addresses[bookie_id]
+                yield (
+                    ledger_id, number, first, following - 1, end_known, position, bookie_id, address.host,
+                    address.port, bookie_id in available, *quorums, metadata.digest_type.name, average,
+                )  # fmt: skip

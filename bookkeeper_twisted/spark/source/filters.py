@@ -1,0 +1,95 @@
+"""Comparisons with ledger and entry ids that a read obeys, whether they come from options or from Spark's filters."""
+
+from collections.abc import Collection
+
+import attrs
+
+from ...model import MAX_LEDGER_ID
+from ..id_ranges import IdRanges
+
+LEDGER, ENTRY = "ledger_id", "entry_id"
+
+
+@attrs.define
+class IdBounds:
+    """Ids that are wanted, of one column.
+
+    :ivar low, high: both included; None without a limit.
+    :ivar members: where only these are wanted.
+    """
+
+    low: int | None = None
+    high: int | None = None
+    members: frozenset[int] | None = None
+
+    def at_least(self, value: int) -> None:
+        """Exclude ids below ``value``."""
+        self.low = value if self.low is None else max(self.low, value)
+
+    def at_most(self, value: int) -> None:
+        """Exclude ids above ``value``."""
+        self.high = value if self.high is None else min(self.high, value)
+
+    def among(self, values: Collection[int]) -> None:
+        """Exclude ids that are not in ``values``."""
+        self.members = frozenset(values) if self.members is None else self.members & frozenset(values)
+
+    def allows(self, value: int) -> bool:
+        """Test whether the id ``value`` is wanted."""
+        within = (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+        return within and (self.members is None or value in self.members)
+
+    def ids(self) -> IdRanges:
+        """Return the set of all ids that are wanted."""
+        if self.members is not None:
+            return IdRanges.of(filter(self.allows, self.members))
+        low, high = self.low or 0, MAX_LEDGER_ID if self.high is None else self.high
+        return IdRanges(((low, high),) if low <= high else ())
+
+    def clipped(self, first: int, last: int) -> tuple[int, int]:
+        """Return the part of ``first .. last``, both included, that can hold wanted ids, as first and last id.
+
+        :returns: a first that is above the last if it is empty; there may be ids between that are not wanted.
+        """
+        if self.members is not None:
+            inside = [value for value in self.members if self.allows(value)]
+            if not inside:
+                return 0, -1
+            first, last = max(first, min(inside)), min(last, max(inside))
+        low = first if self.low is None else max(first, self.low)
+        return low, last if self.high is None else min(last, self.high)
+
+
+@attrs.define
+class IdFilter:
+    """A filter of ledger ids and entry ids."""
+
+    ledgers: IdBounds = attrs.field(factory=IdBounds)
+    entries: IdBounds = attrs.field(factory=IdBounds)
+
+    def accept(self, kind: str, column: str, value: object) -> bool:
+        """Take one comparison.
+
+        :param kind: name of the class of Spark's filter.
+        :param column: one of :data:`LEDGER` and :data:`ENTRY`; comparisons of others are not taken.
+        :param value: it is compared with; of ``In`` a sequence.
+        :returns: whether the read alone sees to it; else Spark has to check as well.
+        """
+        bounds = {LEDGER: self.ledgers, ENTRY: self.entries}.get(column)
+        if bounds is None:
+            return False
+        if kind == "In" and isinstance(value, tuple | list) and all(type(one) is int for one in value):
+            bounds.among(value)
+            return column == LEDGER  # of entries only the range from the lowest to the highest is read
+        if type(value) is not int:
+            return False
+        if kind in ("EqualTo", "EqualNullSafe"):
+            bounds.at_least(value)
+            bounds.at_most(value)
+        elif kind in ("GreaterThan", "GreaterThanOrEqual"):
+            bounds.at_least(value + (kind == "GreaterThan"))
+        elif kind in ("LessThan", "LessThanOrEqual"):
+            bounds.at_most(value - (kind == "LessThan"))
+        else:
+            return False
+        return True

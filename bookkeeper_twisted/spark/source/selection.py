@@ -1,0 +1,183 @@
+"""Selects the ledgers that are read, and finds how far each of them can be read now."""
+
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+
+import attrs
+
+from ...codec.digest import Digester
+from ...errors import BookKeeperError, ConfigError, NoSuchLedgerMetadataError, UnauthorizedAccessError
+from ...model import LedgerMetadata
+from ...wire import Address, SocketPool, UnclosedLedger, read_last_add_confirmed
+from ..driver.cluster import ClusterView
+from ..id_ranges import ALL_IDS, IdRanges
+from ..options import EARLIEST, Offsets, SourceOptions
+from ..sink.manifest import PublishedLedgers
+
+ASKED_EACH = 1000
+"""The most ids of a range whose metadata are asked for one by one; of a larger one the store lists what exists."""
+
+
+@attrs.frozen
+class ReadableExtent:
+    """The entries of a ledger that can be read.
+
+    :ivar end: the first entry that cannot be read yet.
+    :ivar closed: whether nothing will be added.
+    :ivar entry_bytes: average bytes of a payload.
+    """
+
+    end: int
+    closed: bool
+    entry_bytes: float
+
+
+def matches(metadata: LedgerMetadata, conditions: Iterable[tuple[str, str]]) -> bool:
+    """Whether the custom metadata of a ledger meet all conditions.
+
+    :param conditions: keys, and regular expressions for the whole of their values.
+    """
+    custom = metadata.custom_metadata
+    return all(
+        key in custom and re.fullmatch(pattern, custom[key].decode("utf-8", "replace")) is not None
+        for key, pattern in conditions
+    )
+
+
+class Selection:
+    """The ledgers that the options choose."""
+
+    def __init__(self, cluster: ClusterView, options: SourceOptions) -> None:
+        # views show metadata, which are read without a password
+        self._checks_password = options.reading.view == "entries"
+        self._cluster = cluster
+        self._options = options
+        reading = options.reading
+        self._conditions = reading.ledgers_pattern
+        manifest = reading.ledgers_of_manifest
+        self._published = PublishedLedgers(cluster, manifest) if manifest else None
+        self._fixed = reading.ledger or reading.ledgers
+        self._passed_over: set[int] = set()
+
+    def ledger_ids(self, among: IdRanges = ALL_IDS) -> list[int]:
+        """Return the ids of ledgers that may belong to the selection, ascending; a pattern is not looked at.
+
+        :param among: the ledgers to choose from.
+        :raises NoSuchLedgerMetadataError: a ledger in a large range does not exist; where losses are accepted it is
+            left out. Other ids of an option are returned whether or not there is such a ledger.
+        """
+        if self._fixed:
+            wanted = self._fixed.intersection(among)
+            return [n for first, last in wanted.ranges for n in self._in_range(first, last)]
+        if self._published is not None:
+            return [n for n in self._published.ids() if n in among]
+        if not among:
+            return []
+        found = self._cluster.ledger_ids(among.ranges[0][0], among.ranges[-1][1])
+        return [n for n in found if n in among and n not in self._passed_over]
+
+    def _in_range(self, first: int, last: int) -> Iterable[int]:
+        if last - first < ASKED_EACH:
+            return range(first, last + 1)
+        found = self._cluster.ledger_ids(first, last)
+        if self._options.reading.fail_on_data_loss and len(found) <= last - first:
+            raise missing_ledger(next((n for n, one in enumerate(found, first) if n != one), first + len(found)))
+        return found
+
+    def take_passed_over(self) -> set[int]:
+        """The ledgers that were left out because their custom metadata do not match; they are forgotten here."""
+        taken, self._passed_over = self._passed_over, set()
+        return taken
+
+    def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
+        """Return the metadata of the ledgers that belong to the selection, by id.
+
+        :param ledger_ids: of the ledgers to choose from.
+        :raises NoSuchLedgerMetadataError: a ledger that an option names does not exist; where losses are accepted it is
+            left out.
+        :raises UnauthorizedAccessError: the password is wrong for one of them.
+        """
+        wanted = list(ledger_ids)
+        found = self._cluster.metadata(wanted)
+        if self._conditions:
+            others = {n for n in found if not matches(found[n], self._conditions)}
+            self._passed_over |= others
+            found = {n: metadata for n, metadata in found.items() if n not in others}
+        elif self._options.reading.fail_on_data_loss and len(found) < len(wanted):
+            raise missing_ledger(next(n for n in wanted if n not in found))
+        for ledger_id, metadata in found.items() if self._checks_password else ():
+            check_password(ledger_id, metadata, self._options.password.value)
+        return found
+
+
+def missing_ledger(ledger_id: int) -> NoSuchLedgerMetadataError:
+    """Return the error for a ledger, ``ledger_id``, that should exist."""
+    return NoSuchLedgerMetadataError(
+        f"ledger {ledger_id} does not exist; with failOnDataLoss = false it is passed over"
+    )  # fmt: skip
+
+
+def check_password(ledger_id: int, metadata: LedgerMetadata, password: bytes) -> None:
+    """Check the password of a ledger.
+
+    :param ledger_id: for the error.
+    :raises UnauthorizedAccessError: the ledger has another password.
+    """
+    if metadata.has_password and metadata.password != password:
+        raise UnauthorizedAccessError(ledger_id, detail="wrong password, option bookkeeper.passwd")
+
+
+def extents(
+    ledgers: Mapping[int, LedgerMetadata], addresses: Mapping[str, Address], pool: SocketPool
+) -> dict[int, ReadableExtent | BookKeeperError]:
+    """Find out how far ledgers can be read; for ledgers that are not closed their bookies are asked.
+
+    :param ledgers: metadata by id.
+    :param addresses: of the bookies of their newest ensembles, by id.
+    :param pool: connections to ask over.
+    :returns: by ledger id; an error where too few bookies answered.
+    """
+    found: dict[int, ReadableExtent | BookKeeperError] = {}
+    growing: list[UnclosedLedger] = []
+    for ledger_id, metadata in ledgers.items():
+        if metadata.closed:
+            count = metadata.last_entry_id + 1
+            found[ledger_id] = ReadableExtent(count, True, metadata.length / count if count else 0.0)
+            continue
+        ensemble = tuple(addresses[bookie_id] for bookie_id in metadata.segments[-1].bookies)
+        digester = Digester(metadata.digest_type, metadata.password)
+        quorums = (metadata.write_quorum_size, metadata.ack_quorum_size)
+        growing.append(UnclosedLedger(ledger_id, ensemble, *quorums, digester))
+    for ledger_id, known in read_last_add_confirmed(pool, growing).items():
+        if isinstance(known, BookKeeperError):
+            found[ledger_id] = known
+            continue
+        # an ensemble begins right after the writer's last add confirmed, so what is before it is confirmed
+        confirmed = max(known.last_add_confirmed, ledgers[ledger_id].segments[-1].first_entry_id - 1)
+        average = known.length / (known.entry_id + 1) if known.entry_id >= 0 else 0.0
+        found[ledger_id] = ReadableExtent(confirmed + 1, False, average)
+    return found
+
+
+def offset_of(name: str, offsets: Offsets, ledger_id: int, end: int, fail_on_data_loss: bool) -> int:
+    """Return the entry of a ledger that an option of offsets names.
+
+    :param name: of the option, for the error.
+    :param end: the first entry of the ledger that cannot be read.
+    :param fail_on_data_loss: whether an offset beyond ``end`` is an error; otherwise it is a warning, and ``end`` is
+        returned.
+    :raises ConfigError: the option has ledgers, and this one is not among them, or its offset is beyond its end.
+    """
+    if isinstance(offsets, str):
+        return 0 if offsets == EARLIEST else end
+    if ledger_id not in offsets:
+        raise ConfigError(f"option {name} has no entry for ledger {ledger_id}")
+    offset = offsets[ledger_id]
+    if offset <= end:
+        return offset
+    problem = f"option {name} is {offset} for ledger {ledger_id}, which can be read up to offset {end}"
+    if fail_on_data_loss:
+        raise ConfigError(f"{problem}; with failOnDataLoss = false it is taken for {end}")
+    warnings.warn(problem, RuntimeWarning, stacklevel=2)
+    return end

@@ -1,0 +1,119 @@
+"""The columns of entries, and Arrow record batches with exactly these columns.
+
+Columns are filled from the bytes that came from the bookie, without an object for an entry.  Batches that are small are
+joined, because a batch costs Spark about as much as a thousand rows.
+"""
+
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import attrs
+import pyarrow
+
+from ...ledger.entry_batch import LAC_AT, integers, record_batch
+from ...model import EntryRun, LedgerMetadata
+from ..options import SourceOptions
+
+BATCH_BYTES = 512 << 10
+"""From so many bytes on a batch is not joined with others: joining copies it."""
+
+BATCH_ROWS = 16_384
+
+IDS_AT_ONCE = 1 << 16
+
+_BASE = "ledger_id BIGINT NOT NULL, entry_id BIGINT NOT NULL"
+_PAYLOAD = ", length BIGINT NOT NULL, payload BINARY NOT NULL"
+_LAC = ", last_add_confirmed BIGINT NOT NULL"
+_LEDGER = ", ctime TIMESTAMP, custom_metadata MAP<STRING,BINARY>"
+
+_CTIME = pyarrow.timestamp("us", "UTC")
+_CUSTOM = pyarrow.map_(pyarrow.string(), pyarrow.field("value", pyarrow.binary()))
+
+
+@attrs.frozen
+class Columns:
+    """The selection of columns that a query wants.
+
+    :ivar payload: ``length`` and ``payload``; without them nothing is read from bookies.
+    :ivar metadata: ``last_add_confirmed`` (with the payload only), ``ctime``, ``custom_metadata``.
+    """
+
+    payload: bool = True
+    metadata: bool = False
+
+    def ddl(self) -> str:
+        """The schema as Spark reads it."""
+        text = _BASE + (_PAYLOAD if self.payload else "")
+        if self.metadata:
+            text += (_LAC if self.payload else "") + _LEDGER
+        return text
+
+    def of_run(self, run: EntryRun, payload_at: int, ledger: LedgerMetadata | None) -> Any:
+        """Make a record batch of verified entries; one copy of the payloads.
+
+        :param payload_at: where a record has its payload (:attr:`.Digester.payload_at`).
+        :param ledger: the ledger's metadata, None if the columns do not need them.
+        """
+        batch = record_batch(run, payload_at)
+        if not self.metadata:
+            return batch
+        arrays, fields = list(batch.columns), list(batch.schema)
+        lacs = integers(run, LAC_AT)
+        arrays.append(_numbers(lacs))
+        fields.append(pyarrow.field("last_add_confirmed", pyarrow.int64(), nullable=False))
+        return self._with_ledger(arrays, fields, ledger, run.count)
+
+    def of_ids(self, ledger_id: int, first: int, last: int, ledger: LedgerMetadata | None) -> Iterator[Any]:
+        """Make record batches of the entries ``first .. last``, both included, without payloads.
+
+        :param ledger: the metadata of ``ledger_id``, None if the columns do not need them.
+        """
+        for start in range(first, last + 1, IDS_AT_ONCE):
+            end = min(start + IDS_AT_ONCE, last + 1)
+            arrays = [_numbers(array("q", (ledger_id,)) * (end - start)), _numbers(array("q", range(start, end)))]
+            fields = [pyarrow.field(name, pyarrow.int64(), nullable=False) for name in ("ledger_id", "entry_id")]
+            if self.metadata:
+                yield self._with_ledger(arrays, fields, ledger, end - start)
+            else:
+                yield pyarrow.RecordBatch.from_arrays(arrays, schema=pyarrow.schema(fields))
+
+    @staticmethod
+    def _with_ledger(arrays: list[Any], fields: list[Any], ledger: LedgerMetadata | None, count: int) -> Any:
+        ctime = None if ledger is None or ledger.ctime is None else ledger.ctime * 1000
+        custom = None if ledger is None else sorted(ledger.custom_metadata.items())
+        zeros = _numbers(array("q", bytes(8 * count)))
+        arrays += [pyarrow.array([ctime], _CTIME).take(zeros), pyarrow.array([custom], _CUSTOM).take(zeros)]
+        fields += [pyarrow.field("ctime", _CTIME), pyarrow.field("custom_metadata", _CUSTOM)]
+        return pyarrow.RecordBatch.from_arrays(arrays, schema=pyarrow.schema(fields))
+
+
+def _numbers(values: "array[int]") -> Any:
+    return pyarrow.Array.from_buffers(pyarrow.int64(), len(values), [None, pyarrow.py_buffer(values)])
+
+
+def columns_of(options: SourceOptions) -> Columns:
+    """Return the columns of entries that the ``options`` ask for."""
+    return Columns(options.reading.include_payload, options.reading.include_metadata)
+
+
+def joined(batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield the same rows in batches that are worth their overhead.
+
+    :param batches: record batches of one schema.
+    """
+    waiting: list[Any] = []
+    n_bytes = rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        n_bytes += batch.nbytes
+        rows += batch.num_rows
+        if n_bytes >= BATCH_BYTES or rows >= BATCH_ROWS:
+            yield _one(waiting)
+            waiting, n_bytes, rows = [], 0, 0
+    if waiting:
+        yield _one(waiting)
+
+
+def _one(batches: list[Any]) -> Any:
+    return batches[0] if len(batches) == 1 else pyarrow.concat_batches(batches)

@@ -1,0 +1,135 @@
+"""The code of a task: reads the pieces of a partition from bookies, over the connections of its process.
+
+A worker process keeps its connections from task to task.  Tasks have no reactor and no connection to the metadata
+store.
+"""
+
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import attrs
+
+from ...codec.digest import Digester
+from ...errors import NoSuchEntryError
+from ...model import LedgerMetadata
+from ...ratelimit import UNLIMITED, Rate
+from ...wire import Fragment, FragmentReader, ReadLimits, SocketPool, Timeouts, dial
+from ..options import Secret, SourceOptions
+from .columns import Columns, columns_of, joined
+from .pacing import pace_of, tenth_of_a_second
+
+
+@attrs.frozen
+class FragmentPart:
+    """A part of a partition.
+
+    :ivar preferred: which replica to begin with.
+    :ivar cost: bytes, and what a piece costs anyway.
+    """
+
+    fragment: Fragment
+    preferred: int
+    cost: float
+
+
+@attrs.frozen
+class Partition:
+    """The work of one task.
+
+    :ivar ledgers: metadata by ledger id, without passwords.
+    """
+
+    pieces: Sequence[FragmentPart]
+    ledgers: dict[int, LedgerMetadata]
+
+    @classmethod
+    def of(cls, pieces: Sequence[FragmentPart], ledgers: dict[int, LedgerMetadata]) -> "Partition":
+        """Make a partition with what its task has to know, and no more.
+
+        :param ledgers: metadata by id, of the ledgers of all ``pieces`` at least.
+        """
+        ids = {piece.fragment.ledger_id for piece in pieces}
+        return cls(pieces, {ledger_id: _known_to_tasks(ledgers[ledger_id]) for ledger_id in ids})
+
+
+def _known_to_tasks(metadata: LedgerMetadata) -> LedgerMetadata:
+    return attrs.evolve(metadata, segments=(), password=b"")
+
+
+@attrs.frozen
+class TaskSettings:
+    """The settings of the reads of tasks.
+
+    :ivar skip_lost: pass over entries that no replica has.
+    :ivar share: the limit of one task.
+    """
+
+    columns: Columns
+    password: Secret
+    timeouts: Timeouts
+    limits: ReadLimits
+    skip_lost: bool
+    share: Rate = UNLIMITED
+
+
+def settings_of(options: SourceOptions) -> TaskSettings:
+    """Return how tasks read, times in seconds, from the ``options``."""
+    client = options.client
+    timeouts = Timeouts(client.client_connect_timeout_millis / 1000, options.reading.read_timeout_ms / 1000)
+    wire = 3 if client.wire_protocol == "v3" else 2
+    share = options.reading.share
+    batch_bytes = tenth_of_a_second(share.bytes, ReadLimits().batch_bytes)
+    limits = ReadLimits(wire, batch_bytes, client.netty_max_frame_size_bytes)
+    skip = not options.reading.fail_on_data_loss
+    return TaskSettings(columns_of(options), options.password, timeouts, limits, skip, share)
+
+
+@lru_cache(maxsize=8)
+def connections(timeouts: Timeouts, max_frame_size: int) -> SocketPool:
+    """Return the connections of this process with these ``timeouts``.
+
+    :param max_frame_size: bytes of the longest frame, its length word included.
+    """
+    return SocketPool(lambda address, wire: dial(address, wire, timeouts, max_frame_size), time.monotonic)
+
+
+def read_partition(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
+    """Read the entries of a ``partition`` from bookies, as Arrow record batches; blocks.
+
+    :param settings: of all tasks.
+    :raises BookKeeperError: entries cannot be read, and the options want an error.
+    """
+    return joined(_batches(partition, settings))
+
+
+def _batches(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
+    columns, pace = settings.columns, pace_of("read", settings.share)
+    pool = connections(settings.timeouts, settings.limits.max_frame_size)
+    for piece in partition.pieces:
+        fragment = piece.fragment
+        ledger = partition.ledgers[fragment.ledger_id]
+        if not columns.payload:
+            yield from columns.of_ids(fragment.ledger_id, fragment.first, fragment.last, ledger)
+            continue
+        digester = Digester(ledger.digest_type, settings.password.value)
+        for run in _runs(pool, piece, digester, settings):
+            pace.spend(run.count, run.size)
+            yield columns.of_run(run, digester.payload_at, ledger)
+
+
+def _runs(pool: SocketPool, piece: FragmentPart, digester: Digester, settings: TaskSettings) -> Iterator[Any]:
+    """The entries of a piece; lost ones are passed over where that is wanted."""
+    fragment: Fragment | None = piece.fragment
+    while fragment is not None:
+        try:
+            yield from FragmentReader(pool, fragment, digester, settings.limits, piece.preferred).runs()
+            return
+        except NoSuchEntryError as error:
+            if not settings.skip_lost:
+                raise
+            warnings.warn(f"passed over: {error}", RuntimeWarning, stacklevel=2)
+            following = error.entry_id + 1
+            fragment = attrs.evolve(fragment, first=following) if following <= fragment.last else None
