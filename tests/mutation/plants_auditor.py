@@ -5,7 +5,7 @@ from .plant import Plant
 _AUDITOR = ["tests.autorecovery.auditing.test_auditor"]
 _CHECKS = ["tests.autorecovery.auditing.test_ledger_checks"]
 _ELECTION = ["tests.metadata.zookeeper.test_auditing", "tests.testing.simulation.test_metadata"]
-_LEADER = ["tests.metadata.zookeeper.test_leader_node"]
+_LEADER = ["tests.metadata.zookeeper.election.test_leader_node"]
 
 PLANTS = (
     Plant(
@@ -79,7 +79,7 @@ PLANTS = (
         "        if self.is_on:\n            return", "        if True:\n            return", _AUDITOR,
     ),
     Plant(
-        "the loss of an auditor's vote is not noticed", "metadata/zookeeper/election.py",
+        "the loss of an auditor's vote is not noticed", "metadata/zookeeper/election/votes.py",
         'own = await self._znodes.exists(f"{self._path}/{self._vote}", watch)',
         'own = await self._znodes.exists(f"{self._path}/{self._vote}")', _ELECTION,
     ),
@@ -88,11 +88,11 @@ PLANTS = (
         "            self._candidacy.lose()\n\n    # -- the office --", "            pass\n\n    # -- the office --", _ELECTION,
     ),
     Plant(
-        "an auditor without a connection stays in office", "metadata/zookeeper/candidacy.py",
+        "an auditor without a connection stays in office", "metadata/zookeeper/election/candidacy.py",
         "        except NotConnectedError:\n            self.lose()\n", "        except NotConnectedError:\n", _ELECTION,
     ),
     Plant(
-        "a candidate votes again after a lost answer", "metadata/zookeeper/election.py",
+        "a candidate votes again after a lost answer", "metadata/zookeeper/election/votes.py",
         "        own = await self._own(votes)\n        if not own:", "        own: list[str] = []\n        if not own:",
         _ELECTION,
     ),
@@ -101,19 +101,19 @@ PLANTS = (
         "        if self._of_pulsar:\n", "        if False:\n", _LEADER,
     ),
     Plant(
-        "a voter takes office beside Pulsar's leader", "metadata/zookeeper/election.py",
+        "a voter takes office beside Pulsar's leader", "metadata/zookeeper/election/votes.py",
         "own is not None and leader is None\n", "own is not None\n", _LEADER,
     ),
     Plant(
-        "a leader keeps its node beside a voter", "metadata/zookeeper/leader_node.py",
+        "a leader keeps its node beside a voter", "metadata/zookeeper/election/leader_node.py",
         "        if votes and leads:\n", "        if False:\n", _LEADER,
     ),
     Plant(
-        "the loss of the leader's node is not noticed", "metadata/zookeeper/leader_node.py",
+        "the loss of the leader's node is not noticed", "metadata/zookeeper/election/leader_node.py",
         "await self._znodes.exists(self._path, watch)", "await self._znodes.exists(self._path)", _LEADER,
     ),
     Plant(
-        "a candidate that withdraws ends the office of another", "metadata/zookeeper/leader_node.py",
+        "a candidate that withdraws ends the office of another", "metadata/zookeeper/election/leader_node.py",
         "if stat is not None and self._owns(stat.owner):", "if stat is not None:", _LEADER,
     ),
 )  # fmt: skip

@@ -86,8 +86,8 @@ PLANTS = (
         ["tests.metadata.zookeeper.test_kazoo_client"],
     ),
     Plant(
-        "a watch that its listener ends goes on", "metadata/zookeeper/watch_loop.py",
-        " or self._stopped:\n", ":\n", ["tests.metadata.zookeeper.test_watch_loop"],
+        "a watch that its listener ends goes on", "metadata/zookeeper/watches/watch_loop.py",
+        " or self._stopped:\n", ":\n", ["tests.metadata.zookeeper.watches.test_watch_loop"],
     ),
     Plant(
         "work goes on whose lock is lost", "metadata/locked_work.py",
@@ -110,7 +110,7 @@ PLANTS = (
         "            try:\n                await self.replace_mark(", _ZK,
     ),
     Plant(
-        "registered bookies are read from a server that lags behind", "metadata/zookeeper/bookie_sets.py",
+        "registered bookies are read from a server that lags behind", "metadata/zookeeper/watches/bookie_sets.py",
         "        await self._znodes.sync(self._path)\n", "", _ZK,
     ),
     Plant(
@@ -119,7 +119,7 @@ PLANTS = (
     ),
     Plant(
         "a mark made after its group was listed is not noticed", "metadata/zookeeper/underreplication.py",
-        "                tree.wait_for(path)\n", "                pass\n", ["tests.metadata.zookeeper.test_mark_watch"],
+        "                tree.wait_for(path)\n", "                pass\n", ["tests.metadata.zookeeper.watches.test_mark_watch"],
     ),
     Plant(
         "locks are lost in silence", "metadata/zookeeper/underreplication.py",
@@ -240,15 +240,15 @@ PLANTS = (
         "if stored is not None and metadata.c_token and metadata.c_token", "if stored is not None and metadata.c_token", [*_CONTRACT, "tests.metadata.embedded.test_ledgers"],
     ),
     Plant(
-        "version -1 writes whatever is stored", "metadata/zookeeper/ledgers.py",
+        "version -1 writes whatever is stored", "metadata/zookeeper/ledgers/ledgers.py",
         "        if not 0 <= version <= _MAX_VERSION:", "        if not -1 <= version <= _MAX_VERSION:", _ZK,
     ),
     Plant(
-        "a create whose answer was lost takes another client's ledger", "metadata/zookeeper/ledgers.py",
+        "a create whose answer was lost takes another client's ledger", "metadata/zookeeper/ledgers/ledgers.py",
         "            if stored.value.c_token == c_token:\n", "            if True:\n", _ZK,
     ),
     Plant(
-        "an older value follows a newer one", "metadata/zookeeper/ledgers.py",
+        "an older value follows a newer one", "metadata/zookeeper/ledgers/ledgers.py",
         "        if stored.version > self._told:\n", "        if stored.version != self._told:\n", _ZK,
     ),
     Plant(
@@ -284,23 +284,23 @@ PLANTS = (
         "            if self._has_expired:\n", "            if True:\n", _ZK,
     ),
     Plant(
-        "an id is drawn before its ledger is looked for", "metadata/zookeeper/ledger_ids.py",
+        "an id is drawn before its ledger is looked for", "metadata/zookeeper/ledgers/ledger_ids.py",
         "            if taken is None:\n", "            if True:\n", _ZK,
     ),
     Plant(
-        "a drawn id below zero is one", "metadata/zookeeper/ledger_ids.py",
+        "a drawn id below zero is one", "metadata/zookeeper/ledgers/ledger_ids.py",
         "number if 0 <= number <= MAX_SHORT_ID else None", "number if number <= MAX_SHORT_ID else None", _ZK,
     ),
     Plant(
-        "the high bits of an id are one too few", "metadata/zookeeper/ledger_ids.py",
+        "the high bits of an id are one too few", "metadata/zookeeper/ledgers/ledger_ids.py",
         "(high << 32) + low", "(high << 31) + low", _ZK,
     ),
     Plant(
-        "a set of bookies goes back to an older one", "metadata/zookeeper/bookie_sets.py",
+        "a set of bookies goes back to an older one", "metadata/zookeeper/watches/bookie_sets.py",
         "        if seen <= self._seen:\n            return False\n", "", _ZK,
     ),
     Plant(
-        "a cluster that is not there has no bookies", "metadata/zookeeper/bookie_sets.py",
+        "a cluster that is not there has no bookies", "metadata/zookeeper/watches/bookie_sets.py",
         "            if not self._read_only:\n                raise", "            if False:\n                raise", _ZK,
     ),
     Plant(
@@ -318,9 +318,9 @@ PLANTS = (
         "made and not reads", "False", ["tests.metadata.zookeeper.test_session"],
     ),
     Plant(
-        "every watch logs an outage", "metadata/zookeeper/watch_loop.py",
+        "every watch logs an outage", "metadata/zookeeper/watches/watch_loop.py",
         "if not failing and not isinstance(error, MetadataUnavailableError):", "if not failing:",
-        ["tests.metadata.zookeeper.test_watch_loop"],
+        ["tests.metadata.zookeeper.watches.test_watch_loop"],
     ),
     Plant(
         "a round of watches that fails is logged each time", "metadata/watches.py",

@@ -7,11 +7,10 @@ repeats calls when their answer was lost, a bounded number of times, and :class:
 what such a call has done by reading again: a create by what is stored, a compare-and-set by content
 and version, a removal by absence.  Nothing is ever assumed.
 
-Above them, one module per part of the tree: :mod:`.cluster` (making and unmaking all of it),
-:mod:`.layouts`, :mod:`.ledger_ids`, :mod:`.ledgers` with :mod:`.ledger_listing`,
-:mod:`.registration` and :mod:`.cookies`.  :mod:`.uris` and :mod:`.layouts` are pure.
+Above them, one room or module per part of the tree: :mod:`.cluster` (making and unmaking all of it),
+:mod:`.ledgers`, :mod:`.registration`, :mod:`.cookies`, :mod:`.underreplication`, and :mod:`.auditing`
+over :mod:`.election`.  :mod:`.uris` is pure.
 
-Watches are forgotten by kazoo whenever the connection breaks.  A :class:`~.watch_loop.WatchLoop`
-therefore reads what it watches again after every event, that one included, and its listener
-compares.  Registrations are made again, in their last mode, in each new session.
+Watches are forgotten by kazoo whenever the connection breaks: :mod:`.watches` reads what is watched
+again.  Registrations are made again, in their last mode, in each new session.
 """

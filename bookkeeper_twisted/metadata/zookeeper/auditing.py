@@ -25,12 +25,12 @@ from ...codec.metadata_formats import (
 from ...errors import CodecError, MetadataError, MetadataSerializationError
 from ...model import AuditorCheck, check_bookie_id
 from ..interfaces import IAuditing
-from .candidacy import Candidacy
 from .cluster import UNDERREPLICATION
-from .election import VoteCandidacy, lowest_first
+from .election.candidacy import Candidacy
+from .election.leader_node import LeaderCandidacy
+from .election.votes import VoteCandidacy, lowest_first
 from .interfaces import NewNode, NodeExistsError, NodeMissingError
-from .leader_node import LeaderCandidacy
-from .node_watch import NodeWatches
+from .watches.node_watch import NodeWatches
 from .znodes import ANY, Znodes
 
 ELECTION, LEADER, DELAY = "auditorelection", "leader", "lostBookieRecoveryDelay"

@@ -4,8 +4,8 @@ from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
 from ...errors import BookieRegisteredError, NotInitializedError
-from .bookie_sets import AVAILABLE, READ_ONLY
 from .interfaces import NewNode, NodeExistsError, NodeMissingError, Stat, Watch
+from .watches.bookie_sets import AVAILABLE, READ_ONLY
 from .znodes import Znodes
 
 

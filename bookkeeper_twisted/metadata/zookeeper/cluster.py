@@ -7,11 +7,11 @@ from zope.interface import implementer
 from ...codec.metadata_formats import Layout
 from ...errors import CodecError, MetadataError, MetadataSerializationError, NotInitializedError
 from ..interfaces import IClusterAdmin
-from .bookie_sets import AVAILABLE, READ_ONLY, BookieSet
 from .cookies import COOKIES
 from .interfaces import NewNode, NodeExistsError, NodeMissingError
-from .layouts import LedgerTree, new_layout, tree_of
+from .ledgers.layouts import LedgerTree, new_layout, tree_of
 from .session import Session
+from .watches.bookie_sets import AVAILABLE, READ_ONLY, BookieSet
 from .znodes import Znodes
 
 LAYOUT = "LAYOUT"

@@ -7,16 +7,16 @@ from zope.interface import implementer
 
 from ..interfaces import IMetadataDriver, IRackStore, MetadataOptions
 from .auditing import ZooKeeperAuditing
-from .bookie_sets import AVAILABLE, READ_ONLY
 from .cluster import settle_layout
 from .interfaces import IZooKeeper, NewNode, NodeExistsError, NodeMissingError
-from .ledgers import ZooKeeperLedgers
-from .node_watch import NodeWatches
+from .ledgers.ledgers import ZooKeeperLedgers
 from .racks import RackReader, racks_path
 from .registration import ZooKeeperRegistration
 from .session import Session
 from .underreplication import ZooKeeperUnderreplication
 from .uris import ZooKeeperUri
+from .watches.bookie_sets import AVAILABLE, READ_ONLY
+from .watches.node_watch import NodeWatches
 from .znodes import Znodes
 
 

@@ -11,11 +11,11 @@ from ...codec.metadata_formats import decode_service_info, encode_service_info
 from ...errors import CodecError, MetadataError, MetadataSerializationError
 from ...model import BookieServiceInfo, check_bookie_id
 from ..interfaces import IRegistration, Versioned
-from .bookie_sets import AVAILABLE, READ_ONLY, BookieSet, BookieSets
 from .claims import Claims
 from .cluster import read_instance_id
 from .cookies import Cookies
 from .interfaces import NodeMissingError, NotConnectedError, OutcomeUnknownError
+from .watches.bookie_sets import AVAILABLE, READ_ONLY, BookieSet, BookieSets
 from .znodes import Znodes
 
 RENEWAL_SECONDS = 1.0

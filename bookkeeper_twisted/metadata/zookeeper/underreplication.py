@@ -37,8 +37,8 @@ from ..interfaces import IUnderreplication, Shuffle, Versioned
 from ..stored_form import stored_text
 from .cluster import LAYOUT, UNDERREPLICATION
 from .interfaces import NewNode, NodeExistsError, NodeMissingError, NodeNotEmptyError, NodeVersionError, Stat
-from .mark_watch import GROUP, GROUPS, TreeWatch
-from .node_watch import NodeWatches
+from .watches.mark_watch import GROUP, GROUPS, TreeWatch
+from .watches.node_watch import NodeWatches
 from .znodes import Znodes
 
 MARKS, LOCKS, DISABLED = "ledgers", "locks", "disable"

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from ...errors import InvalidMetadataUriError
-from .layouts import FLAT, HIERARCHICAL, LONG_HIERARCHICAL
+from .ledgers.layouts import FLAT, HIERARCHICAL, LONG_HIERARCHICAL
 
 SCHEME = "zk"
 PULSAR_SCHEME = "metadata-store"

@@ -3,7 +3,7 @@
 from bookkeeper_twisted.errors import MetadataError, MetadataSerializationError, NotInitializedError
 from bookkeeper_twisted.metadata.zookeeper.cluster import settle_layout
 from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode
-from bookkeeper_twisted.metadata.zookeeper.layouts import HIERARCHICAL, LONG_HIERARCHICAL
+from bookkeeper_twisted.metadata.zookeeper.ledgers.layouts import HIERARCHICAL, LONG_HIERARCHICAL
 
 from .rig import Store, ZooKeeperCase
 

@@ -3,7 +3,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import InvalidMetadataUriError
-from bookkeeper_twisted.metadata.zookeeper.layouts import FLAT, HIERARCHICAL, LONG_HIERARCHICAL
+from bookkeeper_twisted.metadata.zookeeper.ledgers.layouts import FLAT, HIERARCHICAL, LONG_HIERARCHICAL
 from bookkeeper_twisted.metadata.zookeeper.uris import ZooKeeperUri, root_of
 
 

@@ -8,10 +8,10 @@ from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ...errors import MetadataError
-from .interfaces import NewNode, NodeExistsError, NodeMissingError
+from ....errors import MetadataError
+from ..interfaces import NewNode, NodeExistsError, NodeMissingError
+from ..znodes import Znodes
 from .layouts import MAX_SHORT_ID, LedgerTree
-from .znodes import Znodes
 
 _LONG = "idgen-long"
 _HIGH = "HOB-"

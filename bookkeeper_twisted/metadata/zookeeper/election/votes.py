@@ -8,10 +8,10 @@ expires, and when there is no connection for the time after which the server may
 import re
 from collections.abc import Callable, Iterable
 
-from ...codec.metadata_formats import encode_vote
+from ....codec.metadata_formats import encode_vote
+from ..interfaces import NewNode, NodeMissingError, Watch
+from ..znodes import ANY, Znodes
 from .candidacy import Candidacy
-from .interfaces import NewNode, NodeMissingError, Watch
-from .znodes import ANY, Znodes
 
 _PREFIX = "V_"
 _VOTE = re.compile(rf"{_PREFIX}(\d+)")

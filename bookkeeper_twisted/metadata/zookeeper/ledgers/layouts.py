@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import attrs
 
-from ...codec.metadata_formats.layout import HIERARCHICAL as HIERARCHICAL
-from ...codec.metadata_formats.layout import Layout
-from ...errors import IncorrectParameterError, MetadataError
+from ....codec.metadata_formats.layout import HIERARCHICAL as HIERARCHICAL
+from ....codec.metadata_formats.layout import Layout
+from ....errors import IncorrectParameterError, MetadataError
 
 
 @attrs.frozen

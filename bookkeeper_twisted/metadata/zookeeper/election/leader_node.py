@@ -4,10 +4,10 @@ The candidate that creates the node is in office for as long as the node exists.
 the candidate.  All others watch it, and try to create it again when it has gone.
 """
 
-from ...codec.metadata_formats import encode_leader
+from ....codec.metadata_formats import encode_leader
+from ..interfaces import NewNode, NodeExistsError, NodeMissingError, Watch
 from .candidacy import Candidacy
-from .election import lowest_first
-from .interfaces import NewNode, NodeExistsError, NodeMissingError, Watch
+from .votes import lowest_first
 
 
 class LeaderCandidacy(Candidacy):

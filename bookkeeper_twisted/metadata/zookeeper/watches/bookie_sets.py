@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 
 from twisted.logger import Logger
 
-from ...errors import IncorrectParameterError, NotInitializedError
-from ...model import check_bookie_id
-from .interfaces import NodeMissingError, Stat, Watch
+from ....errors import IncorrectParameterError, NotInitializedError
+from ....model import check_bookie_id
+from ..interfaces import NodeMissingError, Stat, Watch
+from ..znodes import Znodes
 from .watch_loop import WatchLoop
-from .znodes import Znodes
 
 AVAILABLE = "available"
 READ_ONLY = "readonly"

@@ -6,9 +6,9 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ...errors import MetadataError, MetadataUnavailableError
-from .interfaces import Watch
-from .session import Session
+from ....errors import MetadataError, MetadataUnavailableError
+from ..interfaces import Watch
+from ..session import Session
 
 RELOOK_SECONDS = 0.2
 """Pause after a failure, or after a watch was lost with its connection."""

@@ -5,9 +5,9 @@ from typing import Any, TypeVar
 
 from twisted.logger import Logger
 
-from .interfaces import NodeMissingError, Stat, Watch
+from ..interfaces import NodeMissingError, Stat, Watch
+from ..znodes import Znodes
 from .watch_loop import WatchLoop
-from .znodes import Znodes
 
 T = TypeVar("T")
 

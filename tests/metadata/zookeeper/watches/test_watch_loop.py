@@ -3,9 +3,9 @@
 from twisted.logger import capturedLogs
 
 from bookkeeper_twisted.metadata.zookeeper.interfaces import Watch
-from bookkeeper_twisted.metadata.zookeeper.watch_loop import WatchLoop
+from bookkeeper_twisted.metadata.zookeeper.watches.watch_loop import WatchLoop
 
-from .rig import ZooKeeperCase
+from ..rig import ZooKeeperCase
 
 
 class WatchLoopTests(ZooKeeperCase):

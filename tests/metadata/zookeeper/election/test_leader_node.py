@@ -5,7 +5,7 @@ from bookkeeper_twisted.metadata.zookeeper.driver import ZooKeeperDriver
 from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode
 from bookkeeper_twisted.testing.zookeeper import MemoryConnection
 
-from .rig import ZooKeeperCase
+from ..rig import ZooKeeperCase
 
 _PULSAR = "metadata-store:zk:127.0.0.1:2181"
 _ROOT = "/ledgers/underreplication"

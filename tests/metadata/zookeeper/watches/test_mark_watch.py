@@ -1,9 +1,9 @@
 """The watch of all marks: what it reads again, and marks without a sign."""
 
 from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode
-from bookkeeper_twisted.metadata.zookeeper.mark_watch import REMINDER_SECONDS
+from bookkeeper_twisted.metadata.zookeeper.watches.mark_watch import REMINDER_SECONDS
 
-from .rig import ZooKeeperCase
+from ..rig import ZooKeeperCase
 
 _MARKS = "/ledgers/underreplication/ledgers"
 

@@ -6,10 +6,10 @@ so is a node that has no business there.  A node that vanishes while it is walke
 
 from collections.abc import AsyncIterator
 
-from ...errors import MetadataError, NotInitializedError
-from .interfaces import NodeMissingError
+from ....errors import MetadataError, NotInitializedError
+from ..interfaces import NodeMissingError
+from ..znodes import Znodes
 from .layouts import LedgerForm, LedgerTree
-from .znodes import Znodes
 
 MAX_ID = (1 << 63) - 1
 

@@ -2,10 +2,10 @@
 
 from bookkeeper_twisted.errors import MetadataError
 from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode
-from bookkeeper_twisted.metadata.zookeeper.layouts import FLAT, HIERARCHICAL, LEGACY_HIERARCHICAL, TREES
-from bookkeeper_twisted.metadata.zookeeper.ledger_ids import LedgerIds
+from bookkeeper_twisted.metadata.zookeeper.ledgers.layouts import FLAT, HIERARCHICAL, LEGACY_HIERARCHICAL, TREES
+from bookkeeper_twisted.metadata.zookeeper.ledgers.ledger_ids import LedgerIds
 
-from .rig import ZooKeeperCase
+from ..rig import ZooKeeperCase
 
 TREE = TREES[HIERARCHICAL]
 

@@ -4,11 +4,11 @@ from typing import Any
 
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.metadata.zookeeper.interfaces import Watch
-from bookkeeper_twisted.metadata.zookeeper.ledgers import LedgerWatch
+from bookkeeper_twisted.metadata.zookeeper.ledgers.ledgers import LedgerWatch
 from bookkeeper_twisted.model import LedgerMetadata
 from bookkeeper_twisted.testing.contracts.metadata_suites import CLOSED, OPEN
 
-from .rig import ZooKeeperCase
+from ..rig import ZooKeeperCase
 
 
 class LedgerWatchTests(ZooKeeperCase):

@@ -4,7 +4,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.metadata_formats import Layout
 from bookkeeper_twisted.errors import MetadataError
-from bookkeeper_twisted.metadata.zookeeper.layouts import (
+from bookkeeper_twisted.metadata.zookeeper.ledgers.layouts import (
     FLAT,
     HIERARCHICAL,
     LEGACY_HIERARCHICAL,

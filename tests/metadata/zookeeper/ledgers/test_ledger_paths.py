@@ -3,7 +3,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import IncorrectParameterError
-from bookkeeper_twisted.metadata.zookeeper.layouts import FLAT_FORM, LONG_FORM, SHORT_FORM
+from bookkeeper_twisted.metadata.zookeeper.ledgers.layouts import FLAT_FORM, LONG_FORM, SHORT_FORM
 
 
 class LedgerFormTests(SynchronousTestCase):

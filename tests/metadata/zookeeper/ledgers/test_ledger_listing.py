@@ -2,10 +2,10 @@
 
 from bookkeeper_twisted.errors import MetadataError, NotInitializedError
 from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode, NodeMissingError, NotConnectedError
-from bookkeeper_twisted.metadata.zookeeper.layouts import FLAT, HIERARCHICAL, TREES
-from bookkeeper_twisted.metadata.zookeeper.ledger_listing import MAX_ID, LedgerListing
+from bookkeeper_twisted.metadata.zookeeper.ledgers.layouts import FLAT, HIERARCHICAL, TREES
+from bookkeeper_twisted.metadata.zookeeper.ledgers.ledger_listing import MAX_ID, LedgerListing
 
-from .rig import ZooKeeperCase
+from ..rig import ZooKeeperCase
 
 IDS = [0, 9999, 10000, 1234567890, 2147483646, 2147483647, 1 << 32, MAX_ID]
 

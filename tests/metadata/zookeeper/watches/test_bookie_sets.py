@@ -3,10 +3,10 @@
 import attrs
 from twisted.internet.defer import Deferred, succeed
 
-from bookkeeper_twisted.metadata.zookeeper.bookie_sets import BookieSet, BookieSets, bookie_ids
 from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode, Stat, Watch
+from bookkeeper_twisted.metadata.zookeeper.watches.bookie_sets import BookieSet, BookieSets, bookie_ids
 
-from .rig import ZooKeeperCase
+from ..rig import ZooKeeperCase
 
 News = tuple[frozenset[str], frozenset[str]]
 

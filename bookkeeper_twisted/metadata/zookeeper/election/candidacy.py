@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from twisted.logger import Logger
 
-from .interfaces import NodeMissingError, NotConnectedError, Watch
-from .watch_loop import WatchLoop
-from .znodes import Znodes
+from ..interfaces import NodeMissingError, NotConnectedError, Watch
+from ..watches.watch_loop import WatchLoop
+from ..znodes import Znodes
 
 
 class Candidacy:

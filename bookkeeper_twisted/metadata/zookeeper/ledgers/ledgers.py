@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from ...codec.metadata_formats import decode_ledger_metadata
-from ...errors import (
+from ....codec.metadata_formats import decode_ledger_metadata
+from ....errors import (
     CodecError,
     LedgerExistsError,
     MetadataError,
@@ -14,10 +14,10 @@ from ...errors import (
     MetadataVersionError,
     NoSuchLedgerMetadataError,
 )
-from ...model import LedgerMetadata, check_ledger_id
-from ..interfaces import ANY_VERSION, ILedgerManager, Versioned
-from ..stored_form import stored_form
-from .interfaces import (
+from ....model import LedgerMetadata, check_ledger_id
+from ...interfaces import ANY_VERSION, ILedgerManager, Versioned
+from ...stored_form import stored_form
+from ..interfaces import (
     NewNode,
     NodeExistsError,
     NodeMissingError,
@@ -27,12 +27,12 @@ from .interfaces import (
     Watch,
     ZooKeeperError,
 )
+from ..session import Session
+from ..watches.watch_loop import WatchLoop
+from ..znodes import Znodes
 from .layouts import LedgerTree
 from .ledger_ids import LedgerIds
 from .ledger_listing import MAX_ID, LedgerListing
-from .session import Session
-from .watch_loop import WatchLoop
-from .znodes import Znodes
 
 _MAX_VERSION = (1 << 31) - 1
 

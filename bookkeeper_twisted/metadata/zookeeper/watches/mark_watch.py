@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 
-from .interfaces import NodeMissingError, Watch
+from ..interfaces import NodeMissingError, Watch
+from ..znodes import Znodes
 from .watch_loop import WatchLoop
-from .znodes import Znodes
 
 GROUPS = 4
 GROUP = re.compile(r"[0-9a-f]{4}")

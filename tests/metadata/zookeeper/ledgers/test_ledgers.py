@@ -6,7 +6,7 @@ from bookkeeper_twisted.errors import LedgerExistsError, MetadataSerializationEr
 from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode
 from bookkeeper_twisted.testing.contracts.metadata_suites import OPEN
 
-from .rig import ZooKeeperCase
+from ..rig import ZooKeeperCase
 
 
 class LedgersTests(ZooKeeperCase):
