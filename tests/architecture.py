@@ -115,7 +115,7 @@ DOORS: dict[str, frozenset[str]] = {
     "spark/task/partition.py": frozenset({"time"}),
     "wire/connection.py": frozenset({"socket"}),
     "wire/pool.py": frozenset({"threading"}),
-    "testing/simulation/streams.py": frozenset({"random"}),
+    "testing/streams.py": frozenset({"random"}),
     "metadata/zookeeper/factory.py": frozenset({"uuid"}),
     "embedding/local_host.py": frozenset({"fcntl", "socket"}),
     "embedding/standalone.py": frozenset({"os"}),

@@ -190,8 +190,8 @@ class RuleTests(SynchronousTestCase):
         self._finds(
             architecture.imports_point_down,
             path,
-            "from ..testing import disk",
-            f"{path}: imports bookkeeper_twisted.testing.disk",
+            "from ..testing import admin",
+            f"{path}: imports bookkeeper_twisted.testing.admin",
         )
 
     def test_new_package(self) -> None:

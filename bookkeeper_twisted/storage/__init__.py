@@ -9,7 +9,7 @@ A start replays the journals from the mark into the cache and checkpoints.
 
 Every file is touched through :class:`~.interfaces.IFileSystem`, so that the tests can cut the power
 after every single operation.  The index commits atomically and durably or not at all; its second
-provider (in :mod:`bookkeeper_twisted.testing`) lives on the simulated disk.
+provider (``tests.simulated_disk``) lives on the simulated disk.
 
 Threads.  Methods say which thread may call them: *reactor* methods touch memory only, the page cache
 included, *lane* methods touch files and run on the named lane.  Nothing is locked: what both sides

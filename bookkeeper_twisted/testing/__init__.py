@@ -2,8 +2,7 @@
 
 :class:`MemoryCluster`, :func:`aio_cluster` and :func:`blocking_cluster` are for applications (``docs/testing.rst``).
 
-:mod:`.disk.sim_disk` is a disk that forgets what was not synced, :mod:`.executor` runs lanes step by step,
-:mod:`.contracts` holds one suite for each seam.
+:mod:`.executor` runs lanes step by step, :mod:`.contracts` holds one suite for each seam.
 """
 
 from .cluster import MemoryCluster, aio_cluster, blocking_cluster

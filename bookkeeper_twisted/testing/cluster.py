@@ -18,7 +18,7 @@ from ..metadata.interfaces import IRegistration
 from ..model import BookieServiceInfo
 from ..shared_result import SharedResult
 from .bookies import MemoryBookies
-from .simulation.streams import stream
+from .streams import stream
 
 
 class MemoryCluster:

@@ -32,10 +32,11 @@ from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.cookies import DirectoryLocks, must_stamp, read_cookies, stamp
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
-from bookkeeper_twisted.testing.disk.crash import Facts
-from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 from bookkeeper_twisted.testing.executor import StepExecutor
+
+from ..simulated_disk.crash import Facts
+from ..simulated_disk.sim_disk import Operation, SimDisk
+from ..simulated_disk.sim_index import SimIndex
 
 KEY = b"k" * 20
 JOURNALS = JournalSettings(

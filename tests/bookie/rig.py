@@ -19,9 +19,10 @@ from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.protocol.server.connection import ServerConnection
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 from bookkeeper_twisted.testing.executor import StepExecutor
+
+from ..simulated_disk.sim_disk import SimDisk
+from ..simulated_disk.sim_index import SimIndex
 
 KEY = b"k" * 20
 MIB = 1 << 20

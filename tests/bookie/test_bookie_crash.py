@@ -16,10 +16,10 @@ from bookkeeper_twisted.storage.index import rows
 from bookkeeper_twisted.storage.interfaces import ICheckpoint, JournalPosition
 from bookkeeper_twisted.storage.journal.journal import Journal
 from bookkeeper_twisted.storage.journal.log_mark import LogMark
-from bookkeeper_twisted.testing.disk.crash import Facts, enumerate_crashes
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
 from ..silence import forget_failures
+from ..simulated_disk.crash import Facts, enumerate_crashes
+from ..simulated_disk.sim_disk import SimDisk
 from ..storage.journal.planted_journals import AcksBeforeSync, NoDirectorySync, SyncsOnlyTheNewFile
 from .crash_life import EXPECTED_FAILURES, Life, Parts, Script, check_promises, mixed, run, verifier, workload
 

@@ -12,9 +12,9 @@ from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.server.limits import ServerLimits
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
-from bookkeeper_twisted.testing.disk.sim_disk import Operation
 
 from ..bounds import until
+from ..simulated_disk.sim_disk import Operation
 from .rig import MIB, Peer, Rig, add_replies, adds, batch, entry, reads, run
 
 KIB = 1024

@@ -2,10 +2,9 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.testing.disk.crash import enumerate_crashes
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-
 from ..silence import forget_failures
+from ..simulated_disk.crash import enumerate_crashes
+from ..simulated_disk.sim_disk import SimDisk
 from .crash_life import Life, Parts, after_failure, after_kill, run, verifier, workload
 from .test_bookie_crash import rotation, second_start
 

@@ -33,11 +33,11 @@ from bookkeeper_twisted.storage.cookies import (
 from bookkeeper_twisted.storage.index_files import files_of_ledgers, index_files, locations_of, states_of
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.storage.ledger_dirs import current, directory_index
-from bookkeeper_twisted.testing.disk.crash import CrashReport, Facts, enumerate_crashes
-from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
-from bookkeeper_twisted.testing.disk.sim_key_values import SimKeyValues
 
+from ..simulated_disk.crash import CrashReport, Facts, enumerate_crashes
+from ..simulated_disk.sim_disk import Operation, SimDisk
+from ..simulated_disk.sim_index import SimIndex
+from ..simulated_disk.sim_key_values import SimKeyValues
 from .crash_life import JOURNALS, STORAGE, STORE_COOKIE, Life, Parts, check_cookies, check_promises, run
 
 ONE = Parts()

@@ -23,9 +23,10 @@ from bookkeeper_twisted.model import BookieServiceInfo, Endpoint
 from bookkeeper_twisted.placement.interfaces import IPlacementPolicy
 from bookkeeper_twisted.storage.interfaces import IFileSystem
 from bookkeeper_twisted.testing.bookies import MemoryBookies
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import FILE_NAME, SimIndex
-from bookkeeper_twisted.testing.disk.sim_key_values import SimKeyValues
+
+from ..simulated_disk.sim_disk import SimDisk
+from ..simulated_disk.sim_index import FILE_NAME, SimIndex
+from ..simulated_disk.sim_key_values import SimKeyValues
 
 BOOKIES = ("127.0.0.1:3281", "127.0.0.1:3282", "127.0.0.1:3283", "bookie-four")
 

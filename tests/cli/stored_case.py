@@ -6,10 +6,10 @@ from bookkeeper_twisted.cli.shell_command import StoreAccess
 from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
-from bookkeeper_twisted.testing.disk.sim_key_values import SimKeyValues
 
+from ..simulated_disk.sim_disk import SimDisk
+from ..simulated_disk.sim_index import SimIndex
+from ..simulated_disk.sim_key_values import SimKeyValues
 from ..storage.index.java_stores import java_store
 from ..storage.ledger_storages import checkpoint, open_storage
 from ..vectors.shell import capture

@@ -4,7 +4,7 @@ from .plant import Plant
 
 _AUDITOR = ["tests.autorecovery.auditing.test_auditor"]
 _CHECKS = ["tests.autorecovery.auditing.test_ledger_checks"]
-_ELECTION = ["tests.metadata.zookeeper.test_auditing", "tests.testing.simulation.test_metadata"]
+_ELECTION = ["tests.metadata.zookeeper.test_auditing", "tests.simulation.world.test_metadata"]
 _LEADER = ["tests.metadata.zookeeper.election.test_leader_node"]
 
 PLANTS = (

@@ -4,10 +4,10 @@ import errno
 from collections.abc import Callable
 
 from bookkeeper_twisted.model import LedgerMetadata
-from bookkeeper_twisted.testing.simulation import BookieNode, ClientNode
 
 from .cluster import Cluster
 from .scenario import FAULTS, STOP
+from .world import BookieNode, ClientNode
 
 
 class Chaos:

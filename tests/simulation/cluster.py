@@ -13,12 +13,12 @@ from bookkeeper_twisted.codec.runs import BatchReply
 from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.protocol.client.outstanding_adds import AddsDone
-from bookkeeper_twisted.testing.simulation import AutorecoveryNode, BookieNode, BookieSettings, ClientNode, World
-from bookkeeper_twisted.testing.simulation.client_node import Connect
 
 from .checker import Checker
 from .history import History
 from .scenario import Scenario
+from .world import AutorecoveryNode, BookieNode, BookieSettings, ClientNode, World
+from .world.client_node import Connect
 
 
 @attrs.frozen

@@ -13,9 +13,9 @@ from bookkeeper_twisted.codec.metadata_formats import decode_ledger_metadata
 from bookkeeper_twisted.errors import DamageError, InvalidCookieError
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.model import EntryRun, LedgerMetadata, LedgerState
-from bookkeeper_twisted.testing.simulation import IWitness, World
 
 from .checker import Checker
+from .world import IWitness, World
 
 
 @attrs.define(eq=False)

@@ -6,9 +6,9 @@ from twisted.internet.defer import Deferred, DeferredList
 
 from bookkeeper_twisted.client import LedgerWriter
 from bookkeeper_twisted.config.client import ClientConfig
-from bookkeeper_twisted.testing.simulation import ClientNode
 
 from .workload import Writer
+from .world import ClientNode
 
 _Failures = list[BaseException]
 

@@ -42,10 +42,10 @@ from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.metadata.update_loop import update
 from bookkeeper_twisted.model import ENTRY_HEADER_SIZE, EntryRun, LedgerMetadata, LedgerState, Segment
 from bookkeeper_twisted.protocol.client.outstanding_adds import SentAdds
-from bookkeeper_twisted.testing.simulation import BookieSettings
 
 from .cluster import Parts
 from .scenario import Scenario
+from .world import BookieSettings
 
 
 @attrs.frozen

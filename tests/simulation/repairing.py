@@ -6,9 +6,9 @@ from bookkeeper_twisted.codec.metadata_formats import decode_check_time
 from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
 from bookkeeper_twisted.errors import BookKeeperError
 from bookkeeper_twisted.model import AuditorCheck
-from bookkeeper_twisted.testing.simulation import ClientNode
 
 from .cluster import Cluster
+from .world import ClientNode
 
 
 class RepairProcess:

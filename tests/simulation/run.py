@@ -9,8 +9,6 @@ from twisted.logger import ILogObserver, LogEvent, formatEvent, globalLogPublish
 from zope.interface import provider
 
 from bookkeeper_twisted.errors import BookKeeperError
-from bookkeeper_twisted.testing.simulation import BookieNode
-from bookkeeper_twisted.testing.simulation.clock import START
 
 from .chaos import Chaos
 from .checker import Ledger, Violation
@@ -21,6 +19,8 @@ from .repairing import RepairEnd, RepairProcess
 from .scenario import Scenario
 from .threaded import ThreadedWriter
 from .workload import Deleter, Reader, Recoverer, Role, TurnTaker, Writer, read_all, recover
+from .world import BookieNode
+from .world.clock import START
 
 WARM_UP = 3.0
 PEACE = 60.0

@@ -11,8 +11,9 @@ from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
-from bookkeeper_twisted.testing.simulation import BookieSettings, stream
 from bookkeeper_twisted.throttle import Rate
+
+from .world import BookieSettings, stream
 
 FAULTS = (
     "kill", "power", "power in the middle of work", "pause", "slow disk", "disk error", "disk full", "partition",

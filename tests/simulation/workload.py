@@ -10,10 +10,10 @@ from twisted.python.failure import Failure
 from bookkeeper_twisted.client import LedgerReader, LedgerWriter
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import BookKeeperError
-from bookkeeper_twisted.testing.simulation import ClientNode
 
 from .cluster import Cluster
 from .history import Call
+from .world import ClientNode
 
 T = TypeVar("T")
 

@@ -15,9 +15,9 @@ from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSett
 from bookkeeper_twisted.storage.maintenance.copying import LogCopy
 from bookkeeper_twisted.storage.maintenance.log_space import LogSpace
 from bookkeeper_twisted.storage.maintenance.row_reader import RowCutter, RowReader, VerifiedRow
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
+from ..simulated_disk.sim_disk import SimDisk
+from ..simulated_disk.sim_index import SimIndex
 from .entries import entry
 
 SMALL = StorageSettings(log_size_limit=4000, write_cache_bytes=1 << 20, read_cache_bytes=1 << 16)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.bookie_status import BookieStatus, load_status, save_status
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
+from ..simulated_disk.sim_disk import SimDisk
 from .ledger_storages import DIRECTORIES, make_directories
 
 

@@ -13,9 +13,9 @@ from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
 from bookkeeper_twisted.storage.interfaces import ICheckpoint, IndexRow, JournalPosition, LedgerRow
 from bookkeeper_twisted.storage.journal.log_mark import LogMark
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
-from bookkeeper_twisted.testing.disk.crash import Facts, enumerate_crashes
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
+from ..simulated_disk.crash import Facts, enumerate_crashes
+from ..simulated_disk.sim_disk import SimDisk
 from .entries import run, uneven
 from .ledger_storages import DIRECTORIES, Marks, checkpoint, make_directories, open_storage, read, write
 

@@ -9,8 +9,9 @@ from bookkeeper_twisted.errors import DirectoryLockedError, InvalidCookieError
 from bookkeeper_twisted.storage.cookies import DirectoryLocks, must_stamp, read_cookies, stamp, stamp_for_apache
 from bookkeeper_twisted.storage.ledger_dirs import make_currents
 from bookkeeper_twisted.storage.replace import replace_file
-from bookkeeper_twisted.testing.disk.crash import Facts, enumerate_crashes
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+
+from ..simulated_disk.crash import Facts, enumerate_crashes
+from ..simulated_disk.sim_disk import SimDisk
 
 DIRECTORIES = ["/j", "/l0", "/l1"]
 OURS = b"bookie a: /j /l0 /l1"

@@ -16,9 +16,9 @@ from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
 from bookkeeper_twisted.storage.index import rows
 from bookkeeper_twisted.storage.index.recent_rows import RecentRows
 from bookkeeper_twisted.storage.interfaces import LedgerRow
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
+from ..simulated_disk.sim_disk import SimDisk
+from ..simulated_disk.sim_index import SimIndex
 from .entries import entry, run
 
 

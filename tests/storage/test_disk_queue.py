@@ -13,7 +13,8 @@ from bookkeeper_twisted.storage import disk_queue
 from bookkeeper_twisted.storage.disk_queue import BUSY_BYTES, DEPTH, MOST_WRITES, DiskQueue, Place, Transfer
 from bookkeeper_twisted.storage.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.interfaces import IFile
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+
+from ..simulated_disk.sim_disk import SimDisk
 
 _PAGE = 4096
 _MIB = 1 << 20

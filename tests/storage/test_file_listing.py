@@ -3,7 +3,8 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.file_listing import FileKind, files_of
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+
+from ..simulated_disk.sim_disk import SimDisk
 
 
 class FilesTests(SynchronousTestCase):

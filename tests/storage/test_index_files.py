@@ -14,8 +14,8 @@ from bookkeeper_twisted.storage.index_files import (
     states_of,
 )
 from bookkeeper_twisted.storage.interfaces import LedgerRow
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
+from ..simulated_disk.sim_disk import SimDisk
 from .index.java_stores import STORES, java_store
 
 CURRENT = "/ledgers/current"

@@ -6,9 +6,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.inspection import Inconsistency, StoredDirectory
 from bookkeeper_twisted.storage.interfaces import IndexBatch, IndexRow
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
+from ..simulated_disk.sim_disk import SimDisk
+from ..simulated_disk.sim_index import SimIndex
 from .entries import run
 from .test_rebuild import write_log
 

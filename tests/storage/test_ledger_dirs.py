@@ -4,7 +4,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import StorageError
 from bookkeeper_twisted.storage import ledger_dirs
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+
+from ..simulated_disk.sim_disk import SimDisk
 
 
 class NameTests(SynchronousTestCase):

@@ -2,8 +2,8 @@
 
 from bookkeeper_twisted.errors import StorageError
 from bookkeeper_twisted.storage.interfaces import IndexBatch, LedgerRow
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
+from ..simulated_disk.sim_index import SimIndex
 from .entries import mixed, run
 from .ledger_storages import DIRECTORIES, LedgerStorageTestCase, checkpoint, make_directories, open_storage
 

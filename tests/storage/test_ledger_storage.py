@@ -12,9 +12,9 @@ from bookkeeper_twisted.storage.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import ILedgerStorage, IndexBatch, JournalPosition, LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
-from bookkeeper_twisted.testing.disk.sim_disk import Operation
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
+from ..simulated_disk.sim_disk import Operation
+from ..simulated_disk.sim_index import SimIndex
 from .entries import mixed, row, run, uneven
 from .ledger_storages import (
     SMALL,

@@ -24,9 +24,9 @@ from bookkeeper_twisted.storage.interfaces import (
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage
 from bookkeeper_twisted.testing.contracts import ledger_storage_contract
 from bookkeeper_twisted.testing.contracts.storage_life import ENTRIES
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
+from ..simulated_disk.sim_disk import SimDisk
+from ..simulated_disk.sim_index import SimIndex
 from .ledger_storages import DIRECTORIES, SMALL, Marks, compact, make_directories, open_storage
 
 

@@ -17,9 +17,9 @@ from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import IFileSystem, IndexBatch, IndexRow, LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
 from bookkeeper_twisted.storage.rebuild import Rebuilt, logs_with_data, rebuild_index, rows_of
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
+from ..simulated_disk.sim_disk import SimDisk
+from ..simulated_disk.sim_index import SimIndex
 from .entries import row, run, uneven
 from .index.java_stores import STORES, java_store
 from .ledger_storages import read

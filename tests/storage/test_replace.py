@@ -5,7 +5,8 @@ import errno
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.replace import replace_file
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+
+from ..simulated_disk.sim_disk import SimDisk
 
 
 def _content(disk: SimDisk, path: str) -> bytes:

@@ -9,10 +9,10 @@ from bookkeeper_twisted.storage import space_reserve
 from bookkeeper_twisted.storage.interfaces import JournalPosition, LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
 from bookkeeper_twisted.storage.space_reserve import SpaceReserve
-from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
-from bookkeeper_twisted.testing.disk.small_disk import SmallDisk
 
+from ..simulated_disk.sim_disk import Operation, SimDisk
+from ..simulated_disk.sim_index import SimIndex
+from ..simulated_disk.small_disk import SmallDisk
 from .entries import run
 from .ledger_storages import write
 

@@ -14,7 +14,7 @@ from ...errors import StorageError
 from ...mixed_runs import MixedRun
 from ...model import EntryRun
 from ...storage.interfaces import ICheckpoint, ILedgerStorage, JournalPosition, LedgerRow
-from ..simulation.streams import Random
+from ..streams import Random
 from .storage_life import StorageLife
 
 _RECORD = 4 + 32 + 8

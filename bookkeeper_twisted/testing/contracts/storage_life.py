@@ -15,7 +15,7 @@ from ...errors import DamageError
 from ...mixed_runs import MixedRun
 from ...model import EntryRun
 from ...storage.interfaces import ICheckpoint, JournalPosition, LedgerRow
-from ..simulation.streams import stream
+from ..streams import stream
 
 LEDGERS = (1, 2, 3)
 ENTRIES = range(12)

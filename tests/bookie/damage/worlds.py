@@ -21,9 +21,9 @@ from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import IFileSystem
 from bookkeeper_twisted.storage.ledger_dirs import current
 from bookkeeper_twisted.storage.rebuild import rebuild_index
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
+from ...simulated_disk.sim_disk import SimDisk
+from ...simulated_disk.sim_index import SimIndex
 from ..maintenance.crash_case import OPTIONS, Ledgers, Locks
 from .cases import Case, Places, Tally, Verdict, cases
 from .stored import LARGE, Bookie, Promises, fill

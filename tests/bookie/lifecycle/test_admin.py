@@ -11,8 +11,8 @@ from bookkeeper_twisted.ratelimit import Rate
 from bookkeeper_twisted.storage.cookies import COOKIE_NAME
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.testing.contracts import admin_contract
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
+from ...simulated_disk.sim_disk import SimDisk
 from ...storage.entries import run
 from .test_service import StepTestCase
 

@@ -8,8 +8,9 @@ from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.disk_monitor import DiskMonitor, DiskState, DiskThresholds
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.testing.executor import StepExecutor
+
+from ...simulated_disk.sim_disk import SimDisk
 
 
 class _Disks(SimDisk):

@@ -22,7 +22,8 @@ from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.errors import ConfigError, IncorrectParameterError, InvalidCookieError
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.metadata.interfaces import IRegistration
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+
+from ...simulated_disk.sim_disk import SimDisk
 
 
 def config(**more: Any) -> BookieConfig:

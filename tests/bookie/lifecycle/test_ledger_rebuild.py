@@ -5,9 +5,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.bookie.lifecycle.ledger_rebuild import journal_states, places_in_logs, rebuild_ledgers
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.storage.ledger_dirs import LedgerPlaces, journal_bytes
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
+from ...simulated_disk.sim_disk import SimDisk
+from ...simulated_disk.sim_index import SimIndex
 from ..crash_life import KEY, Life, Parts, check_promises, run
 
 

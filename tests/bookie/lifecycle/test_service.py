@@ -25,13 +25,13 @@ from bookkeeper_twisted.errors import (
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.model import BookieServiceInfo
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
-from bookkeeper_twisted.testing.disk.sim_key_values import SimKeyValues
 from bookkeeper_twisted.testing.executor import StepExecutor
 
 from ...config.shipped_files import BOOKKEEPER, PULSAR, as_file
 from ...metadata.zookeeper.rig import cluster_in_memory
+from ...simulated_disk.sim_disk import SimDisk
+from ...simulated_disk.sim_index import SimIndex
+from ...simulated_disk.sim_key_values import SimKeyValues
 from ..rig import Peer, add_replies, adds, reads, run
 
 

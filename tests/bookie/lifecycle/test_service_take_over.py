@@ -10,9 +10,9 @@ from bookkeeper_twisted.errors import InvalidCookieError, StorageError
 from bookkeeper_twisted.storage.apache.exporting import to_databases
 from bookkeeper_twisted.storage.apache.ledger_data import encode
 from bookkeeper_twisted.storage.interfaces import LedgerRow
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
-from bookkeeper_twisted.testing.disk.sim_key_values import SimKeyValues
 
+from ...simulated_disk.sim_index import SimIndex
+from ...simulated_disk.sim_key_values import SimKeyValues
 from ..rig import run
 from . import test_service
 

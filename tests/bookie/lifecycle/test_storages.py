@@ -15,10 +15,10 @@ from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.errors import ConfigError, Status
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 from bookkeeper_twisted.testing.ledger_storage import MemoryStorageFactory
 
+from ...simulated_disk.sim_disk import SimDisk
+from ...simulated_disk.sim_index import SimIndex
 from ..rig import Rig, add_replies, adds, reads, run
 from .test_service import StepTestCase
 

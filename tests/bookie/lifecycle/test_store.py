@@ -11,9 +11,9 @@ from bookkeeper_twisted.errors import StorageError
 from bookkeeper_twisted.storage.interfaces import JournalPosition
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
-from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
+from ...simulated_disk.sim_disk import Operation, SimDisk
+from ...simulated_disk.sim_index import SimIndex
 from ..rig import KEY, Rig, entry, run
 
 

@@ -8,9 +8,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from bookkeeper_twisted.testing.disk.crash import CrashReport
-
 from ...silence import log_nothing
+from ...simulated_disk.crash import CrashReport
 from .. import test_hand_back_crash as exchange
 from . import test_drawn_lives as drawn
 from . import test_full_disk_lives as full

@@ -18,9 +18,9 @@ from bookkeeper_twisted.errors import LedgerFencedError, LedgerLockedError, Meta
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.model import LedgerMetadata, Segment
 from bookkeeper_twisted.storage.ledger_dirs import entry_log_ids
-from bookkeeper_twisted.testing.disk.crash import Facts
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
+from ...simulated_disk.crash import Facts
+from ...simulated_disk.sim_disk import SimDisk
 from ..crash_life import KEY, Life, Parts, allowed_copies, check_nothing_foreign, found_entry, run
 
 OPTIONS = MaintenanceOptions(CollectorOptions(major=CompactionKind(0.9, 1e9), minor=CompactionKind(0.2, 1e9)))

@@ -18,10 +18,10 @@ from bookkeeper_twisted.errors import (
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
 from bookkeeper_twisted.storage.interfaces import IndexRow
-from bookkeeper_twisted.testing.disk.crash import Facts
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
+from ...simulated_disk.crash import Facts
+from ...simulated_disk.sim_disk import SimDisk
+from ...simulated_disk.sim_index import SimIndex
 from ..crash_life import KEY, Parts, found_entry, lac_packet, mixed, run
 from .crash_case import Ledgers, MaintainedLife, steps
 

@@ -9,10 +9,10 @@ import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.mixed_runs import RunSequence
-from bookkeeper_twisted.testing.disk.crash import CrashReport, Facts, Violation
-from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 
 from ...silence import forget_failures
+from ...simulated_disk.crash import CrashReport, Facts, Violation
+from ...simulated_disk.sim_disk import Operation, SimDisk
 from ..crash_life import EXPECTED_FAILURES, Killed, Parts, kill_before, mixed, run
 from .crash_case import MaintainedLife, maintained_verifier
 

@@ -5,10 +5,10 @@ from random import Random
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
-from bookkeeper_twisted.testing.disk.crash import CrashReport, Facts, Violation
-from bookkeeper_twisted.testing.disk.small_disk import SmallDisk
 
 from ...silence import forget_failures
+from ...simulated_disk.crash import CrashReport, Facts, Violation
+from ...simulated_disk.small_disk import SmallDisk
 from ..crash_life import Parts, run
 from .crash_case import MaintainedLife, check_live
 

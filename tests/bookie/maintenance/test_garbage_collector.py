@@ -14,10 +14,10 @@ from bookkeeper_twisted.bookie.maintenance import lanes
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
 from bookkeeper_twisted.bookie.maintenance.maintenance import COMPACTION_READ, COMPACTION_WRITE, MaintenanceOptions
 from bookkeeper_twisted.storage.maintenance.row_reader import RowReader, Step
-from bookkeeper_twisted.testing.disk.crash import Facts
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.throttle import Rate
 
+from ...simulated_disk.crash import Facts
+from ...simulated_disk.sim_disk import SimDisk
 from ..crash_life import Parts
 from .crash_case import MaintainedLife, steps
 from .test_maintenance_crash import for_several_targets

@@ -9,11 +9,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.maintenance.maintenance import COMPACTION_WRITE, SCRUB, MaintenanceOptions
 from bookkeeper_twisted.errors import DamageError
-from bookkeeper_twisted.testing.disk.crash import Facts
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 from bookkeeper_twisted.throttle import Rate
 
+from ...simulated_disk.crash import Facts
+from ...simulated_disk.sim_disk import SimDisk
+from ...simulated_disk.sim_index import SimIndex
 from ..crash_life import Parts
 from .crash_case import MaintainedLife
 

@@ -7,11 +7,11 @@ import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.entry_log.format import HEADER_SIZE
-from bookkeeper_twisted.testing.disk.crash import CrashReport, Facts, Workload, enumerate_crashes
-from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
-from bookkeeper_twisted.testing.disk.small_disk import SmallDisk
 
 from ...silence import forget_failures
+from ...simulated_disk.crash import CrashReport, Facts, Workload, enumerate_crashes
+from ...simulated_disk.sim_disk import Operation, SimDisk
+from ...simulated_disk.small_disk import SmallDisk
 from ..crash_life import STORAGE, Parts, run
 from .crash_case import MaintainedLife, maintained, maintained_verifier, steps
 

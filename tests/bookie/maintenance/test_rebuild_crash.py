@@ -13,10 +13,10 @@ from bookkeeper_twisted.storage.interfaces import IFileSystem, IndexFactory, IRu
 from bookkeeper_twisted.storage.ledger_dirs import current
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage
 from bookkeeper_twisted.storage.rebuild import rebuild_index
-from bookkeeper_twisted.testing.disk.crash import CrashReport, Facts, enumerate_crashes
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
+from ...simulated_disk.crash import CrashReport, Facts, enumerate_crashes
+from ...simulated_disk.sim_disk import SimDisk
+from ...simulated_disk.sim_index import SimIndex
 from ..crash_life import STORAGE, Life, Parts, run
 from .crash_case import MaintainedLife, maintained, maintained_verifier, steps
 

@@ -18,10 +18,10 @@ from bookkeeper_twisted.storage.maintenance.scrub import (
     save_record,
 )
 from bookkeeper_twisted.storage.replace import replace_file
-from bookkeeper_twisted.testing.disk.crash import Facts
-from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 from bookkeeper_twisted.throttle import Rate
 
+from ...simulated_disk.crash import Facts
+from ...simulated_disk.sim_disk import Operation, SimDisk
 from ..crash_life import Parts, found_entry, run
 from .crash_case import MaintainedLife, steps
 

@@ -6,9 +6,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
 from bookkeeper_twisted.bookie.maintenance.maintenance import MaintenanceOptions
-from bookkeeper_twisted.testing.disk.crash import Facts
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
+from ...simulated_disk.crash import Facts
+from ...simulated_disk.sim_disk import SimDisk
 from ..crash_life import Parts, found_entry
 from .crash_case import MaintainedLife, steps
 

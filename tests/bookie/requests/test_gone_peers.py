@@ -23,9 +23,9 @@ from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.runs import FENCE, BatchRead
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.protocol.server.limits import ServerLimits
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
 from ...bounds import until
+from ...simulated_disk.sim_disk import SimDisk
 from ..rig import KEY, Peer, Rig, batch, reads, run
 from .test_lac_processor import packet
 from .test_session import SlowPeer

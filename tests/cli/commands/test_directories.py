@@ -8,8 +8,8 @@ from bookkeeper_twisted.storage.apache.database import has_index
 from bookkeeper_twisted.storage.cookies import DirectoryLocks, stamp
 from bookkeeper_twisted.storage.index_files import files_of_ledgers, index_files, locations_of, states_of
 from bookkeeper_twisted.storage.interfaces import LedgerRow
-from bookkeeper_twisted.testing.disk.sim_key_values import SimKeyValues
 
+from ...simulated_disk.sim_key_values import SimKeyValues
 from ...storage.entries import run
 from ..stored_case import StoredCase
 

@@ -9,8 +9,8 @@ from bookkeeper_twisted.storage.interfaces import IFileSystem, LedgerRow
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.journal.journal import Journal
 from bookkeeper_twisted.storage.ledger_dirs import journal_bytes
-from bookkeeper_twisted.testing.disk.sim_index import FILE_NAME, SimIndex
 
+from ...simulated_disk.sim_index import FILE_NAME, SimIndex
 from ...storage.entries import run
 from ...vectors.shell import capture
 from ..stored_case import StoredCase

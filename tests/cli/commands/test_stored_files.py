@@ -1,7 +1,6 @@
 """``lastmark``, ``listfilesondisc``, ``readlogmetadata``."""
 
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-
+from ...simulated_disk.sim_disk import SimDisk
 from ...storage.entries import run
 from ...vectors.shell import capture
 from ..stored_case import StoredCase

@@ -10,10 +10,10 @@ from bookkeeper_twisted.storage.apache.ledger_data import LedgerData, decode
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
 from bookkeeper_twisted.storage.index.rows import row_bytes
 from bookkeeper_twisted.storage.interfaces import IndexBatch, LedgerRow
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
-from bookkeeper_twisted.testing.disk.sim_key_values import SimKeyValues
 
+from ...simulated_disk.sim_disk import SimDisk
+from ...simulated_disk.sim_index import SimIndex
+from ...simulated_disk.sim_key_values import SimKeyValues
 from ..entries import run, uneven
 
 STATES = [LedgerRow(1, b"key"), LedgerRow(2, b"", True), LedgerRow(3, b"k", False, b"lac"), LedgerRow(777, b"k", True)]

@@ -18,10 +18,10 @@ from bookkeeper_twisted.storage.index.rows import record_offsets
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import IndexRow, LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
-from bookkeeper_twisted.testing.disk.sim_key_values import SimKeyValues
 
+from ...simulated_disk.sim_disk import SimDisk
+from ...simulated_disk.sim_index import SimIndex
+from ...simulated_disk.sim_key_values import SimKeyValues
 from ..entries import entry, run, uneven
 from ..index.java_stores import STORES, java_store
 from ..ledger_storages import read

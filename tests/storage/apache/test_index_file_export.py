@@ -19,9 +19,9 @@ from bookkeeper_twisted.storage.index_files import (
 )
 from bookkeeper_twisted.storage.interfaces import IndexBatch, LedgerRow
 from bookkeeper_twisted.storage.rebuild import rebuild_index
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
+from ...simulated_disk.sim_disk import SimDisk
+from ...simulated_disk.sim_index import SimIndex
 from ...storage.entries import run
 from ..index.java_stores import java_store
 

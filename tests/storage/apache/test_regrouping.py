@@ -11,11 +11,11 @@ from bookkeeper_twisted.storage.apache.regrouping import Pairs, regroup
 from bookkeeper_twisted.storage.apache.take_over import discard_index_files, take_over
 from bookkeeper_twisted.storage.index_files import files_of_ledgers, index_files, states_of
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
-from bookkeeper_twisted.testing.disk.crash import Facts, enumerate_crashes
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
-from bookkeeper_twisted.testing.disk.sim_key_values import SimKeyValues
 
+from ...simulated_disk.crash import Facts, enumerate_crashes
+from ...simulated_disk.sim_disk import SimDisk
+from ...simulated_disk.sim_index import SimIndex
+from ...simulated_disk.sim_key_values import SimKeyValues
 from ..index.java_stores import JavaStore, java_store
 from ..ledger_storages import read
 

@@ -10,7 +10,8 @@ from bookkeeper_twisted.storage.apache.interfaces import IKeyValues
 from bookkeeper_twisted.storage.apache.rocksdb import RocksKeyValues
 from bookkeeper_twisted.storage.filesystem import RealFileSystem
 from bookkeeper_twisted.testing.contracts import key_values_contract
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+
+from ...simulated_disk.sim_disk import SimDisk
 
 
 def need_rocksdict() -> None:

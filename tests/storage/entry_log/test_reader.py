@@ -13,8 +13,8 @@ from bookkeeper_twisted.storage.index.recent_rows import LedgerRows
 from bookkeeper_twisted.storage.interfaces import IndexRow
 from bookkeeper_twisted.storage.mixed_entries import Scattered
 from bookkeeper_twisted.storage.scattered import Lookup, Records
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk, SimFile
 
+from ...simulated_disk.sim_disk import SimDisk, SimFile
 from ..entries import run, uneven
 
 

@@ -11,8 +11,8 @@ from bookkeeper_twisted.storage.entry_log import scan as entry_log_scan
 from bookkeeper_twisted.storage.entry_log.format import new_header
 from bookkeeper_twisted.storage.entry_log.scan import LogScan, ledger_sizes
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
+from ...simulated_disk.sim_disk import SimDisk
 from ..entries import entry, run
 from ..index.java_stores import STORES, java_store
 

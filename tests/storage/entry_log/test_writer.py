@@ -15,8 +15,8 @@ from bookkeeper_twisted.storage.index.rows import block_checksums, record_offset
 from bookkeeper_twisted.storage.interfaces import CHECKSUM_BLOCK, IndexRow
 from bookkeeper_twisted.storage.mixed_entries import SortedEntries
 from bookkeeper_twisted.storage.mixed_rows import MOST_APART, MixedRows
-from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 
+from ...simulated_disk.sim_disk import Operation, SimDisk
 from ..entries import run, uneven
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+from ...simulated_disk.sim_disk import SimDisk
 
 FOLDER = Path(__file__).parent.parent.parent / "vectors" / "disk"
 STORES = sorted(path.parent.name for path in FOLDER.glob("*/manifest.json"))

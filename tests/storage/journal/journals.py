@@ -9,7 +9,8 @@ from bookkeeper_twisted.storage.interfaces import IFileSystem, JournalPosition
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.journal.format import FileMark, pack_group
 from bookkeeper_twisted.storage.journal.journal import Journal
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+
+from ...simulated_disk.sim_disk import SimDisk
 
 NOWHERE = JournalPosition()
 DIRECTORY = "/journal/current"

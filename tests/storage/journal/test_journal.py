@@ -12,9 +12,9 @@ from bookkeeper_twisted.errors import StorageError, StorageFailedError
 from bookkeeper_twisted.storage.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.interfaces import IJournal, JournalPosition
 from bookkeeper_twisted.storage.journal.journal import Journal
-from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 
 from ...bounds import until
+from ...simulated_disk.sim_disk import Operation, SimDisk
 from . import apache_journal
 from .journals import DIRECTORY, NOWHERE, SMALL, content, ids, new_disk, record, start
 

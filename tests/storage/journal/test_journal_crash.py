@@ -12,9 +12,9 @@ from bookkeeper_twisted.storage.interfaces import IFileSystem, JournalPosition
 from bookkeeper_twisted.storage.journal.files import JournalFiles, JournalSettings
 from bookkeeper_twisted.storage.journal.journal import Journal
 from bookkeeper_twisted.storage.journal.log_mark import LogMark
-from bookkeeper_twisted.testing.disk.crash import CrashReport, Facts, enumerate_crashes
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
+from ...simulated_disk.crash import CrashReport, Facts, enumerate_crashes
+from ...simulated_disk.sim_disk import SimDisk
 from .planted_journals import AcksBeforeSync, NoDirectorySync, SyncsOnlyTheNewFile
 
 JOURNAL = "/journal/current"

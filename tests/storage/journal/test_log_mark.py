@@ -8,8 +8,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.crc32c import crc32c
 from bookkeeper_twisted.storage.interfaces import JournalPosition
 from bookkeeper_twisted.storage.journal.log_mark import LogMark, read_mark
-from bookkeeper_twisted.testing.disk.crash import Facts, enumerate_crashes
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+
+from ...simulated_disk.crash import Facts, enumerate_crashes
+from ...simulated_disk.sim_disk import SimDisk
 
 DIRECTORIES = ("/l0/current", "/l1/current", "/l2/current")
 

@@ -13,8 +13,8 @@ from bookkeeper_twisted.storage.journal.journal import Journal
 from bookkeeper_twisted.storage.journal.log_mark import read_mark
 from bookkeeper_twisted.storage.journal.replay import Cut
 from bookkeeper_twisted.storage.ledger_dirs import journal_ids
-from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 
+from ...simulated_disk.sim_disk import Operation, SimDisk
 from ..index.java_stores import STORES, java_store
 from .journals import DIRECTORY, ROOMY, SMALL, content, new_disk, overwrite, put, record
 from .journals import start as start_with

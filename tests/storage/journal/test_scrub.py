@@ -6,7 +6,8 @@ from bookkeeper_twisted.storage.interfaces import JournalPosition
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.journal.journal import Journal
 from bookkeeper_twisted.storage.journal.scrub import JournalScrub
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+
+from ...simulated_disk.sim_disk import SimDisk
 
 SETTINGS = JournalSettings(max_size=2048, block=512, preallocate=4096, fill_step=4096, max_backups=0)
 

@@ -30,9 +30,9 @@ from bookkeeper_twisted.storage.maintenance.row_reader import (
     extents_of,
 )
 from bookkeeper_twisted.storage.rebuild import rebuild_index
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
+from ...simulated_disk.sim_disk import SimDisk
+from ...simulated_disk.sim_index import SimIndex
 from ..entries import entry, row, run, uneven
 from ..ledger_storages import checkpoint, make_directories, open_storage, read
 

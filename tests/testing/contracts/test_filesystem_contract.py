@@ -7,7 +7,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.interfaces import IFile, IFileSystem
 from bookkeeper_twisted.testing.contracts.filesystem_contract import make_filesystem_tests
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+
+from ...simulated_disk.sim_disk import SimDisk
 
 
 class _Overwrites(SimDisk):

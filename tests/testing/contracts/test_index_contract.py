@@ -7,8 +7,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.interfaces import IndexBatch, IndexRow, IRunIndex
 from bookkeeper_twisted.testing.contracts import index_contract
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
+
+from ...simulated_disk.sim_disk import SimDisk
+from ...simulated_disk.sim_index import SimIndex
 
 
 class _OldestWins(SimIndex):

@@ -1,0 +1,112 @@
+"""Lanes on virtual time: each piece of work takes a drawn time, and only then is its result seen.
+
+As with threads, the work of one lane happens in order, ``"read"`` has two threads, and whatever lanes
+hand to the reactor arrives in the order in which they handed it over.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from twisted.internet.defer import Deferred, succeed
+from zope.interface import implementer
+
+from bookkeeper_twisted.bookie.executor import Unfinished, Work, refused
+from bookkeeper_twisted.bookie.interfaces import IStorageExecutor
+from bookkeeper_twisted.testing.streams import Random
+
+from .clock import Life, SimClock
+
+T = TypeVar("T")
+
+_USUAL = 0.001
+_WAKE = 0.0002
+
+
+class DiskSpeed:
+    """How long work takes; shared by all lives of a node.
+
+    :ivar scale: factor of all times.
+    :ivar stalled_until: nothing begins before this time.
+    """
+
+    def __init__(self) -> None:
+        self.scale = 1.0
+        self.stalled_until = 0.0
+
+
+@implementer(IStorageExecutor)
+class SimExecutor:
+    """The lanes of one life of a bookie."""
+
+    def __init__(self, sim: SimClock, life: Life, chance: Random, speed: DiskSpeed) -> None:
+        self._sim = sim
+        self._life = life
+        self._chance = chance
+        self._speed = speed
+        self._lanes: dict[str, deque[Work]] = {}
+        self._busy: dict[str, int] = {}
+        self._deliveries: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+        self._unfinished = Unfinished()
+        self._stopped: Deferred[None] | None = None
+
+    def submit(self, lane: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
+        if self._stopped is not None:
+            return refused()
+        item = Work(work, args)
+        self._unfinished.add(item)
+        self._lanes.setdefault(lane, deque()).append(item)
+        self._begin(lane)
+        return item.result
+
+    def _begin(self, lane: str) -> None:
+        busy = self._busy.get(lane, 0)
+        if busy < (2 if lane == "read" else 1) and self._lanes[lane] and self._life.alive:
+            self._busy[lane] = busy + 1
+            self._sim.call_at(self._life, self._when(), self._run, lane, self._lanes[lane].popleft())
+
+    def _when(self) -> float:
+        begin = max(self._sim.seconds(), self._speed.stalled_until)
+        return begin + self._chance.expovariate(1 / _USUAL) * self._speed.scale
+
+    def _run(self, lane: str, item: Work) -> None:
+        self._busy[lane] -= 1
+        if item.cancelled:
+            self._unfinished.ended(item)
+        else:
+            self.notify(self._unfinished.ended, item, item.run())
+        self._begin(lane)
+        self._check_end()
+
+    def notify(self, function: Callable[..., None], *args: Any) -> None:
+        self._deliveries.append((function, args))
+        if self._life.alive:
+            wake = self._sim.seconds() + self._chance.random() * _WAKE
+            self._sim.call_at(self._life, wake, self._deliver)
+
+    def _deliver(self) -> None:
+        for _ in range(len(self._deliveries)):
+            if not self._life.alive:
+                return
+            function, args = self._deliveries.popleft()
+            function(*args)
+        self._check_end()
+
+    def join(self) -> "Deferred[None]":
+        return self._unfinished.join()
+
+    def stop(self) -> "Deferred[None]":
+        if self._stopped is None:
+            self._stopped = Deferred()
+            self._check_end()
+        if self._stopped.called:
+            return succeed(None)
+        waiter: Deferred[None] = Deferred()
+        self._stopped.chainDeferred(waiter)
+        return waiter
+
+    def _check_end(self) -> None:
+        ended = self._stopped is not None and not self._stopped.called
+        if ended and not self._deliveries and not any(self._lanes.values()) and not any(self._busy.values()):
+            assert self._stopped is not None
+            self._stopped.callback(None)
