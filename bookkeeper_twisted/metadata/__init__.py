@@ -8,7 +8,7 @@ instance id) and a *ledger manager* (ids, metadata with compare-and-set, ordered
 Everything a value can be changed by carries a version; a write names the version it read, and a lost
 race is :class:`~bookkeeper_twisted.errors.MetadataVersionError`.  A listing is complete or raises;
 it never ends early (S8).  All providers pass the suite in
-:mod:`bookkeeper_twisted.testing.contracts.metadata_contract`.
+:mod:`bookkeeper_twisted.testing.contracts.metadata.metadata_contract`.
 
 Clusters are made and unmade through :class:`~.interfaces.IClusterAdmin`, which the same plugins give.
 

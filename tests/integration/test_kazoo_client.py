@@ -8,7 +8,7 @@ from twisted.trial.unittest import TestCase
 
 from bookkeeper_twisted.metadata.interfaces import MetadataOptions
 from bookkeeper_twisted.metadata.zookeeper.kazoo_client import KazooZooKeeper
-from bookkeeper_twisted.testing.contracts.zookeeper_contract import make_zookeeper_tests
+from bookkeeper_twisted.testing.contracts.metadata.zookeeper_contract import make_zookeeper_tests
 
 from .zookeeper import shared_zookeeper
 

@@ -14,8 +14,8 @@ from bookkeeper_twisted.metadata.zookeeper.driver import ZooKeeperDriver
 from bookkeeper_twisted.metadata.zookeeper.kazoo_client import KazooZooKeeper
 from bookkeeper_twisted.metadata.zookeeper.session import Session
 from bookkeeper_twisted.metadata.zookeeper.uris import ZooKeeperUri
-from bookkeeper_twisted.testing.contracts.cluster_admin_contract import EmptyStore, make_cluster_admin_tests
-from bookkeeper_twisted.testing.contracts.metadata_contract import make_metadata_driver_tests
+from bookkeeper_twisted.testing.contracts.metadata.cluster_admin_contract import EmptyStore, make_cluster_admin_tests
+from bookkeeper_twisted.testing.contracts.metadata.metadata_contract import make_metadata_driver_tests
 
 from .zookeeper import shared_zookeeper
 

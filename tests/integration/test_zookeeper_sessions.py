@@ -17,7 +17,7 @@ from bookkeeper_twisted.errors import MetadataError, MetadataOutcomeUnknownError
 from bookkeeper_twisted.metadata.drivers import create_cluster_admin, create_driver
 from bookkeeper_twisted.metadata.interfaces import DEFAULT_OPTIONS, MetadataOptions
 from bookkeeper_twisted.metadata.locked_work import under_lock
-from bookkeeper_twisted.testing.contracts.metadata_suites import CLOSED, INFO, OPEN
+from bookkeeper_twisted.testing.contracts.metadata.metadata_suites import CLOSED, INFO, OPEN
 
 from .zookeeper import ZooKeeperServer, shared_zookeeper
 

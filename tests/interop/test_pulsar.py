@@ -12,7 +12,7 @@ from bookkeeper_twisted.metadata.interfaces import MetadataOptions
 from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode
 from bookkeeper_twisted.metadata.zookeeper.kazoo_client import KazooZooKeeper
 from bookkeeper_twisted.model import BookieServiceInfo, Endpoint
-from bookkeeper_twisted.testing.contracts.metadata_suites import OPEN
+from bookkeeper_twisted.testing.contracts.metadata.metadata_suites import OPEN
 
 from ..integration.java import PULSAR
 from ..integration.zookeeper import shared_zookeeper

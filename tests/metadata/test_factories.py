@@ -14,7 +14,7 @@ from zope.interface.verify import verifyObject
 from bookkeeper_twisted.errors import InvalidMetadataUriError
 from bookkeeper_twisted.metadata.factories import MemoryDriverFactory, PulsarStoreFactory, SqliteDriverFactory
 from bookkeeper_twisted.metadata.interfaces import IMetadataDriver, IMetadataDriverFactory
-from bookkeeper_twisted.testing.contracts.metadata_suites import OPEN
+from bookkeeper_twisted.testing.contracts.metadata.metadata_suites import OPEN
 
 
 class FactoryTests(SynchronousTestCase):

@@ -19,7 +19,7 @@ from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.metadata.update_loop import MAX_DOUBTS, MAX_RACES, update
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState
-from bookkeeper_twisted.testing.contracts.metadata_suites import OPEN
+from bookkeeper_twisted.testing.contracts.metadata.metadata_suites import OPEN
 
 
 def _is_open(metadata: LedgerMetadata) -> bool:

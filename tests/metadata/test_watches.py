@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import MetadataError
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.metadata.watches import RETRY_SECONDS, Bookies, StoredLedger, Watches
-from bookkeeper_twisted.testing.contracts.metadata_suites import OPEN
+from bookkeeper_twisted.testing.contracts.metadata.metadata_suites import OPEN
 
 
 class _Unreadable(dict[int, StoredLedger]):

@@ -29,10 +29,10 @@ PLANTED_TESTS = (
     "tests.storage.test_checkpoint.CrashTests.test_plant_early_mark",
     "tests.storage.test_checkpoint.CrashTests.test_plant_no_sync",
     "tests.storage.journal.test_journal_crash.PlantedBugTests",
-    "tests.testing.contracts.test_cluster_admin_contract.PlantedBugTests",
-    "tests.testing.contracts.test_metadata_contract.PlantedWatchBugTests",
-    "tests.testing.contracts.test_metadata_suites.PlantedBugTests",
-    "tests.testing.contracts.test_zookeeper_contract.PlantedBugTests",
+    "tests.testing.contracts.metadata.test_cluster_admin_contract.PlantedBugTests",
+    "tests.testing.contracts.metadata.test_metadata_contract.PlantedWatchBugTests",
+    "tests.testing.contracts.metadata.test_metadata_suites.PlantedBugTests",
+    "tests.testing.contracts.metadata.test_zookeeper_contract.PlantedBugTests",
 )
 """Tests, or classes of tests, that make a defect by themselves."""
 

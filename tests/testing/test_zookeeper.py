@@ -6,7 +6,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from bookkeeper_twisted.metadata.zookeeper.interfaces import Connection, NewNode, OutcomeUnknownError
-from bookkeeper_twisted.testing.contracts.zookeeper_contract import make_zookeeper_tests
+from bookkeeper_twisted.testing.contracts.metadata.zookeeper_contract import make_zookeeper_tests
 from bookkeeper_twisted.testing.zookeeper import MemoryZooKeeper
 
 

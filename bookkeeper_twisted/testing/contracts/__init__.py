@@ -1,1 +1,5 @@
-"""One suite for each seam, which every provider of it passes, real or simulated."""
+"""One suite for each seam, which every provider of it passes, real or simulated.
+
+A test case derives from the class of a suite, or has it made, and says how a provider is made.  :mod:`.metadata` has
+the suites of metadata stores.
+"""

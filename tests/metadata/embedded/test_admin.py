@@ -7,7 +7,7 @@ from twisted.trial.unittest import TestCase
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.metadata.embedded.sqlite import sqlite_admin, sqlite_driver
 from bookkeeper_twisted.metadata.embedded.workers import InlineWorker
-from bookkeeper_twisted.testing.contracts.cluster_admin_contract import EmptyStore, make_cluster_admin_tests
+from bookkeeper_twisted.testing.contracts.metadata.cluster_admin_contract import EmptyStore, make_cluster_admin_tests
 
 
 def _memory(test: TestCase) -> EmptyStore:

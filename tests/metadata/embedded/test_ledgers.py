@@ -11,7 +11,7 @@ from bookkeeper_twisted.metadata.embedded.driver import EmbeddedDriver
 from bookkeeper_twisted.metadata.embedded.memory import MemorySession, MemoryStore
 from bookkeeper_twisted.metadata.embedded.workers import InlineWorker
 from bookkeeper_twisted.metadata.interfaces import Versioned
-from bookkeeper_twisted.testing.contracts.metadata_suites import OPEN
+from bookkeeper_twisted.testing.contracts.metadata.metadata_suites import OPEN
 
 
 class _Pages(MemorySession):

@@ -9,8 +9,8 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 from bookkeeper_twisted.errors import MetadataError
 from bookkeeper_twisted.metadata.embedded.driver import EmbeddedDriver
 from bookkeeper_twisted.metadata.embedded.memory import MemorySession, MemoryStore
-from bookkeeper_twisted.testing.contracts.metadata_contract import make_metadata_driver_tests
-from bookkeeper_twisted.testing.contracts.metadata_suites import OPEN
+from bookkeeper_twisted.testing.contracts.metadata.metadata_contract import make_metadata_driver_tests
+from bookkeeper_twisted.testing.contracts.metadata.metadata_suites import OPEN
 
 
 def _make_store(test: TestCase) -> Callable[[Clock], EmbeddedDriver]:

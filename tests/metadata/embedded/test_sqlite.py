@@ -13,7 +13,7 @@ from bookkeeper_twisted.errors import InvalidMetadataUriError, MetadataError
 from bookkeeper_twisted.metadata.embedded.driver import EmbeddedDriver
 from bookkeeper_twisted.metadata.embedded.sqlite import path_of_uri, sqlite_driver
 from bookkeeper_twisted.metadata.embedded.workers import InlineWorker, ThreadWorker
-from bookkeeper_twisted.testing.contracts.metadata_contract import make_metadata_driver_tests
+from bookkeeper_twisted.testing.contracts.metadata.metadata_contract import make_metadata_driver_tests
 
 
 def _inline(test: TestCase) -> Callable[[Clock], EmbeddedDriver]:

@@ -11,8 +11,8 @@ from bookkeeper_twisted.errors import MetadataError, NotInitializedError
 from bookkeeper_twisted.metadata.zookeeper.driver import ZooKeeperDriver
 from bookkeeper_twisted.metadata.zookeeper.ledgers.layouts import HIERARCHICAL, LONG_HIERARCHICAL, new_layout
 from bookkeeper_twisted.model import BookieServiceInfo, Endpoint
-from bookkeeper_twisted.testing.contracts.cluster_admin_contract import EmptyStore, make_cluster_admin_tests
-from bookkeeper_twisted.testing.contracts.metadata_contract import make_metadata_driver_tests
+from bookkeeper_twisted.testing.contracts.metadata.cluster_admin_contract import EmptyStore, make_cluster_admin_tests
+from bookkeeper_twisted.testing.contracts.metadata.metadata_contract import make_metadata_driver_tests
 
 from .rig import OPTIONS, URI, Store, ZooKeeperCase
 

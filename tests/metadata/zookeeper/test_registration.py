@@ -7,7 +7,7 @@ from twisted.python.failure import Failure
 
 from bookkeeper_twisted.errors import BookieRegisteredError, MetadataSerializationError, NotInitializedError
 from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode
-from bookkeeper_twisted.testing.contracts.metadata_suites import INFO
+from bookkeeper_twisted.testing.contracts.metadata.metadata_suites import INFO
 
 from .rig import OPTIONS, ZooKeeperCase
 

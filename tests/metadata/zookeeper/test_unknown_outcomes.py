@@ -8,7 +8,7 @@ import attrs
 from bookkeeper_twisted.errors import LedgerExistsError, MetadataVersionError
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.metadata.zookeeper.interfaces import NotConnectedError, OutcomeUnknownError
-from bookkeeper_twisted.testing.contracts.metadata_suites import CLOSED, INFO, OPEN
+from bookkeeper_twisted.testing.contracts.metadata.metadata_suites import CLOSED, INFO, OPEN
 
 from .rig import Store, ZooKeeperCase, ended
 

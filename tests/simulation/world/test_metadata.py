@@ -11,8 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from bookkeeper_twisted.errors import MetadataError, MetadataVersionError
 from bookkeeper_twisted.metadata.interfaces import Versioned
-from bookkeeper_twisted.testing.contracts.metadata_contract import make_metadata_driver_tests
-from bookkeeper_twisted.testing.contracts.metadata_suites import CLOSED, INFO, OPEN
+from bookkeeper_twisted.testing.contracts.metadata.metadata_contract import make_metadata_driver_tests
+from bookkeeper_twisted.testing.contracts.metadata.metadata_suites import CLOSED, INFO, OPEN
 
 from . import MetadataFaults, SimMetadata, stream
 from .metadata import SimDriver

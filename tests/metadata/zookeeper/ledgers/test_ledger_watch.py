@@ -6,7 +6,7 @@ from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.metadata.zookeeper.interfaces import Watch
 from bookkeeper_twisted.metadata.zookeeper.ledgers.ledgers import LedgerWatch
 from bookkeeper_twisted.model import LedgerMetadata
-from bookkeeper_twisted.testing.contracts.metadata_suites import CLOSED, OPEN
+from bookkeeper_twisted.testing.contracts.metadata.metadata_suites import CLOSED, OPEN
 
 from ..rig import ZooKeeperCase
 

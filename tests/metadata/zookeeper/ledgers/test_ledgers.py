@@ -4,7 +4,7 @@ import attrs
 
 from bookkeeper_twisted.errors import LedgerExistsError, MetadataSerializationError
 from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode
-from bookkeeper_twisted.testing.contracts.metadata_suites import OPEN
+from bookkeeper_twisted.testing.contracts.metadata.metadata_suites import OPEN
 
 from ..rig import ZooKeeperCase
 

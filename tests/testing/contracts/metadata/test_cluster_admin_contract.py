@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 from bookkeeper_twisted.metadata.embedded.driver import EmbeddedAdmin
 from bookkeeper_twisted.metadata.embedded.memory import MemorySession, MemoryStore
 from bookkeeper_twisted.metadata.embedded.workers import InlineWorker
-from bookkeeper_twisted.testing.contracts.cluster_admin_contract import EmptyStore, make_cluster_admin_tests
+from bookkeeper_twisted.testing.contracts.metadata.cluster_admin_contract import EmptyStore, make_cluster_admin_tests
 
 
 class _Careless(EmbeddedAdmin):

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 from bookkeeper_twisted.metadata.embedded.driver import EmbeddedDriver
 from bookkeeper_twisted.metadata.embedded.memory import MemorySession, MemoryStore
 from bookkeeper_twisted.metadata.embedded.workers import InlineWorker
-from bookkeeper_twisted.testing.contracts.metadata_contract import make_metadata_driver_tests
+from bookkeeper_twisted.testing.contracts.metadata.metadata_contract import make_metadata_driver_tests
 
 Session = Callable[[MemoryStore], MemorySession]
 

@@ -15,7 +15,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import TestCase
 from zope.interface.verify import verifyObject
 
-from ...errors import (
+from ....errors import (
     BookieRegisteredError,
     CookieExistsError,
     CookieNotFoundError,
@@ -26,8 +26,8 @@ from ...errors import (
     MetadataVersionError,
     NoSuchLedgerMetadataError,
 )
-from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, Versioned
-from ...model import BookieServiceInfo, Endpoint, LedgerMetadata, LedgerState, Segment
+from ....metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, Versioned
+from ....model import BookieServiceInfo, Endpoint, LedgerMetadata, LedgerState, Segment
 
 E = TypeVar("E", bound=BaseException)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from twisted.trial.unittest import TestCase
 
-from ...errors import MetadataError
+from ....errors import MetadataError
 from .auditing_suite import AuditingSuite
 from .metadata_suites import CLOSED, INFO, OPEN, Connect, LedgerSuite, MetadataSuite, RegistrationSuite
 from .underreplication_suite import UnderreplicationSuite

@@ -9,8 +9,8 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import TestCase
 from zope.interface.verify import verifyObject
 
-from ...errors import CookieNotFoundError, MetadataError
-from ...metadata.interfaces import IClusterAdmin
+from ....errors import CookieNotFoundError, MetadataError
+from ....metadata.interfaces import IClusterAdmin
 from .metadata_suites import INFO, OPEN
 
 

@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import TestCase
 from zope.interface.verify import verifyObject
 
-from ...metadata.zookeeper.interfaces import (
+from ....metadata.zookeeper.interfaces import (
     Connection,
     IZooKeeper,
     NewNode,

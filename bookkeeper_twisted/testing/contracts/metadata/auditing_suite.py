@@ -4,9 +4,9 @@ from typing import Any
 
 from zope.interface.verify import verifyObject
 
-from ...errors import IncorrectParameterError, MetadataError
-from ...metadata.interfaces import IAuditing
-from ...model import AuditorCheck
+from ....errors import IncorrectParameterError, MetadataError
+from ....metadata.interfaces import IAuditing
+from ....model import AuditorCheck
 from .metadata_suites import MetadataSuite
 
 

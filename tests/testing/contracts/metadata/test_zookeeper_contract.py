@@ -5,7 +5,7 @@ from twisted.trial.reporter import TestResult
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode, Stat
-from bookkeeper_twisted.testing.contracts.zookeeper_contract import make_zookeeper_tests
+from bookkeeper_twisted.testing.contracts.metadata.zookeeper_contract import make_zookeeper_tests
 from bookkeeper_twisted.testing.zookeeper import MemoryConnection, MemoryZooKeeper
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 from zope.interface.verify import verifyObject
 
-from ...errors import IncorrectParameterError, LedgerLockedError, MetadataVersionError, NotUnderreplicatedError
-from ...metadata.interfaces import IUnderreplication, Versioned
-from ...model import UnderreplicatedLedger
+from ....errors import IncorrectParameterError, LedgerLockedError, MetadataVersionError, NotUnderreplicatedError
+from ....metadata.interfaces import IUnderreplication, Versioned
+from ....model import UnderreplicatedLedger
 from .metadata_suites import MetadataSuite
 
 
