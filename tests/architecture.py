@@ -42,12 +42,12 @@ OURS: dict[str, frozenset[str]] = {
     "placement": LAYER_0 | {"placement", "ledger", "metadata"},
     "protocol": LAYER_0 | {"protocol", "codec"},
     "bookie": LAYER_0 | {"bookie", "codec", "storage", "metadata", "protocol"},
-    "wire": LAYER_0 | {"wire", "codec", "ledger"},
+    "blocking_reads": LAYER_0 | {"blocking_reads", "codec", "ledger"},
     "client": LAYER_0 | {"client", "codec", "ledger", "metadata", "placement", "protocol"},
     "autorecovery": LAYER_0 | {"autorecovery", "codec", "ledger", "metadata", "placement", "client"},
     # of storage: what entry log files look like, for work on the files of many bookies; of cli: the end of a process
     "spark": LAYER_0
-    | {"spark", "codec", "ledger", "wire", "metadata", "client", "__version__"}
+    | {"spark", "codec", "ledger", "blocking_reads", "metadata", "client", "__version__"}
     | {"blocking.reactor_thread", "storage.entry_log", "storage.filesystem", "storage.ledger_dirs", "cli.entry"},
     "http": _DOORS_OURS | {"http"},
     "embedding": _DOORS_OURS | {"http", "embedding", "blocking"},
@@ -72,7 +72,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "codec": _BASE | {"google"},
     "ledger": _BASE | {"pyarrow"},
     "storage": _BASE | {"rocksdict"},
-    "wire": _BASE,
+    "blocking_reads": _BASE,
     "metadata": _TWISTED | {"kazoo"},
     **dict.fromkeys(("placement", "protocol", "bookie"), _TWISTED),
     **dict.fromkeys(("client", "autorecovery"), _TWISTED),
@@ -113,8 +113,8 @@ DOORS: dict[str, frozenset[str]] = {
     "spark/task/pacing.py": frozenset({"time"}),
     "spark/sink/writers.py": frozenset({"uuid"}),
     "spark/task/partition.py": frozenset({"time"}),
-    "wire/connection.py": frozenset({"socket"}),
-    "wire/pool.py": frozenset({"threading"}),
+    "blocking_reads/connection.py": frozenset({"socket"}),
+    "blocking_reads/pool.py": frozenset({"threading"}),
     "testing/streams.py": frozenset({"random"}),
     "metadata/zookeeper/factory.py": frozenset({"uuid"}),
     "embedding/local_host.py": frozenset({"fcntl", "socket"}),

@@ -30,7 +30,8 @@ _LOCAL = "--listeningInterface=127.0.0.1 --advertisedAddress=127.0.0.1 --allowLo
 
 MODULES = (
     "tests.codec", "tests.config", "tests.metadata", "tests.storage.index", "tests.storage.entry_log",
-    "tests.bookie.lifecycle", "tests.bookie.requests", "tests.embedding", "tests.http", "tests.cli", "tests.wire",
+    "tests.bookie.lifecycle", "tests.bookie.requests", "tests.embedding", "tests.http", "tests.cli",
+    "tests.blocking_reads",
     "tests.doors.test_doors", "tests.doors.test_parity",
     "tests.test_aio", "tests.test_blocking", "tests.test_errors", "tests.test_metrics",
     "tests.test_model", "tests.test_packaging", "tests.test_public_names",

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar, cast
 
+from ...blocking_reads import Address
 from ...config.client import ClientConfig
 from ...errors import BookieHandleNotAvailableError, NoSuchLedgerMetadataError, NotUnderreplicatedError
 from ...metadata.drivers import create_driver, options_of
 from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication, Versioned
 from ...metadata.registered import bookie_address, bookies_there
 from ...model import MAX_LEDGER_ID, LedgerMetadata, UnderreplicatedLedger
-from ...wire import Address
 from ..publication_ids import FIRST_PUBLICATION, is_record
 from ..reactor import THREAD, results_of
 

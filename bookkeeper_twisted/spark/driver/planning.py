@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import attrs
 
+from ...blocking_reads import Address, Fragment
 from ...model import LedgerMetadata
-from ...wire import Address, Fragment
 from ..task.partition import FragmentPart
 
 PIECE_COST = 32 << 10

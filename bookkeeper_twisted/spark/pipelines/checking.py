@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
+from ...blocking_reads import Address, SocketPool, requests
 from ...codec.digest import Digester
 from ...errors import BookieError, BookieIOError, BookKeeperError, DataUnknownError
 from ...ledger.replica_scan import Answer, BatchQuestion, Finding, Question, ReplicaScan
 from ...ledger.schedule import Schedule
 from ...model import EntryRun
-from ...wire import Address, SocketPool, requests
 
 BATCH_BYTES, BATCH_ENTRIES = 2 << 20, 1 << 20
 """Most that is asked for at a time."""

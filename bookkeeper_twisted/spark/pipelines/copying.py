@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import attrs
 
+from ...blocking_reads import Address, CopyTargets, Fragment, FragmentReader, ReadLimits, SocketPool
+from ...blocking_reads.adds import Load
 from ...codec.adds import ENTRY_AT, scattered_adds, stored_adds
 from ...codec.digest import Digester
 from ...codec.operations import RECOVERY_ADD
@@ -16,8 +18,6 @@ from ...ledger.copy_plan import CopyRun, copy_plan
 from ...ledger.findings import ReplicaLoss
 from ...ledger.fragments import LedgerFragment
 from ...model import EntryRun
-from ...wire import Address, CopyTargets, Fragment, FragmentReader, ReadLimits, SocketPool
-from ...wire.adds import Load
 
 MAX_UNREADABLE = 100
 """Entries of a part after which it is given up."""

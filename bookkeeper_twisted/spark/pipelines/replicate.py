@@ -15,6 +15,7 @@ import attrs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from ...blocking_reads import Address, ReadLimits, Timeouts
 from ...client import BookKeeper
 from ...codec.digest import Digester
 from ...config.client import ClientConfig
@@ -22,7 +23,6 @@ from ...ledger.findings import LossKind, ReplicaLoss
 from ...ledger.replica_scan import DAMAGED, MISSING, UNREACHABLE
 from ...model import LedgerMetadata
 from ...ratelimit import UNLIMITED, Rate
-from ...wire import Address, ReadLimits, Timeouts
 from ..driver.cluster import ClusterView, connected
 from ..driver.planning import ENTRY_OVERHEAD
 from ..options import Secret

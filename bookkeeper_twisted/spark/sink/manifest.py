@@ -14,11 +14,11 @@ from typing import Self, TypeVar
 
 import attrs
 
+from ...blocking_reads import FragmentReader, ReadLimits, SocketPool, Timeouts
 from ...codec.digest import Digester
 from ...errors import LedgerExistsError, NoSuchLedgerMetadataError, UnexpectedConditionError
 from ...metadata.interfaces import ILedgerManager
 from ...model import DigestType, LedgerMetadata, LedgerState, Segment
-from ...wire import FragmentReader, ReadLimits, SocketPool, Timeouts
 from ..driver.cluster import ClusterView, bookies_of
 from ..driver.planning import EntryRange, pieces
 from ..publication_ids import MANIFEST, PUBLICATION_ROLE, QUERY_ROLE, ROLE, id_of, range_of

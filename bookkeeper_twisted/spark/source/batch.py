@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import attrs
 
+from ...blocking_reads import Address
 from ...errors import BookKeeperError, ConfigError
 from ...model import LedgerMetadata
-from ...wire import Address
 from ..driver.cluster import ClusterView, bookies_of, connected
 from ..driver.planning import EntryRange, partitions
 from ..options import EARLIEST, SourceOptions

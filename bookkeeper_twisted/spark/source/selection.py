@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
+from ...blocking_reads import Address, SocketPool, UnclosedLedger, read_last_add_confirmed
 from ...codec.digest import Digester
 from ...errors import BookKeeperError, ConfigError, NoSuchLedgerMetadataError, UnauthorizedAccessError
 from ...model import LedgerMetadata
-from ...wire import Address, SocketPool, UnclosedLedger, read_last_add_confirmed
 from ..driver.cluster import ClusterView
 from ..id_ranges import ALL_IDS, IdRanges
 from ..options import EARLIEST, Offsets, SourceOptions

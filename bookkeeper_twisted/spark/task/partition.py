@@ -12,11 +12,11 @@ from typing import Any
 
 import attrs
 
+from ...blocking_reads import Fragment, FragmentReader, ReadLimits, SocketPool, Timeouts, dial
 from ...codec.digest import Digester
 from ...errors import NoSuchEntryError
 from ...model import LedgerMetadata
 from ...ratelimit import UNLIMITED, Rate
-from ...wire import Fragment, FragmentReader, ReadLimits, SocketPool, Timeouts, dial
 from ..options import Secret, SourceOptions
 from .columns import Columns, columns_of, joined
 from .pacing import pace_of, tenth_of_a_second

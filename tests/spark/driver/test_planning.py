@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.blocking_reads import Address
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
 from bookkeeper_twisted.spark.driver.planning import MAX_PIECES, USUAL_PARTITIONS, EntryRange, partitions
 from bookkeeper_twisted.spark.task.partition import FragmentPart
-from bookkeeper_twisted.wire import Address
 
 ADDRESSES = {f"b{i}": Address(f"b{i}", "h", 1) for i in range(5)}
 

@@ -8,7 +8,7 @@ from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.spark.pipelines.checking import ReplicaCheck
 from bookkeeper_twisted.testing.sealing import sealed
 
-from ...wire.made_up import DIGESTER, LEDGER, Cluster, stored_entries
+from ...blocking_reads.made_up import DIGESTER, LEDGER, Cluster, stored_entries
 
 ENTRIES = stored_entries([b"%02d" % n * (1 + n % 3) for n in range(100)])
 

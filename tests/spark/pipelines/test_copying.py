@@ -2,14 +2,14 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.blocking_reads import ReadLimits
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.ledger.findings import LossKind, ReplicaLoss
 from bookkeeper_twisted.ledger.fragments import LedgerFragment
 from bookkeeper_twisted.ledger.schedule import schedule_of
 from bookkeeper_twisted.spark.pipelines.copying import Copied, CopyPart, PartCopy
-from bookkeeper_twisted.wire import ReadLimits
 
-from ...wire.made_up import DIGESTER, LEDGER, Cluster, stored_entries
+from ...blocking_reads.made_up import DIGESTER, LEDGER, Cluster, stored_entries
 
 COUNT = 300
 ENTRIES = stored_entries([b"%d" % n * 30 for n in range(COUNT)])

@@ -2,14 +2,14 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.blocking_reads import Fragment
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.model import DigestType, LedgerMetadata, LedgerState, Segment
 from bookkeeper_twisted.spark.options import SourceOptions
 from bookkeeper_twisted.spark.task import partition as tasks
 from bookkeeper_twisted.spark.task.partition import FragmentPart
-from bookkeeper_twisted.wire import Fragment
 
-from ...wire.made_up import LEDGER, Cluster, stored_entries
+from ...blocking_reads.made_up import LEDGER, Cluster, stored_entries
 
 COUNT = 30
 METADATA = LedgerMetadata(

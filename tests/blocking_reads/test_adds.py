@@ -2,6 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.blocking_reads import CopyTargets
 from bookkeeper_twisted.codec.adds import scattered_adds, stored_adds
 from bookkeeper_twisted.codec.operations import RECOVERY_ADD
 from bookkeeper_twisted.errors import (
@@ -11,7 +12,6 @@ from bookkeeper_twisted.errors import (
     WriteOnReadOnlyBookieError,
 )
 from bookkeeper_twisted.model import EntryRun
-from bookkeeper_twisted.wire import CopyTargets
 
 from .made_up import DIGESTER, LEDGER, Cluster, stored_entries
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from bookkeeper_twisted.blocking_reads import Address, SocketPool
 from bookkeeper_twisted.codec import messages, v3
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
@@ -12,7 +13,6 @@ from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, RequestTimeoutError, Status
 from bookkeeper_twisted.model import DigestType, EntryRun
 from bookkeeper_twisted.testing.sealing import sealed
-from bookkeeper_twisted.wire import Address, SocketPool
 
 LEDGER = 7
 DIGESTER = Digester(DigestType.CRC32C, b"secret")

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.blocking_reads import Fragment, FragmentReader, ReadLimits
 from bookkeeper_twisted.errors import NoSuchEntryError, ReadError
 from bookkeeper_twisted.model import EntryRun
-from bookkeeper_twisted.wire import Fragment, FragmentReader, ReadLimits
 
 from .made_up import DIGESTER, LEDGER, Cluster, stored_entries
 

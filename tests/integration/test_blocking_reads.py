@@ -9,12 +9,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.blocking import BookKeeper, ReactorThread
-from bookkeeper_twisted.codec.digest import Digester
-from bookkeeper_twisted.config.bookie import BookieConfig
-from bookkeeper_twisted.embedding import make_bookie, standalone_configs
-from bookkeeper_twisted.errors import BookieHandleNotAvailableError, CodecError, RequestTimeoutError
-from bookkeeper_twisted.model import DigestType
-from bookkeeper_twisted.wire import (
+from bookkeeper_twisted.blocking_reads import (
     Address,
     Fragment,
     FragmentReader,
@@ -26,6 +21,11 @@ from bookkeeper_twisted.wire import (
     dial,
     read_last_add_confirmed,
 )
+from bookkeeper_twisted.codec.digest import Digester
+from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.embedding import make_bookie, standalone_configs
+from bookkeeper_twisted.errors import BookieHandleNotAvailableError, CodecError, RequestTimeoutError
+from bookkeeper_twisted.model import DigestType
 
 THREAD = ReactorThread()
 PAYLOADS = [b"%d" % n * (n % 50) for n in range(5000)]
@@ -122,6 +122,7 @@ class SocketTests(SynchronousTestCase):
     def test_no_twisted(self) -> None:
         """The package is of use where no Twisted is wanted: importing it loads none of it."""
         check = (
-            "import sys, bookkeeper_twisted.wire; sys.exit(any(n.partition('.')[0] == 'twisted' for n in sys.modules))"
+            "import sys, bookkeeper_twisted.blocking_reads; "
+            "sys.exit(any(n.partition('.')[0] == 'twisted' for n in sys.modules))"
         )
         self.assertEqual(subprocess.run([sys.executable, "-c", check]).returncode, 0)

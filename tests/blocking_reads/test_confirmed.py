@@ -2,11 +2,11 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.blocking_reads import LastConfirmed, UnclosedLedger, read_last_add_confirmed
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.errors import ReadError
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.testing.sealing import sealed
-from bookkeeper_twisted.wire import LastConfirmed, UnclosedLedger, read_last_add_confirmed
 
 from .made_up import DIGESTER, LEDGER, Cluster
 
