@@ -8,8 +8,8 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.client import BookKeeper
-from bookkeeper_twisted.client.connections.bookie_client import BookieAddresses, NetworkBookieClient
 from bookkeeper_twisted.client.claims.threads import Signal, Threads
+from bookkeeper_twisted.client.connections.bookie_client import BookieAddresses, NetworkBookieClient
 from bookkeeper_twisted.config.client import ClientConfig
 
 from .clock import Life, NodeClock
