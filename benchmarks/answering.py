@@ -12,7 +12,7 @@ from twisted.internet import reactor
 from twisted.internet.interfaces import ITCPTransport
 from twisted.internet.protocol import Factory, Protocol
 
-from bookkeeper_twisted.codec.v2_replies import IDS_REPLY, IDS_REPLY_LENGTH
+from bookkeeper_twisted.codec.v2.layout import IDS_REPLY, IDS_REPLY_LENGTH
 from bookkeeper_twisted.model import column
 
 _reactor: Any = reactor

@@ -15,9 +15,9 @@ from bookkeeper_twisted.client.claims.claim_log import ClaimLog
 from bookkeeper_twisted.client.claims.frames import FrameLayout
 from bookkeeper_twisted.client.claims.terms import TermPool
 from bookkeeper_twisted.client.claims.threads import system_threads
-from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.operations import V2Op
-from bookkeeper_twisted.codec.v2_replies import header_word
+from bookkeeper_twisted.codec.v2 import layout
+from bookkeeper_twisted.codec.v2.layout import header_word
 
 HEAD = struct.Struct(">iI20sq28x")
 """Length of what follows, header word, key, ledger id; room for the rest of the entry's header and the digest."""
@@ -31,7 +31,7 @@ TERM = 1 << 20
 
 LEDGER = 1
 KEY = bytes(20)
-WORD = header_word(v2.VERSION, V2Op.ADD, 0)
+WORD = header_word(layout.VERSION, V2Op.ADD, 0)
 
 Offer = Callable[[bytes], object]
 Drain = Callable[[], list[bytes]]

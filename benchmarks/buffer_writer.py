@@ -19,9 +19,9 @@ from twisted.internet.interfaces import ITransport
 from twisted.internet.protocol import Protocol
 
 from bookkeeper_twisted.client import LedgerWriter
-from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.digest import Digester
-from bookkeeper_twisted.codec.v2_replies import IDS_REPLY
+from bookkeeper_twisted.codec.v2 import requests_out
+from bookkeeper_twisted.codec.v2.layout import IDS_REPLY
 from bookkeeper_twisted.model import DigestType, EntryRun
 
 from .pool_loads import answering, client_of
@@ -55,7 +55,7 @@ class PlainClient(Protocol):
         self._waiting.append((entry_id, waiter))
         header = _HEADER.pack(1, entry_id, -1, (entry_id + 1) * len(data))
         entry = EntryRun.of_entries(1, entry_id, (header + digester.digest(header + data) + data,))
-        self.transport.write(v2.encode_adds(digester.master_key, entry))
+        self.transport.write(requests_out.encode_adds(digester.master_key, entry))
         return waiter
 
     def dataReceived(self, data: bytes) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import attrs
 
-from bookkeeper_twisted.codec.v2 import encode_reads
+from bookkeeper_twisted.codec.v2.requests_out import encode_reads
 
 ROOT = Path(__file__).parents[1]
 TICKS = os.sysconf("SC_CLK_TCK")

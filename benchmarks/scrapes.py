@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from statistics import median, quantiles
 
-from bookkeeper_twisted.codec import v2
+from bookkeeper_twisted.codec.v2 import requests_out
 from bookkeeper_twisted.model import EntryRun
 
 from .processes import ROOT, Bookie, start_ours
@@ -44,7 +44,7 @@ class _Adder:
         end = time.perf_counter() + seconds
         while (began := time.perf_counter()) < end:
             entry = struct.pack(">qqqq", 1, self._next, self._next - 1, 0) + bytes(4) + _BODY
-            self._peer.sendall(v2.encode_adds(_KEY, EntryRun.of_entries(1, self._next, [entry])))
+            self._peer.sendall(requests_out.encode_adds(_KEY, EntryRun.of_entries(1, self._next, [entry])))
             (length,) = _LENGTH.unpack(self._take(4))
             self._take(length)
             found.append((time.perf_counter() - began) * 1000)

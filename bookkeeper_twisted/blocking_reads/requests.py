@@ -11,9 +11,8 @@ from ..codec import messages
 from ..codec.framing import frame_length
 from ..codec.operations import DEFAULT_MAX_FRAME_SIZE, Operation, V2Op
 from ..codec.runs import BatchReply, ReadReply
-from ..codec.v2_replies import BATCH_REPLY, BATCH_REPLY_LENGTH
-from ..codec.v2_requests import split_header
-from ..codec.v2_responses import records
+from ..codec.v2.layout import BATCH_REPLY, BATCH_REPLY_LENGTH, split_header
+from ..codec.v2.replies_in import records
 from ..codec.wire_protocol import IWireProtocol
 from ..codec.wires import V2, V3
 from ..errors import ERROR_OF_STATUS, BadRequestError, CodecError, Status, UnexpectedConditionError

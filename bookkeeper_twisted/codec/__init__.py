@@ -7,9 +7,9 @@ of one kind become one object over slices of the chunk) and one frozen message f
 differently).  A frame that breaks the format ends the decoder: what came before it is still returned,
 :attr:`error` says what is wrong, and the connection has to go.
 
-:mod:`.v2` and :mod:`.v3` hold the two encodings, :mod:`.wires` both as providers of the one interface that
-connections use (:mod:`.wire_protocol`), :mod:`.connection` framing, limits and the choice between them
-(wire-protocol 2), :mod:`.digest` seals and verifies entries, :mod:`.metadata_formats`
+:mod:`.v2` and :mod:`.v3` hold the two encodings, a module for each direction, :mod:`.wires` both as providers of the
+one interface that connections use (:mod:`.wire_protocol`), :mod:`.connection` framing, limits and the choice between
+them (wire-protocol 2), :mod:`.digest` seals and verifies entries, :mod:`.metadata_formats`
 everything that is stored in a metadata service or a cookie file.  The only exception that leaves this
 package is :class:`~bookkeeper_twisted.errors.CodecError`.
 """

@@ -19,11 +19,11 @@ from itertools import accumulate, pairwise
 
 from ..errors import Status
 from ..model import ENTRY_HEADER_SIZE, EntryRun, column
-from . import v2, v2_replies
 from .digest import Digester
 from .operations import MASTER_KEY_SIZE, V2Op
+from .v2 import layout, replies_out, requests_out
 
-ENTRY_AT = 4 + v2.ADD_OVERHEAD
+ENTRY_AT = 4 + layout.ADD_OVERHEAD
 """Offset of the entry in a frame."""
 
 FRAME_OVERHEAD = ENTRY_AT + ENTRY_HEADER_SIZE
@@ -31,7 +31,7 @@ FRAME_OVERHEAD = ENTRY_AT + ENTRY_HEADER_SIZE
 
 _FLAGS = 0xFFFF
 _IDS = struct.Struct(">qq")
-_REPLY_HEAD = v2_replies.ids_reply(v2.VERSION, V2Op.ADD, Status.EOK, 0, 0)[: -_IDS.size]
+_REPLY_HEAD = replies_out.ids_reply(layout.VERSION, V2Op.ADD, Status.EOK, 0, 0)[: -_IDS.size]
 _RESERVE = 128
 """Bytes that a frame of any operation in either wire version needs beside the entry, rounded up."""
 
@@ -72,9 +72,9 @@ class Adds:
             if count == 1:  # what the frame names
                 self._replies = _REPLY_HEAD + self.frames[ENTRY_AT : ENTRY_AT + _IDS.size]
             elif isinstance(ids, range):
-                self._replies = v2_replies.counting(_REPLY_HEAD + _IDS.pack(self.ledger_ids[0], ids[0]), ids)
+                self._replies = replies_out.counting(_REPLY_HEAD + _IDS.pack(self.ledger_ids[0], ids[0]), ids)
             else:
-                self._replies = v2_replies.mixed_replies(v2.VERSION, V2Op.ADD, Status.EOK, self.ledger_ids, ids)
+                self._replies = replies_out.mixed_replies(layout.VERSION, V2Op.ADD, Status.EOK, self.ledger_ids, ids)
         return self._replies
 
     def some(self, places: Sequence[int]) -> "Adds":
@@ -152,13 +152,13 @@ def seal_adds(
     key, fixed = digester.master_key, ENTRY_HEADER_SIZE + digester.size
     if len(payloads) == 1:  # a quarter of what setting up the columns costs
         (payload,) = payloads
-        front = v2.add_front(key, fixed + len(payload), flags)
+        front = requests_out.add_front(key, fixed + len(payload), flags)
         frame = front + headers + digester.digest(headers + payload) + payload
         return Adds(ledger_ids, entry_ids, frame, (0, len(frame)), deferred_sync)
     count, sizes = len(payloads), [fixed + size for size in map(len, payloads)]
     cut = column(headers, ENTRY_HEADER_SIZE, count, 0, ENTRY_HEADER_SIZE)
     parts: list[bytes] = [b""] * (4 * count)
-    parts[::4] = v2.add_fronts(key, sizes, flags)
+    parts[::4] = requests_out.add_fronts(key, sizes, flags)
     parts[1::4] = cut
     if digester.size:
         parts[2::4] = column(digester.digests(cut, payloads), digester.size, count, 0, digester.size)
@@ -174,7 +174,7 @@ def stored_adds(master_key: bytes, run: EntryRun, flags: int = 0, deferred_sync:
     :raises CodecError: the key is not of 20 bytes.
     """
     ids = (run.ledger_id,) * run.count, range(run.first, run.first + run.count)
-    return Adds(*ids, v2.encode_adds(master_key, run, flags), _offsets_of(run), deferred_sync)
+    return Adds(*ids, requests_out.encode_adds(master_key, run, flags), _offsets_of(run), deferred_sync)
 
 
 def scattered_adds(
@@ -188,7 +188,7 @@ def scattered_adds(
     """
     # entries carry their ids; the ids of the run are not sent
     run = EntryRun.of_entries(ledger_id, entry_ids[0], entries)
-    return Adds((ledger_id,) * run.count, entry_ids, v2.encode_adds(master_key, run, flags), _offsets_of(run))
+    return Adds((ledger_id,) * run.count, entry_ids, requests_out.encode_adds(master_key, run, flags), _offsets_of(run))
 
 
 def mix_headers(*fields: Sequence[int]) -> bytes:
@@ -205,9 +205,9 @@ def mix_headers(*fields: Sequence[int]) -> bytes:
 def _offsets_of(run: EntryRun) -> Sequence[int]:
     """Return where the frames of stored entries begin, and the end of the last one."""
     if run.offsets is None:
-        stride = run.stride + v2.ADD_OVERHEAD  # a record has a length word, too
+        stride = run.stride + layout.ADD_OVERHEAD  # a record has a length word, too
         return range(0, run.count * stride + 1, stride)
-    return [offset + v2.ADD_OVERHEAD * number for number, offset in enumerate(run.offsets)]
+    return [offset + layout.ADD_OVERHEAD * number for number, offset in enumerate(run.offsets)]
 
 
 def _offsets(sizes: Sequence[int]) -> Sequence[int]:

@@ -20,6 +20,9 @@ DEFAULT_MAX_FRAME_SIZE = 5 * 1024 * 1024
 MAX_COUNT = (1 << 31) - 1
 """Most entries that a batch read can ask for."""
 
+MIN_ENTRY_SIZE = 24
+"""An entry of 24 to 31 bytes is stored although no client can read it; below, it is refused."""
+
 MASTER_KEY_SIZE = 20
 """Bytes of the key in V2, and of every key that Apache's clients and ours make; V3 carries any length."""
 

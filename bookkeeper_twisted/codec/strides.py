@@ -10,9 +10,12 @@ from array import array
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from itertools import accumulate, pairwise
-from operator import eq, sub
+from operator import eq, ne, sub
 
 from ..model import Unpack, column, unpack_all
+
+FEW_A_RUN = 16
+"""Up to so many entries a run on average, a mixed run is cheaper than the runs."""
 
 _FIRST_TRY = 16
 _GROWTH = 8
@@ -209,3 +212,14 @@ def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[
         same = map(eq, keys[1:], keys)
         ends = [i for i, (step, is_same) in enumerate(zip(steps, same, strict=True), 1) if step != 1 or not is_same]
     return list(pairwise([0, *ends, count]))
+
+
+def take_turns(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
+    """Test whether a mixed run of some entries costs less than their runs do.
+
+    :param ledger_ids: one for each, as are ``entry_ids``.
+    """
+    cuts: int = sum(map(ne, ledger_ids, ledger_ids[1:]))
+    if cuts * FEW_A_RUN < len(ledger_ids):
+        cuts = sum(map(ne, entry_ids[1:], [entry_id + 1 for entry_id in entry_ids]))
+    return cuts * FEW_A_RUN >= len(ledger_ids)

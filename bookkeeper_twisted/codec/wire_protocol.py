@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from .adds import Adds
 
 
-MOST_ITEMS = 64
-"""Requests that are not of a row and that are read from a chunk in one turn: some three milliseconds of work."""
-
-
 class IWireProtocol(IReplyEncoding):
     """One wire protocol, both sides of it.  Providers have no state; any thread may call them."""
 
@@ -98,7 +94,7 @@ class IWireProtocol(IReplyEncoding):
     def scan_requests(data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
         """Reads complete frames that a client sent, from ``at`` on, as long as they are of this protocol.
 
-        It may stop before another complete frame, for the next turn, where :data:`MOST_ITEMS` came one by one.
+        It may stop before another complete frame, for the next turn, where ``framing.MOST_ITEMS`` came one by one.
 
         :param limit: bytes of the longest frame, its length word included.
         :param items: gets runs, messages and refusals, in order.

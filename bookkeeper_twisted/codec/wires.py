@@ -7,12 +7,21 @@ from zope.interface import implementer
 from ..errors import CodecError, Status
 from ..mixed_runs import Entries, MixedRun
 from ..model import EntryRun
-from . import v2, v2_replies, v2_requests, v2_responses, v3, v3_replies, v3_requests, v3_responses
 from .adds import Adds
 from .messages import ErrorResponse, Header, ReadRequest, ReadResponse
 from .operations import HIGH_PRIORITY, V3_HIGH_PRIORITY, Operation, V2Op
 from .runs import AddRun, BatchRead, ReadRun
 from .strides import stretches
+from .v2 import layout as v2_layout
+from .v2 import replies_in as v2_replies_in
+from .v2 import replies_out as v2_replies_out
+from .v2 import requests_in as v2_requests_in
+from .v2 import requests_out as v2_requests_out
+from .v3 import layout as v3_layout
+from .v3 import replies_in as v3_replies_in
+from .v3 import replies_out as v3_replies_out
+from .v3 import requests_in as v3_requests_in
+from .v3 import requests_out as v3_requests_out
 from .wire_protocol import IWireProtocol
 
 _V2_OPERATIONS = {
@@ -30,17 +39,17 @@ class V2Protocol:
     """
 
     names = frozenset({"v2"})
-    number = v2.VERSION
+    number = v2_layout.VERSION
     numbered = complete = carries_lac = False
-    add_reply_size = v2_replies.IDS_REPLY.size
+    add_reply_size = v2_layout.IDS_REPLY.size
     place = 100
-    batch_overhead = (v2_replies.BATCH_REPLY.size, 0)
+    batch_overhead = (v2_layout.BATCH_REPLY.size, 0)
     batch_head = 0
     batch_counts_by_first = True
 
-    encode_batch_read = staticmethod(v2.encode_batch_read)
-    encode_request = staticmethod(v2.encode_request)
-    encode_response = staticmethod(v2.encode_response)
+    encode_batch_read = staticmethod(v2_requests_out.encode_batch_read)
+    encode_request = staticmethod(v2_requests_out.encode_request)
+    encode_response = staticmethod(v2_replies_out.encode_response)
 
     def __repr__(self) -> str:
         return "V2"
@@ -53,37 +62,37 @@ class V2Protocol:
 
     def encode_reads(self, ledger_id: int, entry_ids: Sequence[int], first_number: int) -> bytes:
         """See :meth:`.IWireProtocol.encode_reads`."""
-        return v2.encode_reads(ledger_id, entry_ids)
+        return v2_requests_out.encode_reads(ledger_id, entry_ids)
 
     def batch_read(
         self, ledger_id: int, first: int, number: int, max_count: int, max_size: int, flags: int = 0,
         master_key: bytes | None = None,
     ) -> BatchRead:  # fmt: skip
         """See :meth:`.IWireProtocol.batch_read`."""
-        return BatchRead(self, v2.VERSION, flags, ledger_id, first, number, max_count, max_size, master_key)
+        return BatchRead(self, v2_layout.VERSION, flags, ledger_id, first, number, max_count, max_size, master_key)
 
     def header(self, operation: Operation, number: int = 0, priority: int = 0) -> Header:
         """See :meth:`.IWireProtocol.header`."""
         opcode = _V2_OPERATIONS.get(operation)
         if opcode is None:
             raise CodecError(f"V2 has no {operation.name}")
-        return Header(self, v2.VERSION, opcode)
+        return Header(self, v2_layout.VERSION, opcode)
 
     def scan_replies(self, data: bytes, at: int, limit: int, items: list[object]) -> int:
         """See :meth:`.IWireProtocol.scan_replies`."""
-        return v2_responses.scan(self, data, at, limit, items)
+        return v2_replies_in.scan(self, data, at, limit, items)
 
     def scan_requests(self, data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
         """See :meth:`.IWireProtocol.scan_requests`: any frame that is not V2 is an error."""
-        return v2_requests.scan(self, data, at, limit, items), True
+        return v2_requests_in.scan(self, data, at, limit, items), True
 
     def add_replies(self, run: AddRun, status: Status, part: Entries | None = None) -> bytes:
         """See :meth:`.AddRun.replies`."""
         entries = run.entries if part is None else part
         if isinstance(entries, MixedRun):
-            return v2_replies.mixed_replies(run.version, V2Op.ADD, status, entries.ledger_ids, entries.entry_ids)
+            return v2_replies_out.mixed_replies(run.version, V2Op.ADD, status, entries.ledger_ids, entries.entry_ids)
         replies = [
-            v2_replies.ids_replies(run.version, V2Op.ADD, status, each.ledger_id, each.first, each.count)
+            v2_replies_out.ids_replies(run.version, V2Op.ADD, status, each.ledger_id, each.first, each.count)
             for each in entries.runs()
         ]
         return b"".join(replies)
@@ -93,21 +102,21 @@ class V2Protocol:
     ) -> bytes:
         """See :meth:`.IReplyEncoding.read_reply`."""
         ids = run.ledger_ids[index], run.entry_ids[index]
-        return v2_replies.read_reply(run.version, V2Op.READ, status, *ids, entry)
+        return v2_replies_out.read_reply(run.version, V2Op.READ, status, *ids, entry)
 
     def read_replies(
         self, run: ReadRun, first: int, entries: Sequence[bytes], lacs: Sequence[int] = ()
     ) -> bytes:  # fmt: skip
         """See :meth:`.ReadRun.replies`."""
         part = slice(first, first + len(entries))
-        return v2_replies.read_replies(run.version, V2Op.READ, run.ledger_ids[part], run.entry_ids[part], entries)
+        return v2_replies_out.read_replies(run.version, V2Op.READ, run.ledger_ids[part], run.entry_ids[part], entries)
 
     def batch_reply(
         self, request: BatchRead, status: Status, runs: Sequence[EntryRun] = (), max_lac: int | None = None
     ) -> list[bytes]:
         """See :meth:`.IReplyEncoding.batch_reply`."""
         ids = request.ledger_id, request.first, request.request_id
-        return v2_replies.batch_reply(request.version, V2Op.BATCH_READ, status, *ids, runs)
+        return v2_replies_out.batch_reply(request.version, V2Op.BATCH_READ, status, *ids, runs)
 
     def refusal(self, request: object, status: Status) -> bytes | None:
         """See :meth:`.IReplyEncoding.refusal`: adds and reads alone have an answer for it."""
@@ -116,7 +125,9 @@ class V2Protocol:
         if isinstance(request, ReadRun):
             return b"".join([request.reply(index, status) for index in range(len(request))])
         if isinstance(request, ReadRequest):
-            return v2.encode_response(ReadResponse(request.header, status, request.ledger_id, request.entry_id))
+            return v2_replies_out.encode_response(
+                ReadResponse(request.header, status, request.ledger_id, request.entry_id)
+            )
         return None
 
 
@@ -129,7 +140,7 @@ class V3Protocol:
     """
 
     names = frozenset({"v3"})
-    number = v3.VERSION
+    number = v3_layout.VERSION
     numbered = complete = carries_lac = True
     add_reply_size = 0
     place = 50
@@ -137,9 +148,9 @@ class V3Protocol:
     batch_head = _V3_HEADER_ROOM
     batch_counts_by_first = False
 
-    encode_batch_read = staticmethod(v3.encode_batch_read)
-    encode_request = staticmethod(v3.encode_request)
-    encode_response = staticmethod(v3.encode_response)
+    encode_batch_read = staticmethod(v3_requests_out.encode_batch_read)
+    encode_request = staticmethod(v3_requests_out.encode_request)
+    encode_response = staticmethod(v3_replies_out.encode_response)
 
     def __repr__(self) -> str:
         return "V3"
@@ -148,7 +159,7 @@ class V3Protocol:
         """See :meth:`.IWireProtocol.encode_adds`; the replies repeat the numbers."""
         key, flags, entries = adds.master_key, adds.flags, adds.entries()
         frames = [
-            v3.encode_adds(
+            v3_requests_out.encode_adds(
                 key, adds.ledger_ids[start], adds.entry_ids[start], entries[start:end], flags, adds.deferred_sync,
                 first_number + start,
             )
@@ -158,35 +169,37 @@ class V3Protocol:
 
     def encode_reads(self, ledger_id: int, entry_ids: Sequence[int], first_number: int) -> bytes:
         """See :meth:`.IWireProtocol.encode_reads`."""
-        return v3.encode_reads(ledger_id, entry_ids, 0, first_number)
+        return v3_requests_out.encode_reads(ledger_id, entry_ids, 0, first_number)
 
     def batch_read(
         self, ledger_id: int, first: int, number: int, max_count: int, max_size: int, flags: int = 0,
         master_key: bytes | None = None,
     ) -> BatchRead:  # fmt: skip
         """See :meth:`.IWireProtocol.batch_read`."""
-        return BatchRead(self, v3.VERSION, flags, ledger_id, first, number, max_count, max_size, master_key)
+        return BatchRead(self, v3_layout.VERSION, flags, ledger_id, first, number, max_count, max_size, master_key)
 
     def header(self, operation: Operation, number: int = 0, priority: int = 0) -> Header:
         """See :meth:`.IWireProtocol.header`."""
-        return Header(self, v3.VERSION, operation, number, priority)
+        return Header(self, v3_layout.VERSION, operation, number, priority)
 
     def scan_replies(self, data: bytes, at: int, limit: int, items: list[object]) -> int:
         """See :meth:`.IWireProtocol.scan_replies`."""
-        return v3_responses.scan(self, data, at, limit, items)
+        return v3_replies_in.scan(self, data, at, limit, items)
 
     def scan_requests(self, data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
         """See :meth:`.IWireProtocol.scan_requests`: a frame that is no ``Request`` message is of another protocol."""
-        return v3_requests.scan(self, data, at, limit, items)
+        return v3_requests_in.scan(self, data, at, limit, items)
 
     def add_replies(self, run: AddRun, status: Status, part: Entries | None = None) -> bytes:
         """See :meth:`.AddRun.replies`."""
         entries, numbers = run.entries if part is None else part, run.numbers(part)
         if isinstance(entries, MixedRun):
-            return v3_replies.mixed_add_replies(numbers, status, entries.ledger_ids, entries.entry_ids)
+            return v3_replies_out.mixed_add_replies(numbers, status, entries.ledger_ids, entries.entry_ids)
         replies, at = [], 0
         for each in entries.runs():
-            replies.append(v3_replies.add_replies(numbers[at : at + each.count], status, each.ledger_id, each.first))
+            replies.append(
+                v3_replies_out.add_replies(numbers[at : at + each.count], status, each.ledger_id, each.first)
+            )
             at += each.count
         return b"".join(replies)
 
@@ -195,14 +208,14 @@ class V3Protocol:
     ) -> bytes:
         """See :meth:`.IReplyEncoding.read_reply`."""
         ids = run.ledger_ids[index], run.entry_ids[index]
-        return v3_replies.read_reply(Operation.READ, run.txn_ids[index], status, *ids, entry, max_lac)
+        return v3_replies_out.read_reply(Operation.READ, run.txn_ids[index], status, *ids, entry, max_lac)
 
     def read_replies(
         self, run: ReadRun, first: int, entries: Sequence[bytes], lacs: Sequence[int] = ()
     ) -> bytes:  # fmt: skip
         """See :meth:`.ReadRun.replies`."""
         part = slice(first, first + len(entries))
-        return v3_replies.read_replies(
+        return v3_replies_out.read_replies(
             run.txn_ids[part], run.ledger_ids[part], run.entry_ids[part], entries, lacs
         )  # fmt: skip
 
@@ -211,7 +224,7 @@ class V3Protocol:
     ) -> list[bytes]:
         """See :meth:`.IReplyEncoding.batch_reply`."""
         ids = request.ledger_id, request.first
-        return v3_replies.batch_reply(request.request_id, status, *ids, runs, max_lac)
+        return v3_replies_out.batch_reply(request.request_id, status, *ids, runs, max_lac)
 
     def refusal(self, request: object, status: Status) -> bytes | None:
         """See :meth:`.IReplyEncoding.refusal`: an error without a sub-message for each."""
@@ -221,7 +234,7 @@ class V3Protocol:
             headers = [Header(self, request.version, operation, number, priority) for number in numbers]
         else:
             headers = [request.header]  # type: ignore[attr-defined]
-        return b"".join([v3.encode_response(ErrorResponse(header, status)) for header in headers])
+        return b"".join([v3_replies_out.encode_response(ErrorResponse(header, status)) for header in headers])
 
 
 def _numbers(request: AddRun | ReadRun | BatchRead) -> tuple[Operation, Sequence[int]]:

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import attrs
 
 from bookkeeper_twisted.blocking_reads import Address, SocketPool
-from bookkeeper_twisted.codec import messages, v3
+from bookkeeper_twisted.codec import messages
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.operations import RECOVERY_ADD
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
+from bookkeeper_twisted.codec.v3 import replies_out
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, RequestTimeoutError, Status
 from bookkeeper_twisted.model import DigestType, EntryRun
 from bookkeeper_twisted.testing.sealing import sealed
@@ -64,7 +65,7 @@ class MemoryBookie:
         self.requests.append("lac")
         last = self.entries[max(self.entries)] if self.entries else None
         status = Status.EOK if last or self.lac_packet else Status.ENOENTRY
-        return v3.encode_response(
+        return replies_out.encode_response(
             messages.ReadLacResponse(item.header, status, item.ledger_id, self.lac_packet, last)
         )  # fmt: skip
 

@@ -11,8 +11,8 @@ from twisted.python.failure import Failure
 
 from bookkeeper_twisted.bookie.engine import Engine, EngineOptions
 from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
-from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead
+from bookkeeper_twisted.codec.v2 import requests_out
 from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.mixed_runs import Entries, MixedRun, RunSequence
 from bookkeeper_twisted.model import EntryRun
@@ -171,7 +171,7 @@ class Rig:
 
 def adds(entries: Entries, key: bytes = KEY, flags: int = 0) -> bytes:
     """V2 frames of adds."""
-    return b"".join([v2.encode_adds(key, each, flags) for each in entries.runs()])
+    return b"".join([requests_out.encode_adds(key, each, flags) for each in entries.runs()])
 
 
 def add_replies(entries: Entries, status: object) -> bytes:
@@ -181,9 +181,9 @@ def add_replies(entries: Entries, status: object) -> bytes:
 
 def reads(ledger_id: int, entry_ids: Sequence[int]) -> bytes:
     """V2 frames of plain reads."""
-    return v2.encode_reads(ledger_id, entry_ids)
+    return requests_out.encode_reads(ledger_id, entry_ids)
 
 
 def batch(ledger_id: int, first: int, count: int, size: int, request_id: int = 7) -> bytes:
     """A V2 frame of a batch read."""
-    return v2.encode_batch_read(BatchRead(V2, 2, 0, ledger_id, first, request_id, count, size))
+    return requests_out.encode_batch_read(BatchRead(V2, 2, 0, ledger_id, first, request_id, count, size))

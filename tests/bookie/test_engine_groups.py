@@ -9,7 +9,6 @@ from bookkeeper_twisted.bookie.bookie import BookieOptions
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.group_commit import CommitOptions
 from bookkeeper_twisted.bookie.requests.context import RequestLimits
-from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.messages import (
     ForceLedgerRequest,
@@ -21,6 +20,8 @@ from bookkeeper_twisted.codec.messages import (
 )
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.runs import FENCE, RECOVERY_ADD, AddReplies, BatchRead, BatchReply, ReadReply
+from bookkeeper_twisted.codec.v2 import requests_out as v2_requests_out
+from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import Status
 from tests.codec.wire_examples import v3_adds
@@ -46,7 +47,7 @@ class Connection:
         """Sends adds, as a chunk of their own."""
         entries = run(self.ledger_id, first, count)
         if self._wire == 2:
-            self.peer.send(v2.encode_adds(KEY, entries, flags))
+            self.peer.send(v2_requests_out.encode_adds(KEY, entries, flags))
         else:
             self.peer.send(v3_adds(KEY, entries, flags, deferred))
 
@@ -54,23 +55,25 @@ class Connection:
         """Sends a batch read that fences another ledger."""
         ledger_id = OLD + 10 + self._wire
         request = BatchRead(WIRES[self._wire], self._wire, FENCE, ledger_id, 0, 7, 5, 1 << 20, KEY)
-        self.peer.send((v2 if self._wire == 2 else v3).encode_batch_read(request))
+        self.peer.send((v2_requests_out if self._wire == 2 else v3_requests_out).encode_batch_read(request))
 
     def fence(self, entry_id: int = 0) -> None:
         """Sends a read that fences a ledger."""
         header = Header(WIRES[self._wire], self._wire, 2 if self._wire == 2 else Operation.READ, 1)
         request = ReadRequest(header, OLD + self._wire, entry_id, fence=True, master_key=KEY)
-        self.peer.send((v2 if self._wire == 2 else v3).encode_request(request))
+        self.peer.send((v2_requests_out if self._wire == 2 else v3_requests_out).encode_request(request))
 
     def write_lac(self, lac: int) -> None:
         """V3: sends an explicit LAC."""
         body = self.ledger_id.to_bytes(8, "big") + lac.to_bytes(8, "big") + b"digest"
         header = Header(V3, 3, Operation.WRITE_LAC, 1)
-        self.peer.send(v3.encode_request(WriteLacRequest(header, self.ledger_id, lac, KEY, body)))
+        self.peer.send(v3_requests_out.encode_request(WriteLacRequest(header, self.ledger_id, lac, KEY, body)))
 
     def force(self) -> None:
         """V3: asks for a sync."""
-        self.peer.send(v3.encode_request(ForceLedgerRequest(Header(V3, 3, Operation.FORCE_LEDGER, 1), self.ledger_id)))
+        self.peer.send(
+            v3_requests_out.encode_request(ForceLedgerRequest(Header(V3, 3, Operation.FORCE_LEDGER, 1), self.ledger_id))
+        )
 
     def everything(self) -> list[type[Any]]:
         """Sends all that waits for the journal, each in a chunk of its own.

@@ -5,11 +5,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.requests.context import RequestLimits
-from bookkeeper_twisted.codec import v3
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.messages import Header, ListEntriesRequest, ListEntriesResponse, ReadRequest
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.runs import BatchRead, BatchReply, ReadReply
+from bookkeeper_twisted.codec.v3 import requests_out
 from bookkeeper_twisted.codec.wire_protocol import IWireProtocol
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
@@ -158,8 +158,8 @@ class AnswerTests(SynchronousTestCase):
     def test_loaded_entries(self) -> None:
         """Reads whose entries were loaded are refused one by one."""
         self.rig.bookie.last_add_confirmed = fail  # type: ignore[assignment, method-assign]
-        self._assert_refused(v3.encode_reads(1, range(5)), V3, 5)
-        self._assert_refused(v3.encode_reads(1, [-1]), V3)
+        self._assert_refused(requests_out.encode_reads(1, range(5)), V3, 5)
+        self._assert_refused(requests_out.encode_reads(1, [-1]), V3)
 
     def test_one_entry(self) -> None:
         """An entry that cannot be answered takes nothing from those beside it."""
@@ -183,20 +183,21 @@ class AnswerTests(SynchronousTestCase):
     def test_batch(self) -> None:
         """A batch that was loaded is refused."""
         self.rig.bookie.last_add_confirmed = fail  # type: ignore[assignment, method-assign]
-        self._assert_refused(v3.encode_batch_read(BatchRead(V3, 3, 0, 1, 0, 7, 5, 1000)), V3)
+        self._assert_refused(requests_out.encode_batch_read(BatchRead(V3, 3, 0, 1, 0, 7, 5, 1000)), V3)
 
     def test_cold(self) -> None:
         """So is a request whose answer cannot be encoded."""
         self.rig.bookie.entry_ranges = lambda ledger_id: succeed([(0, "z")])  # type: ignore
         header = Header(V3, 3, Operation.LIST_ENTRIES, 1)
-        self._assert_refused(v3.encode_request(ListEntriesRequest(header, 1)), V3)
+        self._assert_refused(requests_out.encode_request(ListEntriesRequest(header, 1)), V3)
 
     def test_no_answer_at_all(self) -> None:
         """If not even a refusal can be sent the connection ends; permits and counted bytes are given back."""
         fence = ReadRequest(Header(V3, 3, Operation.READ, 1), 1, 0, fence=True, master_key=b"k" * 20)
         for request in (
-            v3.encode_reads(1, range(5)), v3.encode_reads(1, [-1]), v3.encode_request(fence),
-            v3.encode_batch_read(BatchRead(V3, 3, 0, 1, 0, 7, 5, 1000)),
+            requests_out.encode_reads(1, range(5)), requests_out.encode_reads(1, [-1]),
+            requests_out.encode_request(fence),
+            requests_out.encode_batch_read(BatchRead(V3, 3, 0, 1, 0, 7, 5, 1000)),
         ):  # fmt: skip
             rig = self.rig.restart()
             peer = rig.connect()

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import Any
 
-from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.messages import Header, ReadResponse
 from bookkeeper_twisted.codec.operations import Operation, V2Op
 from bookkeeper_twisted.codec.runs import (
@@ -14,6 +13,10 @@ from bookkeeper_twisted.codec.runs import (
     ReadReply,
     ReadRun,
 )
+from bookkeeper_twisted.codec.v2 import replies_out as v2_replies_out
+from bookkeeper_twisted.codec.v2 import requests_out as v2_requests_out
+from bookkeeper_twisted.codec.v3 import replies_out as v3_replies_out
+from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wire_protocol import IWireProtocol
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
@@ -21,7 +24,8 @@ from bookkeeper_twisted.model import EntryRun
 
 from .wire_examples import v3_adds
 
-ENCODERS: dict[Any, Any] = {V2: v2, V3: v3}
+REQUESTS_OUT: dict[Any, Any] = {V2: v2_requests_out, V3: v3_requests_out}
+REPLIES_OUT: dict[Any, Any] = {V2: v2_replies_out, V3: v3_replies_out}
 
 
 def single_runs(item: AddRun) -> list[EntryRun]:
@@ -85,16 +89,16 @@ def encode_request(item: object) -> bytes:
     if isinstance(item, AddRun):
         assert isinstance(item.entries, EntryRun)
         if item.wire is V2:
-            return v2.encode_adds(item.master_key, item.entries, item.flags, item.version)
+            return v2_requests_out.encode_adds(item.master_key, item.entries, item.flags, item.version)
         return v3_adds(item.master_key, item.entries, item.flags, item.deferred_sync, item.txn_ids[0])
     if isinstance(item, ReadRun):
         more: dict[str, Any] = {"version": item.version} if item.wire is V2 else {"first_txn_id": item.txn_ids[0]}
-        return ENCODERS[item.wire].encode_reads(  # type: ignore[no-any-return]
+        return REQUESTS_OUT[item.wire].encode_reads(  # type: ignore[no-any-return]
             item.ledger_ids[0], item.entry_ids, item.flags, **more
         )
     if isinstance(item, BatchRead):
-        return ENCODERS[item.wire].encode_batch_read(item)  # type: ignore[no-any-return]
-    return ENCODERS[item.header.wire].encode_request(item)  # type: ignore[attr-defined, no-any-return]
+        return REQUESTS_OUT[item.wire].encode_batch_read(item)  # type: ignore[no-any-return]
+    return REQUESTS_OUT[item.header.wire].encode_request(item)  # type: ignore[attr-defined, no-any-return]
 
 
 def encode_reply(item: object, wire: IWireProtocol, version: int) -> bytes:
@@ -108,11 +112,11 @@ def encode_reply(item: object, wire: IWireProtocol, version: int) -> bytes:
         response = ReadResponse(
             header, item.status, item.ledger_id, item.entry_id, item.entry, item.max_lac, item.lac_update_timestamp
         )
-        return ENCODERS[wire].encode_response(response)  # type: ignore[no-any-return]
+        return REPLIES_OUT[wire].encode_response(response)  # type: ignore[no-any-return]
     if isinstance(item, BatchReply):
         request = BatchRead(wire, version, 0, item.ledger_id, item.first, item.request_id, 0, 0)
         if item.entries is None:
             return request.failure(item.status)
         assert item.status is Status.EOK
         return b"".join(request.success([item.entries], item.max_lac))
-    return ENCODERS[wire].encode_response(item)  # type: ignore[no-any-return]
+    return REPLIES_OUT[wire].encode_response(item)  # type: ignore[no-any-return]

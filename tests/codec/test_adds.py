@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.codec import v2, v2_replies
 from bookkeeper_twisted.codec.adds import Adds, largest_payload, mix_headers, seal_adds, stored_adds
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester, pack_headers
 from bookkeeper_twisted.codec.operations import HIGH_PRIORITY, RECOVERY_ADD, V2Op
 from bookkeeper_twisted.codec.runs import AddRun
+from bookkeeper_twisted.codec.v2 import replies_out, requests_out
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import CodecError, Status
 from bookkeeper_twisted.model import DigestType, EntryRun
@@ -35,7 +35,7 @@ def alone(digester: Digester, item: Item, flags: int = 0) -> bytes:
     *fields, payload = item
     header = _HEADER.pack(*fields)
     run = EntryRun.of_entries(item[0], item[1], [header + digester.digest(header + payload) + payload])
-    return v2.encode_adds(digester.master_key, run, flags)
+    return requests_out.encode_adds(digester.master_key, run, flags)
 
 
 def together(digester: Digester, items: Sequence[Item], flags: int = 0) -> Adds:
@@ -172,7 +172,7 @@ class RequestTests(SynchronousTestCase):
         for sizes in SIZES:
             run = self.run_of(sizes)
             adds = stored_adds(DIGESTER.master_key, run, FLAGS)
-            self.assertEqual(V2.encode_adds(adds, 0)[0], v2.encode_adds(DIGESTER.master_key, run, FLAGS))
+            self.assertEqual(V2.encode_adds(adds, 0)[0], requests_out.encode_adds(DIGESTER.master_key, run, FLAGS))
             self.assertIs(V2.encode_adds(adds, 0)[0], adds.frames)
             self.assertEqual(len(adds), run.count)
 
@@ -220,7 +220,7 @@ class ReplyTests(SynchronousTestCase):
         """They are what a bookie sends that has done all of them, one by one or of many ledgers."""
         for count in (1, 2, 30):
             items = items_of(*[b"x"] * count)
-            expected = [v2_replies.ids_reply(2, V2Op.ADD, Status.EOK, item[0], item[1]) for item in items]
+            expected = [replies_out.ids_reply(2, V2Op.ADD, Status.EOK, item[0], item[1]) for item in items]
             adds = together(DIGESTER, items)
             self.assertEqual(adds.replies, b"".join(expected))
             self.assertIs(adds.replies, adds.replies)

@@ -7,10 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.codec import v2, v2_replies, v3, v3_replies
 from bookkeeper_twisted.codec.connection import ClientDecoder, ServerDecoder
 from bookkeeper_twisted.codec.messages import RejectedRequest
 from bookkeeper_twisted.codec.runs import AddReplies, AddRun, BatchRead, ReadRun
+from bookkeeper_twisted.codec.v2 import layout as v2_layout
+from bookkeeper_twisted.codec.v2 import replies_out as v2_replies_out
+from bookkeeper_twisted.codec.v2 import requests_out as v2_requests_out
+from bookkeeper_twisted.codec.v3 import replies_out as v3_replies_out
+from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wire_protocol import IWireProtocol
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import CodecError, Status
@@ -21,7 +25,9 @@ from .flatten import flat
 from .wire_examples import KEY, entry, pieces, quick, run, v2_requests, v3_adds, v3_requests
 
 IN_TURNS = [(ledger, first) for first in range(12) for ledger in (7, 8, 9)]
-TURNS = b"".join([v2.encode_adds(KEY, run(ledger, first, [24 + first // 8])) for ledger, first in IN_TURNS])
+TURNS = b"".join(
+    [v2_requests_out.encode_adds(KEY, run(ledger, first, [24 + first // 8])) for ledger, first in IN_TURNS]
+)
 V2_STREAM, V3_STREAM = v2_requests() + TURNS, v3_requests()
 MIXED_STREAM = V3_STREAM + V2_STREAM
 
@@ -96,8 +102,8 @@ class SplitTests(SynchronousTestCase):
 
     def test_great_frame_in_chunks(self) -> None:
         """The greatest frame, in chunks of a socket, is one entry; requests behind it are read too."""
-        size = 5 * 1024 * 1024 - 4 - v2.ADD_OVERHEAD
-        stream = v2.encode_adds(KEY, run(7, 0, [size])) + v2.encode_reads(7, [0])
+        size = 5 * 1024 * 1024 - 4 - v2_layout.ADD_OVERHEAD
+        stream = v2_requests_out.encode_adds(KEY, run(7, 0, [size])) + v2_requests_out.encode_reads(7, [0])
         decoder = ServerDecoder()
         items = [item for i in range(0, len(stream), 65536) for item in decoder.receive(stream[i : i + 65536])]
         self.assertEqual([type(item) for item in items], [AddRun, ReadRun])
@@ -110,7 +116,7 @@ class RunTests(SynchronousTestCase):
     def test_equal_v2_adds(self) -> None:
         """Consecutive V2 adds of one size in a chunk are one run over their bytes."""
         wanted = run(7, 1000, [132] * 400)
-        (item,) = ServerDecoder().receive(v2.encode_adds(KEY, wanted, 2))
+        (item,) = ServerDecoder().receive(v2_requests_out.encode_adds(KEY, wanted, 2))
         assert isinstance(item, AddRun) and isinstance(item.entries, EntryRun)
         self.assertEqual((item.flags, item.master_key, item.entries.first, item.entries.count), (2, KEY, 1000, 400))
         self.assertEqual((item.entries.data, item.entries.stride), (wanted.data, 136))
@@ -118,7 +124,7 @@ class RunTests(SynchronousTestCase):
     def test_unequal_adds(self) -> None:
         """Consecutive adds of different sizes are one run too, in both protocols."""
         wanted = run(7, 0, [100] * 20 + [101, 3000, 24] + [100] * 20)
-        for data in (v2.encode_adds(KEY, wanted), v3_adds(KEY, wanted, 0, False, 1)):
+        for data in (v2_requests_out.encode_adds(KEY, wanted), v3_adds(KEY, wanted, 0, False, 1)):
             (item,) = ServerDecoder().receive(data)
             assert isinstance(item, AddRun) and isinstance(item.entries, EntryRun)
             self.assertEqual(item.entries.data, wanted.data)
@@ -129,7 +135,7 @@ class RunTests(SynchronousTestCase):
         assert isinstance(item, AddRun) and isinstance(item.entries, MixedRun)
         self.assertEqual(list(zip(item.entries.ledger_ids, item.entries.entry_ids, strict=True)), IN_TURNS)
         self.assertEqual(item.entries.data, b"".join([run(i, e, [24 + e // 8]).data for i, e in IN_TURNS]))
-        replies = [v2_replies.ids_reply(2, 1, Status.EUA, *ids) for ids in IN_TURNS]
+        replies = [v2_replies_out.ids_reply(2, 1, Status.EUA, *ids) for ids in IN_TURNS]
         self.assertEqual(item.replies(Status.EUA), b"".join(replies))
 
     def test_v3_adds_across_varint_sizes(self) -> None:
@@ -141,7 +147,7 @@ class RunTests(SynchronousTestCase):
 
     def test_plain_reads(self) -> None:
         """Plain reads that follow each other are one run, in both protocols."""
-        for data in (v2.encode_reads(7, range(200)), v3.encode_reads(7, range(200), 0, 5)):
+        for data in (v2_requests_out.encode_reads(7, range(200)), v3_requests_out.encode_reads(7, range(200), 0, 5)):
             (item,) = ServerDecoder().receive(data)
             assert isinstance(item, ReadRun)
             self.assertEqual((list(item.entry_ids), set(item.ledger_ids)), (list(range(200)), {7}))
@@ -169,7 +175,7 @@ class LimitTests(SynchronousTestCase):
 
     def test_greatest_length(self) -> None:
         """The greatest length that fits the limit with its own four bytes is waited for, and read."""
-        data = v2.encode_adds(KEY, run(7, 0, [1000 - 28]))
+        data = v2_requests_out.encode_adds(KEY, run(7, 0, [1000 - 28]))
         self.assertEqual(len(data), 1000)
         decoder = ServerDecoder(1000)
         self.assertEqual(decoder.receive(data[:4]), [])
@@ -178,7 +184,7 @@ class LimitTests(SynchronousTestCase):
 
     def test_long_frame_in_a_row(self) -> None:
         """A frame over the limit that is complete in its chunk is not read, whatever stands before it."""
-        for encode in (v2.encode_adds, v3_adds):
+        for encode in (v2_requests_out.encode_adds, v3_adds):
             decoder = ServerDecoder(300)
             items = flat(decoder.receive(encode(KEY, run(7, 0, [50, 50, 400]))))
             self.assertEqual(len(items), 2)
@@ -187,10 +193,10 @@ class LimitTests(SynchronousTestCase):
     def test_after_an_error(self) -> None:
         """What came before a broken frame is returned; what comes after it never is."""
         decoder = ServerDecoder()
-        items = decoder.receive(v2.encode_reads(7, [1]) + bytes(4) + v2.encode_reads(7, [2]))
+        items = decoder.receive(v2_requests_out.encode_reads(7, [1]) + bytes(4) + v2_requests_out.encode_reads(7, [2]))
         self.assertEqual(len(items), 1)
         self.assertIsNotNone(decoder.error)
-        self.assertEqual(decoder.receive(v2.encode_reads(7, [3])), [])
+        self.assertEqual(decoder.receive(v2_requests_out.encode_reads(7, [3])), [])
 
 
 class DetectionTests(SynchronousTestCase):
@@ -207,13 +213,17 @@ class DetectionTests(SynchronousTestCase):
     def test_v3_after_v2(self) -> None:
         """V3 after V2 is read as V2, which ends the connection."""
         decoder = ServerDecoder()
-        self.assertEqual(len(decoder.receive(v2.encode_reads(7, [1]) + v3.encode_reads(7, [1]))), 1)
+        self.assertEqual(
+            len(decoder.receive(v2_requests_out.encode_reads(7, [1]) + v3_requests_out.encode_reads(7, [1]))), 1
+        )
         self.assertIsNotNone(decoder.error)
 
     def test_v3_that_reads_as_a_batch_read(self) -> None:
         """A V3 add after V2 whose txnId takes two bytes looks like a batch read of version 10: EBADVERSION."""
         decoder = ServerDecoder()
-        _, refusal = decoder.receive(v2.encode_reads(7, [1]) + v3_adds(KEY, run(7, 1, [41]), 0, False, 200))
+        _, refusal = decoder.receive(
+            v2_requests_out.encode_reads(7, [1]) + v3_adds(KEY, run(7, 1, [41]), 0, False, 200)
+        )
         assert isinstance(refusal, RejectedRequest)
         self.assertEqual((refusal.status, refusal.reply[4:6]), (Status.EBADVERSION, b"\x0a\x07"))
 
@@ -263,7 +273,7 @@ class FuzzTests(SynchronousTestCase):
     def test_wrong_protocol(self) -> None:
         """A client that asked in one protocol takes no replies of the other."""
         wrong: tuple[tuple[IWireProtocol, bytes], ...] = (
-            (V2, v3_replies.add_reply(1, Status.EOK, 7, 0)), (V3, v2_replies.ids_reply(2, 1, Status.EOK, 7, 0)),
+            (V2, v3_replies_out.add_reply(1, Status.EOK, 7, 0)), (V3, v2_replies_out.ids_reply(2, 1, Status.EOK, 7, 0)),
         )  # fmt: skip
         for wire, data in wrong:
             decoder = ClientDecoder(wire)

@@ -7,9 +7,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from bookkeeper_twisted.codec import messages as m
-from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.operations import Operation, V2Op
 from bookkeeper_twisted.codec.runs import BatchRead
+from bookkeeper_twisted.codec.v2 import requests_out as v2_requests_out
+from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.model import EntryRun
 
@@ -45,26 +46,26 @@ def v3_adds(
 ) -> bytes:
     """V3 adds of all entries of a run."""
     ids = entries.ledger_id, entries.first
-    return v3.encode_adds(master_key, *ids, entries.entries(), flags, deferred_sync, first_txn_id)
+    return v3_requests_out.encode_adds(master_key, *ids, entries.entries(), flags, deferred_sync, first_txn_id)
 
 
 def v2_requests() -> bytes:
     """Every kind of V2 request, several times, in rows and mixed."""
     return b"".join([
-        v2.encode_adds(KEY, run(7, 0, [100] * 40)),
-        v2.encode_adds(KEY, run(7, 40, [100, 101, 101, 24, 3000])),
-        v2.encode_adds(OTHER_KEY, run(7, 45, [50] * 3), flags=6),
-        v2.encode_adds(KEY, run(8, 0, [50, 50])),
-        v2.encode_adds(KEY, run(7, 5, [50])),
-        v2.encode_adds(KEY, run(-7, 5, [50])),
-        v2.encode_adds(KEY, run(7, -2, [50] * 4)),
-        v2.encode_adds(KEY, run(7, 9, [20]), version=5),
-        v2.encode_reads(7, range(30)),
-        v2.encode_reads(7, [-1], flags=4),
-        v2.encode_request(m.ReadRequest(m.Header(V2, 2, V2Op.READ), 7, -1, True, True, KEY)),
-        v2.encode_batch_read(BatchRead(V2, 2, 0, 7, 3, 99, 10, 4096)),
-        v2.encode_request(m.AuthRequest(m.Header(V2, 2, V2Op.AUTH), "sasl", b"token")),
-        v2.encode_reads(9, [1, 5, 3]),
+        v2_requests_out.encode_adds(KEY, run(7, 0, [100] * 40)),
+        v2_requests_out.encode_adds(KEY, run(7, 40, [100, 101, 101, 24, 3000])),
+        v2_requests_out.encode_adds(OTHER_KEY, run(7, 45, [50] * 3), flags=6),
+        v2_requests_out.encode_adds(KEY, run(8, 0, [50, 50])),
+        v2_requests_out.encode_adds(KEY, run(7, 5, [50])),
+        v2_requests_out.encode_adds(KEY, run(-7, 5, [50])),
+        v2_requests_out.encode_adds(KEY, run(7, -2, [50] * 4)),
+        v2_requests_out.encode_adds(KEY, run(7, 9, [20]), version=5),
+        v2_requests_out.encode_reads(7, range(30)),
+        v2_requests_out.encode_reads(7, [-1], flags=4),
+        v2_requests_out.encode_request(m.ReadRequest(m.Header(V2, 2, V2Op.READ), 7, -1, True, True, KEY)),
+        v2_requests_out.encode_batch_read(BatchRead(V2, 2, 0, 7, 3, 99, 10, 4096)),
+        v2_requests_out.encode_request(m.AuthRequest(m.Header(V2, 2, V2Op.AUTH), "sasl", b"token")),
+        v2_requests_out.encode_reads(9, [1, 5, 3]),
     ])  # fmt: skip
 
 
@@ -77,12 +78,12 @@ def v3_requests() -> bytes:
         v3_adds(b"short", run(7, 165, [50] * 3), 6, False, 20000),
         v3_adds(KEY, run(8, 0, [50] * 20), 0, True, 1),
         v3_adds(KEY, run(8, -5, [50] * 10), 0, False, 1),
-        v3.encode_reads(7, range(120, 140), 0, 1),
-        v3.encode_reads(7, [-1, 4], 4, 1 << 40),
-        v3.encode_request(m.ReadRequest(m.Header(V3, 3, 1, 5), 7, -1, True, False, KEY)),
-        v3.encode_batch_read(BatchRead(V3, 3, 1, 7, 3, 99, 10, 4096, KEY, 5, 1000)),
-        v3.encode_request(m.ReadLacRequest(header, 7)),
-        v3.encode_request(m.StartTlsRequest(m.Header(V3, 3, Operation.START_TLS, 9))),
-        v3.encode_request(m.ReadLacRequest(m.Header(V3, 2, Operation.READ_LAC, 10), 7)),
-        v3.encode_reads(9, [1, 5, 3], 0, 6),
+        v3_requests_out.encode_reads(7, range(120, 140), 0, 1),
+        v3_requests_out.encode_reads(7, [-1, 4], 4, 1 << 40),
+        v3_requests_out.encode_request(m.ReadRequest(m.Header(V3, 3, 1, 5), 7, -1, True, False, KEY)),
+        v3_requests_out.encode_batch_read(BatchRead(V3, 3, 1, 7, 3, 99, 10, 4096, KEY, 5, 1000)),
+        v3_requests_out.encode_request(m.ReadLacRequest(header, 7)),
+        v3_requests_out.encode_request(m.StartTlsRequest(m.Header(V3, 3, Operation.START_TLS, 9))),
+        v3_requests_out.encode_request(m.ReadLacRequest(m.Header(V3, 2, Operation.READ_LAC, 10), 7)),
+        v3_requests_out.encode_reads(9, [1, 5, 3], 0, 6),
     ])  # fmt: skip

@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from bookkeeper_twisted.codec import messages as m
-from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.operations import Operation, V2Op
 from bookkeeper_twisted.codec.runs import FENCE, HIGH_PRIORITY, RECOVERY_ADD, BatchRead
+from bookkeeper_twisted.codec.v2 import requests_out as v2_requests_out
+from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.model import EntryRun
 
@@ -91,8 +92,8 @@ class Frames:
         random = self._random
         if self._wire == 3:
             deferred, number = random.random() < 0.1, random.getrandbits(random.choice((7, 14, 40)))
-            return v3.encode_adds(key, ledger_id, first, list(bodies), self._flags(), deferred, number)
-        return v2.encode_adds(key, EntryRun.of_entries(ledger_id, first, bodies), self._flags())
+            return v3_requests_out.encode_adds(key, ledger_id, first, list(bodies), self._flags(), deferred, number)
+        return v2_requests_out.encode_adds(key, EntryRun.of_entries(ledger_id, first, bodies), self._flags())
 
     def _stretch(self, longest: int = 12) -> range:
         start = self._random.choice(STARTS) + self._random.randrange(30)
@@ -132,8 +133,8 @@ class Frames:
         if random.random() < 0.4:
             ids = [self._entry() for _ in range(random.randrange(1, 20))]
         if self._wire == 3:
-            return v3.encode_reads(ledger_id, ids, self._flags() & HIGH_PRIORITY, random.getrandbits(30))
-        return v2.encode_reads(ledger_id, ids, self._flags() & HIGH_PRIORITY)
+            return v3_requests_out.encode_reads(ledger_id, ids, self._flags() & HIGH_PRIORITY, random.getrandbits(30))
+        return v2_requests_out.encode_reads(ledger_id, ids, self._flags() & HIGH_PRIORITY)
 
     def _batch(self) -> bytes:
         random = self._random
@@ -142,7 +143,7 @@ class Frames:
         flags, key = random.choice(((0, None), (0, None), (FENCE, OTHER_KEY)))
         count = random.choice((-(1 << 31), -1, 0, 1, 5, 1000, (1 << 31) - 1))
         batch = BatchRead(wire, self._wire, flags, ledger_id, first, self._number(), count, self._number(), key)
-        return v2.encode_batch_read(batch) if self._wire == 2 else v3.encode_batch_read(batch)
+        return v2_requests_out.encode_batch_read(batch) if self._wire == 2 else v3_requests_out.encode_batch_read(batch)
 
     def _fence(self) -> bytes:
         """A fencing read: of the model's ledgers with a wrong key, of others with their key or one that becomes it."""
@@ -158,7 +159,7 @@ class Frames:
         return self._encode(m.AuthRequest(self._header(operation), "plugin", token))
 
     def _encode(self, request: object) -> bytes:
-        return v2.encode_request(request) if self._wire == 2 else v3.encode_request(request)
+        return v2_requests_out.encode_request(request) if self._wire == 2 else v3_requests_out.encode_request(request)
 
     # -- requests of V3 alone --
 
@@ -170,7 +171,9 @@ class Frames:
         size = random.choice((0, 8, 20, 21, 100_000))
         body = struct.pack(">qq", ledger_id, self._number()) + bytes(size)
         key = random.choice((key, key, key * 5))
-        return v3.encode_request(m.WriteLacRequest(self._header(Operation.WRITE_LAC), ledger_id, 0, key, body))
+        return v3_requests_out.encode_request(
+            m.WriteLacRequest(self._header(Operation.WRITE_LAC), ledger_id, 0, key, body)
+        )
 
     def _ask(self) -> bytes:
         operation, request = self._random.choice((
@@ -179,14 +182,14 @@ class Frames:
         ))  # fmt: skip
         if self._random.random() < 0.1:
             header = self._header(Operation.BOOKIE_INFO)
-            return v3.encode_request(m.BookieInfoRequest(header, self._random.randrange(4)))
-        return v3.encode_request(request(self._header(operation), self._ledger()))
+            return v3_requests_out.encode_request(m.BookieInfoRequest(header, self._random.randrange(4)))
+        return v3_requests_out.encode_request(request(self._header(operation), self._ledger()))
 
     def _poll(self) -> bytes:
         random = self._random
         header, previous, timeout = self._header(Operation.READ), self._number(), random.choice((0, 1, 20, LONG, -1))
         entry_id, piggyback = random.choice((-1, self._entry())), random.random() < 0.5
-        return v3.encode_request(m.ReadRequest(
+        return v3_requests_out.encode_request(m.ReadRequest(
             header, self._ledger(), entry_id, previous_lac=previous, timeout_ms=timeout, piggyback=piggyback
         ))  # fmt: skip
 

@@ -9,9 +9,9 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 
-from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.runs import BatchRead, ReadReply
+from bookkeeper_twisted.codec.v2 import requests_out
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import BookKeeperError
 
@@ -61,7 +61,7 @@ class FuzzPeer(Protocol):
     def answered(self, reactor: Any) -> "Deferred[None]":
         """Fires when what was sent before is answered, or the bookie has closed the connection."""
         if not self.closed:
-            self.transport.write(v2.encode_reads(_LAST, [0]))
+            self.transport.write(requests_out.encode_reads(_LAST, [0]))
         return self._answered.addTimeout(_ANSWERED_IN, reactor)
 
     def leave(self) -> "Deferred[None]":
@@ -114,7 +114,7 @@ async def operate(reactor: Any, port: int, model: Model, seed: str, lingering: l
     end = random.choice(("answers", "answers", "answers", "late", "half", "half", "reset", "unread", "linger"))
     if end in ("late", "unread"):
         peer.transport.pauseProducing()
-        batch = v2.encode_batch_read(BatchRead(V2, 2, 0, random.choice(LEDGERS), 0, 9, 1000, 1 << 30))
+        batch = requests_out.encode_batch_read(BatchRead(V2, 2, 0, random.choice(LEDGERS), 0, 9, 1000, 1 << 30))
         data += batch * random.choice((50, 50, 50, 2000))  # many are more than the sockets hold
     if end in ("answers", "late"):
         await peer.send(reactor, data, random)

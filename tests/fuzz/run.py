@@ -10,8 +10,8 @@ from typing import Any, cast
 import attrs
 from twisted.internet.defer import Deferred, TimeoutError, gatherResults
 
-from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.runs import AddReplies, ReadReply
+from bookkeeper_twisted.codec.v2 import requests_out
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import EntryRun
 from examples.bookie_process import BookieProcess
@@ -113,7 +113,7 @@ class Run:
         """The ledgers of the model get their key from an entry each: from then on no other key opens them."""
         peer = await Peer.connect(self._reactor, port)
         for ledger_id in LEDGERS:
-            peer.send(v2.encode_adds(KEY, EntryRun.of_entries(ledger_id, 0, [content(ledger_id, 0)])))
+            peer.send(requests_out.encode_adds(KEY, EntryRun.of_entries(ledger_id, 0, [content(ledger_id, 0)])))
             replies = cast(list[AddReplies], await peer.take(1))
             assert replies[0].status is Status.EOK, replies[0].status
         self._model.heard([AddReplies(Status.EOK, LEDGERS, [0] * len(LEDGERS))])
@@ -175,7 +175,7 @@ class Run:
             entry_ids = sorted(acknowledged)
             for begin in range(0, len(entry_ids), 100):
                 part = entry_ids[begin : begin + 100]
-                peer.send(v2.encode_reads(ledger_id, part))
+                peer.send(requests_out.encode_reads(ledger_id, part))
                 replies = cast(list[ReadReply], await peer.take(len(part)))
                 found = {reply.entry_id: (reply.status, reply.entry) for reply in replies}
                 for entry_id in part:

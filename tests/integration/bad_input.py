@@ -9,12 +9,15 @@ from collections.abc import Iterator
 
 import attrs
 
-from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.messages import ForceLedgerRequest, Header, ListEntriesRequest, ReadRequest
 from bookkeeper_twisted.codec.operations import DEFAULT_MAX_FRAME_SIZE, Operation
 from bookkeeper_twisted.codec.runs import BatchRead
-from bookkeeper_twisted.codec.v3_replies import frame as v3_frame
-from bookkeeper_twisted.codec.v3_replies import header_field
+from bookkeeper_twisted.codec.v2 import layout as v2_layout
+from bookkeeper_twisted.codec.v2 import requests_out as v2_requests_out
+from bookkeeper_twisted.codec.v3 import layout as v3_layout
+from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
+from bookkeeper_twisted.codec.v3.layout import frame as v3_frame
+from bookkeeper_twisted.codec.v3.layout import header_field
 from bookkeeper_twisted.codec.varints import bytes_field, number_field
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
@@ -55,7 +58,7 @@ def _v3(operation: int, body: bytes = b"", version: int = 3) -> bytes:
 def _v3_add(ledger_id: int, entry_id: int, body: bytes, version: int = 3) -> bytes:
     ids = number_field(b"\x08", ledger_id) + number_field(b"\x10", entry_id)
     fields = ids + bytes_field(b"\x1a", KEY) + bytes_field(b"\x22", body)
-    return _v3(Operation.ADD, bytes_field(v3.ADD_KEY, fields), version)
+    return _v3(Operation.ADD, bytes_field(v3_layout.ADD_KEY, fields), version)
 
 
 def rows() -> Iterator[Row]:
@@ -74,7 +77,7 @@ def _lengths() -> Iterator[Row]:
         yield Row(f"frame of {length} bytes", 2, length.to_bytes(4, "big") + bytes(length), CLOSED)
     for length in (DEFAULT_MAX_FRAME_SIZE - 3, 1 << 31, (1 << 32) - 1):
         yield Row(f"frame of {length} bytes announced", 2, length.to_bytes(4, "big"), CLOSED)
-    longest = entry(ACCEPTED_LEDGER, 0, bytes(DEFAULT_MAX_FRAME_SIZE - 4 - v2.ADD_OVERHEAD - 32))
+    longest = entry(ACCEPTED_LEDGER, 0, bytes(DEFAULT_MAX_FRAME_SIZE - 4 - v2_layout.ADD_OVERHEAD - 32))
     yield Row("longest frame", 2, _v2(1, KEY + longest), Status.EOK)
     yield Row("a TLS client", 2, bytes.fromhex("16030100f8010000f40303") + bytes(64), CLOSED)
     yield Row("an HTTP client", 2, b"GET / HTTP/1.1\r\nHost: bookie\r\n\r\n", CLOSED)
@@ -93,7 +96,12 @@ def _v2_closed() -> Iterator[Row]:
     yield Row("V2 fencing batch read without a key", 2, _v2(7, ids + bytes(20), flags=1), CLOSED)
     yield Row("V2 auth without its fields", 2, _v2(3, b""), CLOSED)
     yield Row("V2 auth that is no message", 2, _v2(3, b"\xff"), CLOSED)
-    yield Row("V3 after V2", 2, v2.encode_reads(REFUSED_LEDGER, [0]) + v3.encode_reads(REFUSED_LEDGER, [0]), CLOSED)
+    yield Row(
+        "V3 after V2",
+        2,
+        v2_requests_out.encode_reads(REFUSED_LEDGER, [0]) + v3_requests_out.encode_reads(REFUSED_LEDGER, [0]),
+        CLOSED,
+    )
 
 
 def _v2_refused() -> Iterator[Row]:
@@ -111,9 +119,9 @@ def _v2_refused() -> Iterator[Row]:
         batch = _v2(7, _ids(REFUSED_LEDGER, 0, 1) + bytes(12), version=version)
         yield Row(f"V2 batch read of version {version}", 2, batch, Status.EBADVERSION)
     yield Row("V2 fencing read of version 1", 2, _v2(2, _ids(Bystander.LEDGER, 0), 1, version=1), Status.EUA)
-    yield Row("V2 read of an unknown ledger", 2, v2.encode_reads(REFUSED_LEDGER, [0]), Status.ENOLEDGER)
-    yield Row("V2 read of entry -2", 2, v2.encode_reads(Bystander.LEDGER, [-2]), Status.EBADREQ)
-    batch = v2.encode_batch_read(BatchRead(V2, 2, 0, Bystander.LEDGER, -2, 9, 1, 100))
+    yield Row("V2 read of an unknown ledger", 2, v2_requests_out.encode_reads(REFUSED_LEDGER, [0]), Status.ENOLEDGER)
+    yield Row("V2 read of entry -2", 2, v2_requests_out.encode_reads(Bystander.LEDGER, [-2]), Status.EBADREQ)
+    batch = v2_requests_out.encode_batch_read(BatchRead(V2, 2, 0, Bystander.LEDGER, -2, 9, 1, 100))
     yield Row("V2 batch read of entry -2", 2, batch, Status.EBADREQ)
 
 
@@ -131,8 +139,10 @@ def _v3_closed() -> Iterator[Row]:
     yield Row("V3 version 4", 3, _v3(Operation.READ, version=4), CLOSED)
     yield Row("V3 without a header", 3, v3_frame(b"\xa2\x06\x04\x08\x01\x10\x01"), CLOSED)
     yield Row("V3 cut in the header", 3, v3_frame(header_field(Operation.READ, 9)[:4]), CLOSED)
-    yield Row("V3 body of negative length", 3, _v3(Operation.ADD, v3.ADD_KEY + b"\xff" * 9 + b"\x01"), CLOSED)
-    yield Row("V3 read without an entry id", 3, _v3(Operation.READ, bytes_field(v3.READ_KEY, b"\x08\x01")), CLOSED)
+    yield Row("V3 body of negative length", 3, _v3(Operation.ADD, v3_layout.ADD_KEY + b"\xff" * 9 + b"\x01"), CLOSED)
+    yield Row(
+        "V3 read without an entry id", 3, _v3(Operation.READ, bytes_field(v3_layout.READ_KEY, b"\x08\x01")), CLOSED
+    )
 
 
 def _v3_refused() -> Iterator[Row]:
@@ -154,17 +164,17 @@ def _v3_refused() -> Iterator[Row]:
     ):  # fmt: skip
         yield Row(f"V3 {operation.name} without its message", 3, _v3(operation), Status.EBADREQ)
     known = Bystander.LEDGER
-    yield Row("V3 read of entry -2", 3, v3.encode_reads(known, [-2]), Status.EBADREQ)
-    batch = v3.encode_batch_read(BatchRead(V3, 3, 0, known, -2, 9, 1, 100))
+    yield Row("V3 read of entry -2", 3, v3_requests_out.encode_reads(known, [-2]), Status.EBADREQ)
+    batch = v3_requests_out.encode_batch_read(BatchRead(V3, 3, 0, known, -2, 9, 1, 100))
     yield Row("V3 batch read of entry -2", 3, batch, Status.EBADREQ)
     for operation in (Operation.RANGE_READ, Operation.RANGE_ADD, Operation.START_TLS):
         yield Row(f"V3 {operation.name} that nobody serves", 3, _v3(operation), Status.EBADREQ)
     header = Header(V3, 3, Operation.READ, 9)
     fence = ReadRequest(header, -1, -1, fence=True, master_key=KEY)
-    yield Row("V3 fence of ledger -1", 3, v3.encode_request(fence), Status.EBADREQ)
-    yield Row("V3 read of an unknown ledger", 3, v3.encode_reads(ledger, [0]), Status.ENOLEDGER)
+    yield Row("V3 fence of ledger -1", 3, v3_requests_out.encode_request(fence), Status.EBADREQ)
+    yield Row("V3 read of an unknown ledger", 3, v3_requests_out.encode_reads(ledger, [0]), Status.ENOLEDGER)
     entries = ListEntriesRequest(Header(V3, 3, Operation.LIST_ENTRIES, 9), ledger)
-    yield Row("V3 list of an unknown ledger", 3, v3.encode_request(entries), Status.ENOLEDGER)
+    yield Row("V3 list of an unknown ledger", 3, v3_requests_out.encode_request(entries), Status.ENOLEDGER)
 
 
 def _v3_odd_but_good() -> Iterator[Row]:
@@ -172,13 +182,13 @@ def _v3_odd_but_good() -> Iterator[Row]:
     yield Row("V3 entry of 24 bytes", 3, _v3_add(ACCEPTED_LEDGER, 2, _ids(ACCEPTED_LEDGER, 2, -1)), Status.EOK)
     yield Row("V3 unknown field", 3, _v3(Operation.READ, b"\xf8\x7f\x01" + _v3_read(known, 0)), Status.EOK)
     batch = BatchRead(V3, 3, 0, known, 0, 9, -(1 << 31), (1 << 63) - 1)
-    yield Row("V3 batch read of everything", 3, v3.encode_batch_read(batch), Status.EOK)
+    yield Row("V3 batch read of everything", 3, v3_requests_out.encode_batch_read(batch), Status.EOK)
     force = ForceLedgerRequest(Header(V3, 3, Operation.FORCE_LEDGER, 9), known)
-    yield Row("V3 force", 3, v3.encode_request(force), Status.EOK)
+    yield Row("V3 force", 3, v3_requests_out.encode_request(force), Status.EOK)
     header = Header(V3, 3, Operation.READ, 9)
     poll = ReadRequest(header, known, -1, previous_lac=(1 << 63) - 1, timeout_ms=(1 << 63) - 1, piggyback=True)
-    yield Row("V3 long poll for ever", 3, v3.encode_request(poll), SILENCE)
+    yield Row("V3 long poll for ever", 3, v3_requests_out.encode_request(poll), SILENCE)
 
 
 def _v3_read(ledger_id: int, entry_id: int) -> bytes:
-    return bytes_field(v3.READ_KEY, number_field(b"\x08", ledger_id) + number_field(b"\x10", entry_id))
+    return bytes_field(v3_layout.READ_KEY, number_field(b"\x08", ledger_id) + number_field(b"\x10", entry_id))

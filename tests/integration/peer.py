@@ -10,9 +10,9 @@ from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
-from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.runs import AddReplies, ReadReply
+from bookkeeper_twisted.codec.v2 import requests_out
 from bookkeeper_twisted.errors import Status
 from examples.bookie_process import BookieProcess
 from tests.wires import WIRES
@@ -99,7 +99,7 @@ class Bystander:
     async def is_served(self) -> None:
         """Adds some entries, and reads them back."""
         entries = run(self.LEDGER, self.acked, self.ENTRIES)
-        self.peer.send(v2.encode_adds(KEY, entries))
+        self.peer.send(requests_out.encode_adds(KEY, entries))
         added = 0
         while added < self.ENTRIES:
             (replies,) = cast(list[AddReplies], await self.peer.take(1))
@@ -111,7 +111,7 @@ class Bystander:
     async def finds(self, first: int, count: int) -> None:
         """Entries are there, with their bytes."""
         entries = run(self.LEDGER, first, count)
-        self.peer.send(v2.encode_reads(self.LEDGER, range(first, first + count)))
+        self.peer.send(requests_out.encode_reads(self.LEDGER, range(first, first + count)))
         for number, reply in enumerate(cast(list[ReadReply], await self.peer.take(count))):
             assert reply.status is Status.EOK, reply.status
             assert reply.entry == entries.entry(first + number)

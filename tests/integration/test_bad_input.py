@@ -7,8 +7,9 @@ from typing import cast
 from twisted.internet import reactor
 from twisted.trial.unittest import TestCase
 
-from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.runs import ReadReply
+from bookkeeper_twisted.codec.v2 import requests_out as v2_requests_out
+from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.errors import Status
 from examples.bookie_process import BookieProcess
 
@@ -44,7 +45,9 @@ class BadInputTests(TestCase):
         process = await self.serve()
         bystander.peer = await Peer.connect(reactor, process.port)
         await bystander.finds(0, bystander.acked)
-        self.assertIs(await self._ask(bystander.peer, v2.encode_reads(REFUSED_LEDGER, [0])), Status.ENOLEDGER)
+        self.assertIs(
+            await self._ask(bystander.peer, v2_requests_out.encode_reads(REFUSED_LEDGER, [0])), Status.ENOLEDGER
+        )
         await bystander.peer.leave()
         self.assertEqual(await process.end(signal.SIGTERM), 0)
 
@@ -55,7 +58,11 @@ class BadInputTests(TestCase):
         await peer.leave()
 
     async def _check_outcome(self, peer: Peer, row: Row) -> None:
-        read = v2.encode_reads(Bystander.LEDGER, [0]) if row.wire == 2 else v3.encode_reads(Bystander.LEDGER, [0])
+        read = (
+            v2_requests_out.encode_reads(Bystander.LEDGER, [0])
+            if row.wire == 2
+            else v3_requests_out.encode_reads(Bystander.LEDGER, [0])
+        )
         if row.outcome == CLOSED:
             # a connection that is not closed answers the reads behind the row; one answer may be to the row itself
             peer.send(row.data + 2 * read)

@@ -9,8 +9,8 @@ from twisted.internet import reactor
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.trial.unittest import TestCase
 
-from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.runs import AddReplies, BatchRead, ReadReply
+from bookkeeper_twisted.codec.v2 import requests_out
 from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import Status
 from examples.bookie_process import BookieProcess
@@ -93,7 +93,7 @@ class HostilePeersTests(TestCase):
 
         async def attack(port: int) -> None:
             peers = await self._peers(port)
-            frame = v2.encode_adds(KEY, run(VICTIM, 0))
+            frame = requests_out.encode_adds(KEY, run(VICTIM, 0))
             for byte in frame[:20]:
                 for peer in peers:
                     peer.send(bytes([byte]))
@@ -117,11 +117,11 @@ class HostilePeersTests(TestCase):
 
         async def attack(port: int) -> None:
             (peer,) = await self._peers(port, 1)
-            peer.send(v2.encode_adds(KEY, run(VICTIM, 0, 1, bytes(BIG))))
+            peer.send(requests_out.encode_adds(KEY, run(VICTIM, 0, 1, bytes(BIG))))
             await peer.take(1)
             before = resident_bytes(self.process)
             peer.transport.pauseProducing()
-            peer.send(v2.encode_reads(VICTIM, [0] * 4000))
+            peer.send(requests_out.encode_reads(VICTIM, [0] * 4000))
             for _ in range(20):
                 await self.bystander.is_served()
             self.assertLess(resident_bytes(self.process) - before, AT_ONCE)
@@ -135,7 +135,7 @@ class HostilePeersTests(TestCase):
 
         async def attack(port: int) -> None:
             (writer,) = await self._peers(port, 1)
-            writer.send(v2.encode_adds(KEY, entries))
+            writer.send(requests_out.encode_adds(KEY, entries))
             added = 0
             while added < entries.count:
                 added += sum(len(reply.entry_ids) for reply in cast(list[AddReplies], await writer.take(1)))
@@ -143,7 +143,7 @@ class HostilePeersTests(TestCase):
             peers = await self._peers(port, 20)
             for peer in peers:
                 peer.transport.pauseProducing()
-                peer.send(v2.encode_reads(VICTIM, [0] * 4000))
+                peer.send(requests_out.encode_reads(VICTIM, [0] * 4000))
             for _ in range(20):
                 await self.bystander.is_served()
             self.assertLess(resident_bytes(self.process) - before, AT_ONCE)
@@ -157,7 +157,7 @@ class HostilePeersTests(TestCase):
 
         async def attack(port: int) -> None:
             (writer,) = await self._peers(port, 1)
-            writer.send(v2.encode_adds(KEY, entries))
+            writer.send(requests_out.encode_adds(KEY, entries))
             added = 0
             while added < entries.count:
                 added += sum(len(reply.entry_ids) for reply in cast(list[AddReplies], await writer.take(1)))
@@ -165,7 +165,7 @@ class HostilePeersTests(TestCase):
             peers = await self._peers(port, 2 * PEERS)
             for peer in peers:
                 peer.transport.pauseProducing()
-                peer.send(v2.encode_batch_read(BatchRead(V2, 2, 0, VICTIM, 0, 7, 0, 5 * MIB)) * 4)
+                peer.send(requests_out.encode_batch_read(BatchRead(V2, 2, 0, VICTIM, 0, 7, 0, 5 * MIB)) * 4)
             for _ in range(20):
                 await self.bystander.is_served()
             self.assertLess(resident_bytes(self.process) - before, UNREAD)
@@ -180,7 +180,7 @@ class HostilePeersTests(TestCase):
             before = resident_bytes(self.process)
             peers = await self._peers(port, 3)
             for number, peer in enumerate(peers):
-                peer.send(v2.encode_adds(KEY, run(VICTIM + number, 0, 1500, bytes(64 * 1024))))
+                peer.send(requests_out.encode_adds(KEY, run(VICTIM + number, 0, 1500, bytes(64 * 1024))))
             for _ in range(5):
                 await self.bystander.is_served()
                 self.assertLess(resident_bytes(self.process) - before, AT_ONCE)
@@ -190,7 +190,7 @@ class HostilePeersTests(TestCase):
                     (replies,) = cast(list[AddReplies], await peer.take(1))
                     self.assertEqual((replies.status, replies.entry_ids[0]), (Status.EOK, added))
                     added += len(replies.entry_ids)
-                peer.send(v2.encode_reads(VICTIM + number, [0, 700, 1499]))
+                peer.send(requests_out.encode_reads(VICTIM + number, [0, 700, 1499]))
                 for reply in cast(list[ReadReply], await peer.take(3)):
                     self.assertEqual((reply.status, len(reply.entry or b"")), (Status.EOK, 32 + 64 * 1024))
             self.assertLess(resident_bytes(self.process) - before, AT_ONCE)
@@ -206,7 +206,7 @@ class HostilePeersTests(TestCase):
             peers = await self._peers(port, 3)
             for number, peer in enumerate(peers):
                 peer.transport.pauseProducing()
-                peer.send(v2.encode_adds(KEY, run(VICTIM + number, 0, 40000, bytes(1024))))
+                peer.send(requests_out.encode_adds(KEY, run(VICTIM + number, 0, 40000, bytes(1024))))
             for _ in range(20):
                 await self.bystander.is_served()
             self.assertLess(resident_bytes(self.process) - before, AT_ONCE)
@@ -221,7 +221,7 @@ class HostilePeersTests(TestCase):
             for length in (0, 3, 30):
                 peers = await self._peers(port)
                 for peer in peers:
-                    peer.send(v2.encode_adds(KEY, run(VICTIM, 0))[:length])
+                    peer.send(requests_out.encode_adds(KEY, run(VICTIM, 0))[:length])
                 await gatherResults([_leave(peer, number % 2 == 0) for number, peer in enumerate(peers)])
                 await self.bystander.is_served()
 

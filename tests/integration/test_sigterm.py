@@ -9,8 +9,8 @@ from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.error import ConnectError
 from twisted.trial.unittest import TestCase
 
-from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.runs import AddReplies, ReadReply
+from bookkeeper_twisted.codec.v2 import requests_out
 from bookkeeper_twisted.errors import Status
 from examples.bookie_process import BookieProcess
 
@@ -47,7 +47,7 @@ class _Writer:
             await peer.leave()
 
     async def _add(self, peer: Peer) -> bool:
-        peer.send(v2.encode_adds(KEY, run(self._ledger_id, self.acked)))
+        peer.send(requests_out.encode_adds(KEY, run(self._ledger_id, self.acked)))
         replies = cast(list[AddReplies], await peer.take(1))
         if not replies or replies[0].status is not Status.EOK:
             return False
@@ -70,7 +70,7 @@ class SigtermTests(TestCase):
     async def _check(self, port: int, writers: dict[int, _Writer]) -> None:
         peer = await Peer.connect(reactor, port)
         for ledger_id, writer in writers.items():
-            peer.send(v2.encode_reads(ledger_id, range(writer.acked)))
+            peer.send(requests_out.encode_reads(ledger_id, range(writer.acked)))
             replies = cast(list[ReadReply], await peer.take(writer.acked))
             lost = [number for number, reply in enumerate(replies) if reply.status is not Status.EOK]
             self.assertEqual((lost, len(replies)), ([], writer.acked), f"ledger {ledger_id}")

@@ -3,7 +3,7 @@
 from .plant import Plant
 
 _BATCH = ["tests.bookie.requests.test_batch_processor", "tests.bookie.requests.test_batch_replies"]
-_REPLIES = ["tests.codec.test_v3_replies"]
+_REPLIES = ["tests.codec.v3.test_replies_out"]
 _PROCESSOR = "bookie/requests/batch_processor.py"
 _WIRES = "codec/wires.py"
 
@@ -40,7 +40,7 @@ PLANTS = (
     ),
     Plant(
         "the header of a V2 reply is not counted", _WIRES,
-        "batch_overhead = (v2_replies.BATCH_REPLY.size, 0)", "batch_overhead = (0, 0)", _BATCH,
+        "batch_overhead = (v2_layout.BATCH_REPLY.size, 0)", "batch_overhead = (0, 0)", _BATCH,
     ),
     Plant(
         "V3 replies are limited by the first entry, too", _PROCESSOR,
@@ -51,15 +51,15 @@ PLANTS = (
         "return run.last < self.next <= MAX_ENTRY_ID and self.has_room", "return False", _BATCH,
     ),
     Plant(
-        "the size of a V3 reply is that of its first run", "codec/v3_replies.py",
+        "the size of a V3 reply is that of its first run", "codec/v3/replies_out.py",
         "size = len(ids) + sum(map(len, bodies)) + len(last)", "size = len(ids) + sum(map(len, bodies[:1])) + len(last)", _REPLIES,
     ),
     Plant(
-        "a V3 reply leaves the LAC out of its length", "codec/v3_replies.py",
+        "a V3 reply leaves the LAC out of its length", "codec/v3/replies_out.py",
         "size = len(ids) + sum(map(len, bodies)) + len(last)", "size = len(ids) + sum(map(len, bodies))", _REPLIES,
     ),
     Plant(
-        "an uneven run of a V3 reply has the length of its first entry", "codec/v3_replies.py",
+        "an uneven run of a V3 reply has the length of its first entry", "codec/v3/replies_out.py",
         'parts[::2] = [b"\\x22" + varint(len(entry)) for entry in entries]',
         'parts[::2] = [b"\\x22" + varint(len(list(run.entries())[0]))] * run.count', _REPLIES,
     ),

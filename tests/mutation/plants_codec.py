@@ -4,8 +4,8 @@ from .plant import Plant
 
 _DIGEST = ["tests.codec.test_digest"]
 _FRAMING = ["tests.codec.test_framing", "tests.codec.test_connection"]
-_V2 = ["tests.codec.test_v2_requests", "tests.codec.test_v2"]
-_V2_REPLIES = ["tests.codec.test_v2_responses", "tests.codec.test_v2_replies"]
+_V2 = ["tests.codec.v2.test_requests_in", "tests.codec.v2.test_requests_out"]
+_V2_REPLIES = ["tests.codec.v2.test_replies_in", "tests.codec.v2.test_replies_out"]
 _METADATA = ["tests.codec.metadata_formats"]
 
 PLANTS = (
@@ -100,49 +100,49 @@ PLANTS = (
         ["tests.codec.test_connection.DetectionTests"],
     ),
     Plant(
-        "adds of different headers share a run", "codec/v2_requests.py",
-        " or data[at + 4 : at + _ADD_PREFIX] != head:", " or data[at + 8 : at + _ADD_PREFIX] != head[4:]:", ["tests.codec.test_v2_requests.BadInputTests.test_header_and_key_divide_runs"],
+        "adds of different headers share a run", "codec/v2/requests_in.py",
+        " or data[at + 4 : at + _ADD_PREFIX] != head:", " or data[at + 8 : at + _ADD_PREFIX] != head[4:]:", ["tests.codec.v2.test_requests_in.BadInputTests.test_header_and_key_divide_runs"],
     ),
     Plant(
-        "adds of different keys share a run", "codec/v2_requests.py",
-        " or data[at + 4 : at + _ADD_PREFIX] != head:", " or data[at + 4 : at + 8] != head[:4]:", ["tests.codec.test_v2_requests.BadInputTests.test_header_and_key_divide_runs"],
+        "adds of different keys share a run", "codec/v2/requests_in.py",
+        " or data[at + 4 : at + _ADD_PREFIX] != head:", " or data[at + 4 : at + 8] != head[:4]:", ["tests.codec.v2.test_requests_in.BadInputTests.test_header_and_key_divide_runs"],
     ),
     Plant(
-        "a run of adds is taken from its ends", "codec/v2_requests.py",
+        "a run of adds is taken from its ends", "codec/v2/requests_in.py",
         " or not counts_up(joined, size + 4, count, 4, entries[0][:8], first)\n", "\n", _V2,
     ),
     Plant(
-        "a row of adds is taken from its ends", "codec/v2_requests.py",
+        "a row of adds is taken from its ends", "codec/v2/requests_in.py",
         " or not counts_up(frames, stride, count, 0, data[at : at + _ADD_PREFIX + 8], first)", "",
-        ["tests.codec.test_v2_requests.BadInputTests"],
+        ["tests.codec.v2.test_requests_in.BadInputTests"],
     ),
     Plant(
-        "a row of adds is compared by ids alone", "codec/v2_requests.py",
+        "a row of adds is compared by ids alone", "codec/v2/requests_in.py",
         "count, 0, data[at : at + _ADD_PREFIX + 8], first)", "count, _ADD_PREFIX, data[at + _ADD_PREFIX :][:8], first)",
-        ["tests.codec.test_v2_requests.BadInputTests"],
+        ["tests.codec.v2.test_requests_in.BadInputTests"],
     ),
     Plant(
-        "of several runs in a chunk none is taken as a row", "codec/v2_requests.py",
-        "    return end if pays else 0\n", "    return 0\n", ["tests.codec.test_v2_requests.BadInputTests"],
+        "of several runs in a chunk none is taken as a row", "codec/v2/requests_in.py",
+        "    return end if pays else 0\n", "    return 0\n", ["tests.codec.v2.test_requests_in.BadInputTests"],
     ),
     Plant(
-        "the end of a run in front of a chunk makes a mixture of all", "codec/v2_requests.py",
-        "        pays = ahead >= _FEW_AHEAD and", "        pays = ahead < 0 and", ["tests.codec.test_v2_requests.BadInputTests"],
+        "the end of a run in front of a chunk makes a mixture of all", "codec/v2/requests_in.py",
+        "        pays = ahead >= _FEW_AHEAD and", "        pays = ahead < 0 and", ["tests.codec.v2.test_requests_in.BadInputTests"],
     ),
     Plant(
-        "runs of different keys in turn are one request", "codec/v2_requests.py",
+        "runs of different keys in turn are one request", "codec/v2/requests_in.py",
         "    while at <= last and data[at : at + _ADD_PREFIX] == head:\n", "    while at <= last:\n",
-        ["tests.codec.test_v2_requests.BadInputTests"],
+        ["tests.codec.v2.test_requests_in.BadInputTests"],
     ),
     Plant(
-        "a run ends where the one before it did", "codec/v2_requests.py",
+        "a run ends where the one before it did", "codec/v2/requests_in.py",
         "FEW_A_RUN < guess <= last and ids(guess - 1) == (ledger_id, first + guess - 1) and ids(guess)[0] != ledger_id:",
-        "FEW_A_RUN < guess <= last:", ["tests.codec.test_v2_requests.BadInputTests"],
+        "FEW_A_RUN < guess <= last:", ["tests.codec.v2.test_requests_in.BadInputTests"],
     ),
     Plant(
         "runs in turn are answered by the first of them", "codec/wires.py",
         "            for each in entries.runs()\n        ]\n        return b\"\".join(replies)", "            for each in entries.runs()\n        ]\n        return replies[0]",
-        ["tests.codec.test_v2_requests.BadInputTests"],
+        ["tests.codec.v2.test_requests_in.BadInputTests"],
     ),
     Plant(
         "runs in turn all go to one journal", "mixed_runs.py",
@@ -150,35 +150,35 @@ PLANTS = (
         ["tests.bookie.test_bookie.RunSequenceTests"],
     ),
     Plant(
-        "adds of reserved ids are taken", "codec/v2_requests.py",
+        "adds of reserved ids are taken", "codec/v2/requests_in.py",
         "refused = end - start if ledger_id < 0 else min(end - start, max(0, -first))", "refused = 0", _V2,
     ),
     Plant(
-        "the first entries of a run that crosses zero are taken", "codec/v2_requests.py",
+        "the first entries of a run that crosses zero are taken", "codec/v2/requests_in.py",
         "min(end - start, max(0, -first))", "min(end - start, max(0, -first - 1))", _V2,
     ),
     Plant(
-        "an add too short for its header is taken", "codec/v2_requests.py",
+        "an add too short for its header is taken", "codec/v2/requests_in.py",
         "if version > VERSION or length < _SHORTEST_ADD:", "if version > VERSION:", _V2,
     ),
     Plant(
-        "a fence of a V2 batch read needs no key", "codec/v2_requests.py",
+        "a fence of a V2 batch read needs no key", "codec/v2/requests_in.py",
         "    if fence and length < fixed + MASTER_KEY_SIZE:\n        raise", "    if False:\n        raise", _V2,
     ),
     Plant(
-        "V2 versions above 127 are old ones", "codec/v2_requests.py",
+        "V2 versions above 127 are old ones", "codec/v2/requests_in.py",
         "if version > VERSION or (fence and ledger_id < 0):", "if VERSION < version < 128 or (fence and ledger_id < 0):", _V2,
     ),
     Plant(
-        "V2 add replies of different codes are one", "codec/v2_responses.py",
+        "V2 add replies of different codes are one", "codec/v2/replies_in.py",
         "_ADD_HEAD = 12\n", "_ADD_HEAD = 8\n", _V2_REPLIES,
     ),
     Plant(
-        "a batch reply's last entry may be cut short", "codec/v2_responses.py",
+        "a batch reply's last entry may be cut short", "codec/v2/replies_in.py",
         "    if at != end:\n        raise", "    if False:\n        raise", _V2_REPLIES,
     ),
     Plant(
-        "a V2 batch reply is even if its first and last sizes are", "codec/v2_responses.py",
+        "a V2 batch reply is even if its first and last sizes are", "codec/v2/replies_in.py",
         "return all(data[i::stride] == data[i : i + 1] * count for i in range(_SIZE.size))",
         "return data[:4] == data[-stride:][:4]", _V2_REPLIES,
     ),
@@ -197,16 +197,16 @@ PLANTS = (
     ),
     Plant(
         "any ids of one length pass for ids that count up", "codec/varints.py",
-        "        if expected == column:\n", "        if True:\n", ["tests.codec.test_varints", "tests.codec.test_v3_rows"],
+        "        if expected == column:\n", "        if True:\n", ["tests.codec.test_varints", "tests.codec.v3.test_rows"],
     ),
     Plant(
         "high bytes that differ are taken for one", "codec/varints.py",
         "same = same and plane.count(plane[:1]) == len(plane)", "same = same", ["tests.codec.test_varints"],
     ),
     Plant(
-        "an entry of another ledger is taken for what a V3 add of many says", "codec/v3_requests.py",
+        "an entry of another ledger is taken for what a V3 add of many says", "codec/v3/requests_in.py",
         "    return big_endian(ids) == b\"\".join([body[: _IDS.size] for body in bodies])\n", "    return True\n",
-        ["tests.codec.test_v3_requests"],
+        ["tests.codec.v3.test_requests_in"],
     ),
     Plant(
         "a part of many adds is answered with the numbers of all", "codec/runs.py",
@@ -214,22 +214,22 @@ PLANTS = (
         ["tests.codec.test_runs", "tests.bookie.requests.test_session"],
     ),
     Plant(
-        "V3 replies to adds of many ledgers name one of them", "codec/v3_replies.py",
+        "V3 replies to adds of many ledgers name one of them", "codec/v3/replies_out.py",
         "    fill_column(frames, stride - id_size - 1 - ledger_size, stride, ledger_ids, ledger_size)\n", "",
-        ["tests.codec.test_v3_replies"],
+        ["tests.codec.v3.test_replies_out"],
     ),
     Plant(
-        "a V3 reply to a read has the LAC of the ledger after its own", "codec/v3_replies.py",
+        "a V3 reply to a read has the LAC of the ledger after its own", "codec/v3/replies_out.py",
         "        fill_column(heads, 1, stride, (lacs[0], *lacs[:-1]), lac_size)\n",
-        "        fill_column(heads, 1, stride, lacs, lac_size)\n", ["tests.codec.test_v3_replies"],
+        "        fill_column(heads, 1, stride, lacs, lac_size)\n", ["tests.codec.v3.test_replies_out"],
     ),
     Plant(
-        "what stands between the ids of a V3 row may differ", "codec/v3_rows.py",
-        "(1, 3, 5), (0, 2, 4, 6)", "(1, 3, 5), (0, 2, 6)", ["tests.codec.test_v3_rows"],
+        "what stands between the ids of a V3 row may differ", "codec/v3/rows.py",
+        "(1, 3, 5), (0, 2, 4, 6)", "(1, 3, 5), (0, 2, 6)", ["tests.codec.v3.test_rows"],
     ),
     Plant(
         "a varint of another size ends no column", "codec/varints.py",
-        "        if min(plane) < 128:\n", "        if False:\n", ["tests.codec.test_varints", "tests.codec.test_v3_rows"],
+        "        if min(plane) < 128:\n", "        if False:\n", ["tests.codec.test_varints", "tests.codec.v3.test_rows"],
     ),
     Plant(
         "segments in no order pass", "codec/metadata_formats/ledger_metadata.py",
@@ -272,20 +272,20 @@ PLANTS = (
         "if not directories or decimal(count, 32) != len(directories):", "if not directories:", _METADATA,
     ),
     Plant(
-        "a LAC packet may have any size", "codec/v3_requests.py",
-        "_MIN_LAC_PACKET <= len(body) <= _MAX_LAC_PACKET", "_MIN_LAC_PACKET <= len(body)", ["tests.codec.test_v3_requests"],
+        "a LAC packet may have any size", "codec/v3/requests_in.py",
+        "_MIN_LAC_PACKET <= len(body) <= _MAX_LAC_PACKET", "_MIN_LAC_PACKET <= len(body)", ["tests.codec.v3.test_requests_in"],
     ),
     Plant(
-        "the LAC packet of the longest digest is refused", "codec/v3_requests.py",
-        "_IDS.size + MAX_DIGEST_SIZE", "_IDS.size + 8", ["tests.codec.test_v3_requests"],
+        "the LAC packet of the longest digest is refused", "codec/v3/requests_in.py",
+        "_IDS.size + MAX_DIGEST_SIZE", "_IDS.size + 8", ["tests.codec.v3.test_requests_in"],
     ),
     Plant(
-        "the key of a row of adds may have any size", "codec/v3_requests.py",
+        "the key of a row of adds may have any size", "codec/v3/requests_in.py",
         "size < MIN_ENTRY_SIZE or len(row.master_key) > MAX_MASTER_KEY_SIZE:", "size < MIN_ENTRY_SIZE:",
-        ["tests.codec.test_v3_requests"],
+        ["tests.codec.v3.test_requests_in"],
     ),
     Plant(
-        "the key of a fence may have any size", "codec/v3_requests.py",
-        "ledger_id < 0) or _is_long(key)):", "ledger_id < 0)):", ["tests.codec.test_v3_requests"],
+        "the key of a fence may have any size", "codec/v3/requests_in.py",
+        "ledger_id < 0) or _is_long(key)):", "ledger_id < 0)):", ["tests.codec.v3.test_requests_in"],
     ),
 )  # fmt: skip

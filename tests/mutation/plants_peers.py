@@ -39,7 +39,13 @@ PLANTS = (
         "        self._queued -= sent\n",
         ["tests.protocol.test_direct_transport"],
     ),
-    Plant("a long poll keeps its connection in use", _SESSION, "len(self._serving) - self._polls\n", "len(self._serving)\n", _POLLS),
+    Plant(
+        "a long poll keeps its connection in use",
+        _SESSION,
+        "len(self._serving) - self._polls\n",
+        "len(self._serving)\n",
+        _POLLS,
+    ),
     Plant("a long poll is as long as the peer says", _SESSION, ", context.limits.max_poll_time)", ", 1e18)", _POLLS),
     Plant(
         "one address takes all long polls",
@@ -155,14 +161,14 @@ PLANTS = (
     ),
     Plant(
         "a chunk of small V2 requests is read in one turn",
-        "codec/v2_requests.py",
+        "codec/v2/requests_in.py",
         " and len(items) < MOST_ITEMS:\n",
         ":\n",
         _TURNS,
     ),
     Plant(
         "a chunk of small V3 requests is read in one turn",
-        "codec/v3_requests.py",
+        "codec/v3/requests_in.py",
         " and n_parsed < MOST_ITEMS:\n",
         ":\n",
         _TURNS,
@@ -317,7 +323,7 @@ PLANTS = (
     Plant(
         "a number may have digits of any script",
         "arguments.py",
-        '    if not _WHOLE.fullmatch(text):\n',
+        "    if not _WHOLE.fullmatch(text):\n",
         "    if False:\n",
         ["tests.test_arguments"],
     ),

@@ -8,9 +8,10 @@ from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
-from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.messages import AuthRequest, Header
 from bookkeeper_twisted.codec.operations import Operation, V2Op
+from bookkeeper_twisted.codec.v2 import requests_out as v2_requests_out
+from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
@@ -63,7 +64,7 @@ class CapturedExchangeTests(SynchronousTestCase):
 def _auth(wire: int, token: bytes, plugin: str = "TestAuthProviderPlugin") -> bytes:
     header = Header(V2, 2, V2Op.AUTH) if wire == 2 else Header(V3, 3, Operation.AUTH, 7)
     request = AuthRequest(header, plugin, token)
-    return v2.encode_request(request) if wire == 2 else v3.encode_request(request)
+    return v2_requests_out.encode_request(request) if wire == 2 else v3_requests_out.encode_request(request)
 
 
 class RefusalLogTests(SynchronousTestCase):

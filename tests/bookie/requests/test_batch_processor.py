@@ -9,9 +9,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.bookie import BookieOptions
 from bookkeeper_twisted.bookie.engine import EngineOptions
-from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.runs import FENCE, BatchRead, BatchReply
+from bookkeeper_twisted.codec.v2 import requests_out as v2_requests_out
+from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import EntryRun
@@ -30,7 +31,7 @@ def request(
 
 
 def send(peer: Peer, batch: BatchRead) -> None:
-    codec = v2 if batch.version == 2 else v3
+    codec = v2_requests_out if batch.version == 2 else v3_requests_out
     peer.send(codec.encode_batch_read(batch))
 
 

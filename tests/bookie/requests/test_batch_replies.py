@@ -9,9 +9,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.requests.context import RequestLimits
-from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.runs import BatchRead, BatchReply
+from bookkeeper_twisted.codec.v2 import requests_out as v2_requests_out
+from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import EntryRun
@@ -61,7 +62,7 @@ class ReplyCase(SynchronousTestCase):
         """The entries of a reply, and its bytes on the wire."""
         peer = rig.connect()
         batch = BatchRead(WIRES[wire], wire, 0, ledger_id, first, _MAX_ID, count, size)
-        peer.send((v2 if wire == 2 else v3).encode_batch_read(batch))
+        peer.send((v2_requests_out if wire == 2 else v3_requests_out).encode_batch_read(batch))
         rig.drain()
         data = peer.replies()
         (reply,) = ClientDecoder(WIRES[wire], max(len(data), FRAME)).receive(data)

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.messages import Header, ReadRequest
 from bookkeeper_twisted.codec.operations import FENCE, Operation
 from bookkeeper_twisted.codec.runs import BatchRead, BatchReply, ReadReply
+from bookkeeper_twisted.codec.v2 import requests_out as v2_requests_out
+from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.errors import LedgerFencedError, Status
 from bookkeeper_twisted.model import INVALID_ENTRY_ID
 from tests.wires import WIRES
@@ -23,13 +24,13 @@ _MOST_STEPS = 40
 def read(wire: int, entry_id: int) -> bytes:
     """A fencing read; -1 asks for the last entry, and so for the LAC."""
     request = ReadRequest(Header(WIRES[wire], wire, Operation.READ, 1), 1, entry_id, fence=True, master_key=KEY)
-    return v2.encode_request(request) if wire == 2 else v3.encode_request(request)
+    return v2_requests_out.encode_request(request) if wire == 2 else v3_requests_out.encode_request(request)
 
 
 def batch_read(wire: int, entry_id: int) -> bytes:
     """A fencing batch read."""
     request = BatchRead(WIRES[wire], wire, FENCE, 1, entry_id, 7, 5, 1000, KEY)
-    return v2.encode_batch_read(request) if wire == 2 else v3.encode_batch_read(request)
+    return v2_requests_out.encode_batch_read(request) if wire == 2 else v3_requests_out.encode_batch_read(request)
 
 
 class FencingWindowTests(SynchronousTestCase):

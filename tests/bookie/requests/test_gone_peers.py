@@ -9,7 +9,6 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.requests.context import RequestLimits
-from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.messages import (
     BookieInfoRequest,
     ForceLedgerRequest,
@@ -21,6 +20,8 @@ from bookkeeper_twisted.codec.messages import (
 )
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.runs import FENCE, BatchRead
+from bookkeeper_twisted.codec.v2 import requests_out as v2_requests_out
+from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.protocol.server.limits import ServerLimits
 
@@ -39,7 +40,7 @@ def _head(operation: Operation, number: int) -> Header:
 
 
 def _read(number: int, entry_id: int = 2, **more: Any) -> bytes:
-    return v3.encode_request(ReadRequest(_head(Operation.READ, number), _LEDGER, entry_id, **more))
+    return v3_requests_out.encode_request(ReadRequest(_head(Operation.READ, number), _LEDGER, entry_id, **more))
 
 
 def requests(number: int = 1) -> dict[str, bytes]:
@@ -50,29 +51,29 @@ def requests(number: int = 1) -> dict[str, bytes]:
 
     def v3_batch(flags: int = 0, **more: Any) -> bytes:
         request = BatchRead(V3, 3, flags, _LEDGER, 0, number, 10, 1 << 20, **more)
-        return v3.encode_batch_read(request)
+        return v3_requests_out.encode_batch_read(request)
 
     return {
         "read": reads(_LEDGER, [3]),
         "reads": reads(_LEDGER, range(50)),
         "read of the last entry": reads(_LEDGER, [-1]),
-        "V3 read": v3.encode_reads(_LEDGER, [3], number),
+        "V3 read": v3_requests_out.encode_reads(_LEDGER, [3], number),
         "batch read": batch(_LEDGER, 0, 50, 1 << 20),
         "V3 batch read": v3_batch(),
         "fencing read": _read(number, fence=True, master_key=KEY),
         "fencing read of the last entry": _read(number, -1, fence=True, master_key=KEY),
-        "fencing V2 read": v2.encode_request(ReadRequest(Header(V3, 2, 2), _LEDGER, 2, True, False, KEY)),
+        "fencing V2 read": v2_requests_out.encode_request(ReadRequest(Header(V3, 2, 2), _LEDGER, 2, True, False, KEY)),
         "fencing batch read": v3_batch(FENCE, master_key=KEY),
         "long poll": _read(number, -1, previous_lac=5, timeout_ms=5000, piggyback=True),
         "long poll for an entry": _read(number, 3, previous_lac=5, timeout_ms=5000),
         "batch read that polls": v3_batch(previous_lac=5, timeout_ms=5000),
-        "read of the LAC": v3.encode_request(ReadLacRequest(_head(Operation.READ_LAC, number), _LEDGER)),
-        "write of the LAC": v3.encode_request(
+        "read of the LAC": v3_requests_out.encode_request(ReadLacRequest(_head(Operation.READ_LAC, number), _LEDGER)),
+        "write of the LAC": v3_requests_out.encode_request(
             WriteLacRequest(_head(Operation.WRITE_LAC, number), _LEDGER, 0, KEY, packet(_LEDGER, 0))
         ),
-        "force": v3.encode_request(ForceLedgerRequest(_head(Operation.FORCE_LEDGER, number), _LEDGER)),
-        "list": v3.encode_request(ListEntriesRequest(_head(Operation.LIST_ENTRIES, number), _LEDGER)),
-        "disk space": v3.encode_request(BookieInfoRequest(_head(Operation.BOOKIE_INFO, number), 3)),
+        "force": v3_requests_out.encode_request(ForceLedgerRequest(_head(Operation.FORCE_LEDGER, number), _LEDGER)),
+        "list": v3_requests_out.encode_request(ListEntriesRequest(_head(Operation.LIST_ENTRIES, number), _LEDGER)),
+        "disk space": v3_requests_out.encode_request(BookieInfoRequest(_head(Operation.BOOKIE_INFO, number), 3)),
     }
 
 

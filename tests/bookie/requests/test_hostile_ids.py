@@ -11,10 +11,11 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.bookie.engine import Engine
 from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
 from bookkeeper_twisted.codec import messages as m
-from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.operations import FENCE, RECOVERY_ADD, Operation, V2Op
 from bookkeeper_twisted.codec.runs import AddReplies, BatchRead, BatchReply, ReadReply
+from bookkeeper_twisted.codec.v2 import requests_out as v2_requests_out
+from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import MAX_ENTRY_ID, EntryRun
@@ -96,19 +97,25 @@ def _entry(ledger_id: int, entry_id: int, lac: int) -> bytes:
 
 
 def _v2_requests(ledger_id: int, entry_id: int) -> Iterator[tuple[str, bytes]]:
-    yield "read", v2.encode_reads(ledger_id, [entry_id])
+    yield "read", v2_requests_out.encode_reads(ledger_id, [entry_id])
     around = [max(LOWEST, min(entry_id + i, MAX_ENTRY_ID)) for i in (-2, -1, 0, 1, 2, 40, 3)]
-    yield "reads", v2.encode_reads(ledger_id, around)
+    yield "reads", v2_requests_out.encode_reads(ledger_id, around)
     for key in (KEY, bytes(20)):
         header = m.Header(V2, 2, V2Op.READ)
-        yield "read with key", v2.encode_request(m.ReadRequest(header, ledger_id, entry_id, master_key=key))
-        yield "fence", v2.encode_request(m.ReadRequest(header, ledger_id, entry_id, fence=True, master_key=key))
+        yield (
+            "read with key",
+            v2_requests_out.encode_request(m.ReadRequest(header, ledger_id, entry_id, master_key=key)),
+        )
+        yield (
+            "fence",
+            v2_requests_out.encode_request(m.ReadRequest(header, ledger_id, entry_id, fence=True, master_key=key)),
+        )
         for flags in (0, RECOVERY_ADD):
             added = EntryRun.of_entries(ledger_id, entry_id, [_entry(ledger_id, entry_id, entry_id)])
-            yield "add", v2.encode_adds(key, added, flags)
+            yield "add", v2_requests_out.encode_adds(key, added, flags)
         for flags, size in ((0, 0), (0, MIB), (FENCE, MIB), (0, LOWEST), (0, MAX_ENTRY_ID)):
             batch = BatchRead(V2, 2, flags, ledger_id, entry_id, -(1 << 63), 1 << 30, size, key)
-            yield "batch read", v2.encode_batch_read(batch)
+            yield "batch read", v2_requests_out.encode_batch_read(batch)
 
 
 def _v3_requests(ledger_id: int, entry_id: int) -> Iterator[tuple[str, bytes]]:
@@ -117,33 +124,33 @@ def _v3_requests(ledger_id: int, entry_id: int) -> Iterator[tuple[str, bytes]]:
 
     def read(**fields: object) -> bytes:
         request = m.ReadRequest(header(Operation.READ), ledger_id, entry_id, **fields)  # type: ignore[arg-type]
-        return v3.encode_request(request)
+        return v3_requests_out.encode_request(request)
 
-    yield "read", v3.encode_reads(ledger_id, [entry_id], 0, 1)
+    yield "read", v3_requests_out.encode_reads(ledger_id, [entry_id], 0, 1)
     around = [max(LOWEST, min(entry_id + i, MAX_ENTRY_ID)) for i in (-2, -1, 0, 1, 2, 40, 3)]
-    yield "reads", v3.encode_reads(ledger_id, around, 0, MAX_ENTRY_ID - 9)
+    yield "reads", v3_requests_out.encode_reads(ledger_id, around, 0, MAX_ENTRY_ID - 9)
     yield "fence", read(fence=True)
     yield "long poll", read(previous_lac=entry_id, timeout_ms=entry_id)
     yield "piggyback", read(previous_lac=entry_id, timeout_ms=10, piggyback=True)
     poll = m.ReadRequest(
         header(Operation.READ), ledger_id, -1, previous_lac=entry_id, timeout_ms=ledger_id, piggyback=True
     )
-    yield "tail", v3.encode_request(poll)
-    yield "read LAC", v3.encode_request(m.ReadLacRequest(header(Operation.READ_LAC), ledger_id))
-    yield "force", v3.encode_request(m.ForceLedgerRequest(header(Operation.FORCE_LEDGER), ledger_id))
-    yield "list", v3.encode_request(m.ListEntriesRequest(header(Operation.LIST_ENTRIES), ledger_id))
+    yield "tail", v3_requests_out.encode_request(poll)
+    yield "read LAC", v3_requests_out.encode_request(m.ReadLacRequest(header(Operation.READ_LAC), ledger_id))
+    yield "force", v3_requests_out.encode_request(m.ForceLedgerRequest(header(Operation.FORCE_LEDGER), ledger_id))
+    yield "list", v3_requests_out.encode_request(m.ListEntriesRequest(header(Operation.LIST_ENTRIES), ledger_id))
     for key in KEYS:
         yield "read with key", read(master_key=key)
         yield "fence with key", read(fence=True, master_key=key)
         for flags, size in ((0, 0), (FENCE, MIB), (0, LOWEST), (0, MAX_ENTRY_ID)):
             batch = BatchRead(V3, 3, flags, ledger_id, entry_id, 1, 1 << 30, size, key, entry_id, 10)
-            yield "batch read", v3.encode_batch_read(batch)
+            yield "batch read", v3_requests_out.encode_batch_read(batch)
         body = _entry(ledger_id, entry_id, entry_id)
         packet = struct.pack(">qqqq", ledger_id, entry_id, entry_id, entry_id)
         write = m.WriteLacRequest(header(Operation.WRITE_LAC), ledger_id, entry_id, key or b"", packet)
-        yield "write LAC", v3.encode_request(write)
+        yield "write LAC", v3_requests_out.encode_request(write)
         for flags in (0, RECOVERY_ADD):
-            yield "add", v3.encode_adds(key or b"", ledger_id, entry_id, [body], flags, False, 1)
+            yield "add", v3_requests_out.encode_adds(key or b"", ledger_id, entry_id, [body], flags, False, 1)
 
 
 REQUESTS = {2: _v2_requests, 3: _v3_requests}
@@ -203,7 +210,7 @@ class HostileIdTests(SynchronousTestCase):
 
     def test_statuses(self) -> None:
         """No ledger has a negative id, no entry one below -1, as in the captured conversations with Apache's bookie."""
-        for wire, encode in ((2, v2.encode_reads), (3, v3.encode_reads)):
+        for wire, encode in ((2, v2_requests_out.encode_reads), (3, v3_requests_out.encode_reads)):
             decoder = ClientDecoder(WIRES[wire])
             for ledger_id in (LOWEST, -1, 1, 7, MANY[5]):
                 for entry_id in IDS:
@@ -220,17 +227,17 @@ class HostileIdTests(SynchronousTestCase):
         """A fencing read that is refused for its ids fences nothing."""
         read = m.ReadRequest(m.Header(V2, 2, V2Op.READ), 7, -5, fence=True, master_key=KEY)
         batch = BatchRead(V2, 2, FENCE, 7, -5, 1, 0, MIB, KEY)
-        for request in (v2.encode_request(read), v2.encode_batch_read(batch)):
+        for request in (v2_requests_out.encode_request(read), v2_requests_out.encode_batch_read(batch)):
             (refused,) = ClientDecoder(V2).receive(self.ask(request))
             assert isinstance(refused, ReadReply | BatchReply)
             self.assertIs(refused.status, Status.EBADREQ)
-            (added,) = ClientDecoder(V2).receive(self.ask(v2.encode_adds(KEY, run(7, 20))))
+            (added,) = ClientDecoder(V2).receive(self.ask(v2_requests_out.encode_adds(KEY, run(7, 20))))
             assert isinstance(added, AddReplies)
             self.assertIs(added.status, Status.EOK)
 
     def test_in_a_row(self) -> None:
         """Reads of reserved ids among others are refused, the others get their entries."""
-        for encode, wire in ((v2.encode_reads, 2), (v3.encode_reads, 3)):
+        for encode, wire in ((v2_requests_out.encode_reads, 2), (v3_requests_out.encode_reads, 3)):
             for entry_ids in ([-4, -3, -2, -1, 0, 1], [2, -5, 3, -5, -1, 4], [-2], [-9, -8], [0, LOWEST, 1]):
                 decoder = ClientDecoder(WIRES[wire])
                 found = decoder.receive(self.ask(encode(1, entry_ids) + encode(LOWEST, entry_ids)))
@@ -248,14 +255,14 @@ class HostileIdTests(SynchronousTestCase):
         for _ in range(2):
             for wire, first in ((2, MAX_ENTRY_ID - 3), (3, MAX_ENTRY_ID - 3), (2, MAX_ENTRY_ID), (3, MAX_ENTRY_ID)):
                 request = BatchRead(WIRES[wire], wire, 0, 7, first, 1, 0, MIB)
-                encode = v2.encode_batch_read if wire == 2 else v3.encode_batch_read
+                encode = v2_requests_out.encode_batch_read if wire == 2 else v3_requests_out.encode_batch_read
                 (reply,) = ClientDecoder(WIRES[wire]).receive(self.ask(encode(request)))
                 assert isinstance(reply, BatchReply) and reply.entries is not None
                 self.assertEqual((reply.entries.first, reply.entries.last), (first, MAX_ENTRY_ID))
 
     def test_batch_from_the_last_entry(self) -> None:
         """A batch read from -1 on goes on with entry 0 behind the highest id, too."""
-        request = v2.encode_batch_read(BatchRead(V2, 2, 0, 7, -1, 1, 3, MIB))
+        request = v2_requests_out.encode_batch_read(BatchRead(V2, 2, 0, 7, -1, 1, 3, MIB))
         (frame,) = _frames(self.ask(request))
         records = b"".join([
             (len(each).to_bytes(4, "big") + each) for each in (entry(7, MAX_ENTRY_ID), entry(7, 0), entry(7, 1))

@@ -7,7 +7,6 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.requests.context import RequestLimits
-from bookkeeper_twisted.codec import v3
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.messages import (
     Header,
@@ -19,6 +18,7 @@ from bookkeeper_twisted.codec.messages import (
 )
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.runs import ReadReply
+from bookkeeper_twisted.codec.v3 import requests_out
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import LedgerFencedError, Status
 
@@ -40,7 +40,7 @@ class V3TestCase(SynchronousTestCase):
         self.decoder = ClientDecoder(V3)
 
     def send(self, request: object) -> None:
-        self.peer.send(v3.encode_request(request))
+        self.peer.send(requests_out.encode_request(request))
 
     def reply(self) -> Any:
         """The only reply since the last call; None without one."""
@@ -189,13 +189,13 @@ class LongPollTests(V3TestCase):
         peers = [Peer(rig.engine.factory.buildProtocol(IPv4Address("TCP", host, port)))
                  for host, port in (("10.0.0.1", 1), ("10.0.0.1", 2), ("10.0.0.1", 3), ("10.0.0.2", 1))]  # fmt: skip
         for peer in peers:
-            peer.send(v3.encode_request(self.poll(3)))
+            peer.send(requests_out.encode_request(self.poll(3)))
         found = [ClientDecoder(V3).receive(peer.replies()) for peer in peers]
         self.assertEqual([len(replies) for replies in found], [0, 0, 1, 0])
         refused: Any = found[2][0]
         self.assertEqual(refused.status, Status.ETOOMANYREQUESTS)
         peers[0].leave()
-        peers[2].send(v3.encode_request(self.poll(3)))
+        peers[2].send(requests_out.encode_request(self.poll(3)))
         self.assertEqual(peers[2].replies(), b"")
         rig.bookie.fence(1, KEY)
         rig.drain()

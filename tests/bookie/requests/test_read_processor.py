@@ -6,9 +6,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.bookie import BookieOptions
 from bookkeeper_twisted.bookie.engine import EngineOptions
-from bookkeeper_twisted.codec import v3
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.runs import ReadReply
+from bookkeeper_twisted.codec.v3 import requests_out
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage
 from tests.wires import WIRES
@@ -87,14 +87,14 @@ class MemoryTests(ReadTestCase):
 
     def test_v3_last(self) -> None:
         """A V3 reply to entry -1 has the id that was asked for, too, and the LAC."""
-        self.peer.send(v3.encode_reads(1, [-1], 0, 10))
+        self.peer.send(requests_out.encode_reads(1, [-1], 0, 10))
         (found,) = decoded(self.peer.replies(), 3)
         expected = (10, -1, 79, entry(1, 99, lac=79))
         self.assertEqual((found.txn_id, found.entry_id, found.max_lac, found.entry), expected)
 
     def test_v3(self) -> None:
         """A V3 reply carries the LAC of the bookie, an error does not."""
-        self.peer.send(v3.encode_reads(1, [5, 200], 0, 10))
+        self.peer.send(requests_out.encode_reads(1, [5, 200], 0, 10))
         self.rig.drain()
         found, missing = sorted(decoded(self.peer.replies(), 3), key=lambda reply: reply.txn_id or 0)
         self.assertEqual((found.txn_id, found.max_lac, found.entry), (10, 79, entry(1, 5, lac=-1)))
@@ -223,7 +223,7 @@ class ResidentTests(ReadTestCase):
         rig.add(run(3, 0, 5, lac=2))
         rig.drain()
         self.ask(1, [0, 20])
-        data = b"".join([v3.encode_reads(ledger, [0, 1], 0, 10 * ledger) for ledger in (2, 1, 3)])
+        data = b"".join([requests_out.encode_reads(ledger, [0, 1], 0, 10 * ledger) for ledger in (2, 1, 3)])
         peer = rig.connect()
         peer.send(data)
         self.assertEqual(rig.executor.lanes(), [])

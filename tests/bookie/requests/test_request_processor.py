@@ -6,7 +6,6 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.requests.context import RequestLimits
-from bookkeeper_twisted.codec import v3
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.messages import (
     BookieInfoRequest,
@@ -20,6 +19,7 @@ from bookkeeper_twisted.codec.messages import (
     StartTlsResponse,
 )
 from bookkeeper_twisted.codec.operations import Operation
+from bookkeeper_twisted.codec.v3 import requests_out
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import Status
 
@@ -121,7 +121,7 @@ class ColdRequestTests(SynchronousTestCase):
         self.decoder = ClientDecoder(V3)
 
     def ask(self, request: object) -> object:
-        self.peer.send(v3.encode_request(request))
+        self.peer.send(requests_out.encode_request(request))
         self.rig.drain()
         (response,) = self.decoder.receive(self.peer.replies())
         return response

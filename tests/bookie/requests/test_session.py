@@ -7,8 +7,8 @@ from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.requests.context import RequestLimits
-from bookkeeper_twisted.codec import v3, v3_replies
 from bookkeeper_twisted.codec.operations import RECOVERY_ADD
+from bookkeeper_twisted.codec.v3 import replies_out, requests_out
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.interfaces import IRequestSession
 from bookkeeper_twisted.protocol.server.limits import ServerLimits
@@ -70,11 +70,12 @@ class AddTests(SessionTestCase):
         peer = rig.connect()
         ids = [(ledger_id, entry_id) for entry_id in (1, 2) for ledger_id in (1, 2, 3)]
         peer.send(b"".join([
-            v3.encode_adds(KEY, *pair, [entry(*pair)], 0, False, 90 + number) for number, pair in enumerate(ids)
+            requests_out.encode_adds(KEY, *pair, [entry(*pair)], 0, False, 90 + number)
+            for number, pair in enumerate(ids)
         ]))  # fmt: skip
         rig.drain()
         expected = [
-            v3_replies.add_reply(90 + number, status, *pair)
+            replies_out.add_reply(90 + number, status, *pair)
             for status, refused in ((Status.EFENCED, True), (Status.EOK, False))
             for number, pair in enumerate(ids) if (pair[0] == 2) is refused
         ]  # fmt: skip

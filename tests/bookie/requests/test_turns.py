@@ -6,7 +6,7 @@ from typing import Any
 from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.task import Clock
 
-from bookkeeper_twisted.codec.wire_protocol import MOST_ITEMS
+from bookkeeper_twisted.codec.framing import MOST_ITEMS
 from bookkeeper_twisted.protocol.turns import SHARE
 
 from ...bounds import until

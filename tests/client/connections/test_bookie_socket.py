@@ -12,8 +12,8 @@ from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 
 from bookkeeper_twisted.client.connections.bookie_socket import BookieSocket
-from bookkeeper_twisted.codec import v2_replies
 from bookkeeper_twisted.codec.runs import ReadReply
+from bookkeeper_twisted.codec.v2 import replies_out
 from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError, Status
 from bookkeeper_twisted.protocol.client.connection import ClientConnection, ConnectionLimits
@@ -220,7 +220,7 @@ class BookieSocketTests(SocketCase):
         reading, connection = self._drain()
         self.assertIsNone(self.socket.ready)
         self.failureResultOf(self.socket.connected(1), ClientClosedError)
-        connection.dataReceived(v2_replies.read_reply(2, 2, Status.EOK, 7, 0, b"entry"))
+        connection.dataReceived(replies_out.read_reply(2, 2, Status.EOK, 7, 0, b"entry"))
         self.assertEqual(self.successResultOf(reading)[0].entry, b"entry")
         self.assertNoResult(self.socket.gone)
         self.clock.advance(0)

@@ -7,7 +7,7 @@ from twisted.internet.defer import CancelledError
 
 from bookkeeper_twisted.codec.messages import ErrorResponse, Header, ReadRequest, ReadResponse
 from bookkeeper_twisted.codec.operations import FENCE, HIGH_PRIORITY
-from bookkeeper_twisted.codec.v3 import encode_response
+from bookkeeper_twisted.codec.v3.replies_out import encode_response
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import BadRequestError, RequestTimeoutError, Status, UnexpectedConditionError
 

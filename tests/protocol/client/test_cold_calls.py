@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.codec import messages as m
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
-from bookkeeper_twisted.codec.v3 import encode_response
+from bookkeeper_twisted.codec.v3.replies_out import encode_response
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import BookieIOError, NoSuchLedgerError, Status, UnexpectedConditionError
 from bookkeeper_twisted.model import DigestType

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bookkeeper_twisted.codec import v2, v2_replies
 from bookkeeper_twisted.codec.adds import Adds
 from bookkeeper_twisted.codec.operations import V2Op
 from bookkeeper_twisted.codec.runs import AddRun
+from bookkeeper_twisted.codec.v2 import layout, replies_out, requests_out
 from bookkeeper_twisted.errors import (
     BookieHandleNotAvailableError,
     ClientClosedError,
@@ -29,14 +29,14 @@ Key = tuple[int, int]
 
 def _adds(keys: Sequence[Key]) -> Adds:
     runs = [sealed(DIGESTER, ledger_id, entry_id, entry_id - 1, 0, [b"data"]) for ledger_id, entry_id in keys]
-    frames = [v2.encode_adds(DIGESTER.master_key, run) for run in runs]
+    frames = [requests_out.encode_adds(DIGESTER.master_key, run) for run in runs]
     bounds = range(0, len(frames) * len(frames[0]) + 1, len(frames[0]))
     return Adds(tuple([key[0] for key in keys]), tuple([key[1] for key in keys]), b"".join(frames), bounds)
 
 
 def _replies(keys: Sequence[Key], status: Status = Status.EOK) -> bytes:
     columns = [key[0] for key in keys], [key[1] for key in keys]
-    return v2_replies.mixed_replies(v2.VERSION, V2Op.ADD, status, *columns)
+    return replies_out.mixed_replies(layout.VERSION, V2Op.ADD, status, *columns)
 
 
 class MixedCase(ConnectedTestCase):
@@ -150,7 +150,7 @@ class AnswerTests(MixedCase):
     def test_one_run_of_both(self) -> None:
         """A run of replies to a ledger may answer a mixed add and plain ones after it."""
         mixed, plain = self.mix(KEYS), self.add(run_of(6, 5))
-        self.connection.dataReceived(v2_replies.ids_replies(v2.VERSION, V2Op.ADD, Status.EOK, LEDGER, 5, 6))
+        self.connection.dataReceived(replies_out.ids_replies(layout.VERSION, V2Op.ADD, Status.EOK, LEDGER, 5, 6))
         self.assertEqual((mixed, plain), ([([0], None)], [(6, 5, None)]))
         self.reply(KEYS[1:])
         self.assertEqual(sorted(place for places, _ in mixed for place in places), [0, 1, 2, 3])
@@ -159,9 +159,9 @@ class AnswerTests(MixedCase):
     def test_one_run_of_several(self) -> None:
         """A run of replies to a ledger may answer mixed adds that were sent one after the other."""
         first, second = self.mix([(20, 0), (LEDGER, 5)]), self.mix([(LEDGER, 6), (20, 1)])
-        self.connection.dataReceived(v2_replies.ids_replies(v2.VERSION, V2Op.ADD, Status.EOK, LEDGER, 5, 2))
+        self.connection.dataReceived(replies_out.ids_replies(layout.VERSION, V2Op.ADD, Status.EOK, LEDGER, 5, 2))
         self.assertEqual((first, second), ([([1], None)], [([0], None)]))
-        self.connection.dataReceived(v2_replies.ids_replies(v2.VERSION, V2Op.ADD, Status.EOK, 20, 0, 2))
+        self.connection.dataReceived(replies_out.ids_replies(layout.VERSION, V2Op.ADD, Status.EOK, 20, 0, 2))
         self.assertEqual((first[1:], second[1:]), ([([0], None)], [([1], None)]))
         self.assert_nothing_is_left()
 

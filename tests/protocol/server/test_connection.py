@@ -13,9 +13,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.codec import v2
+from bookkeeper_twisted.codec.framing import MOST_ITEMS
 from bookkeeper_twisted.codec.runs import ReadRun
-from bookkeeper_twisted.codec.wire_protocol import MOST_ITEMS
+from bookkeeper_twisted.codec.v2 import requests_out
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import ConnectionMetrics
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
@@ -120,7 +120,7 @@ class RequestTests(ServerTestCase):
     def test_chunks(self) -> None:
         """Requests reach the session however they are cut."""
         connection, _ = self.connect()
-        data = v2.encode_reads(1, range(5))
+        data = requests_out.encode_reads(1, range(5))
         for i in range(len(data)):
             connection.dataReceived(data[i : i + 1])
         entry_ids = [i for run in self.sessions[0].items for i in run.entry_ids]
@@ -129,7 +129,7 @@ class RequestTests(ServerTestCase):
     def test_many_frames(self) -> None:
         """Of a chunk of very many frames a turn takes some, and the peer is not read until all were taken, in their
         order; a connection that goes has no turn any more."""
-        frame = v2.encode_reads(1, [0])
+        frame = requests_out.encode_reads(1, [0])
         data = b"".join(frame[:4] + bytes([3 + number % 2]) + frame[5:] for number in range(3 * MOST_ITEMS))
         connection, transport = self.connect()
         session = self.sessions[0]
@@ -154,7 +154,7 @@ class RequestTests(ServerTestCase):
         """A peer that breaks the protocol gets what it asked for before, and is closed; the rest is not read."""
         connection, transport = self.connect()
         session = self.sessions[0]
-        good = v2.encode_reads(1, [0])
+        good = requests_out.encode_reads(1, [0])
         session.received = lambda items: connection.reply(b"answer")  # type: ignore[method-assign]
         connection.dataReceived(good + b"\xff\xff\xff\xff")
         self.assertEqual((transport.value(), transport.disconnecting), (b"answer", True))
@@ -190,7 +190,7 @@ class RequestTests(ServerTestCase):
         broken, _ = self.connect()
         other, transport = self.connect()
         broken.dataReceived(b"\0\0\0\0")
-        other.dataReceived(v2.encode_reads(1, [0]))
+        other.dataReceived(requests_out.encode_reads(1, [0]))
         self.assertIsInstance(self.sessions[1].items[0], ReadRun)
         self.assertFalse(transport.disconnecting)
 
@@ -307,7 +307,7 @@ class FactoryTests(ServerTestCase):
 
     def _heard(self, pair: "tuple[ServerConnection, _Transport]") -> None:
         """A whole frame arrives."""
-        pair[0].dataReceived(v2.encode_reads(1, [0]))
+        pair[0].dataReceived(requests_out.encode_reads(1, [0]))
 
     def test_the_idlest_goes(self) -> None:
         """S11: where there are too many, one that never completed a frame goes for a newcomer, then the one that was
@@ -367,7 +367,7 @@ class FactoryTests(ServerTestCase):
         first, second = self.connect(), self.connect()
         self._heard(second)
         self._wait(15)
-        frame = v2.encode_reads(1, [0])
+        frame = requests_out.encode_reads(1, [0])
         first[0].dataReceived(frame[:1])
         second[0].dataReceived(frame + frame[:-1])
         self._wait(15)
@@ -384,7 +384,7 @@ class FactoryTests(ServerTestCase):
         they may be silent."""
         self.authenticates = True
         silent, done = self.connect(), self.connect()
-        frame = v2.encode_reads(1, [0])
+        frame = requests_out.encode_reads(1, [0])
         self._wait(15)
         silent[0].dataReceived(frame + frame[:1])
         done[0].enter(ConnectionState.READY)
@@ -436,7 +436,7 @@ class FactoryTests(ServerTestCase):
         self.connect()
         refused, transport = self.connect()
         self.assertTrue(transport.aborted)
-        refused.dataReceived(v2.encode_reads(1, [0]))
+        refused.dataReceived(requests_out.encode_reads(1, [0]))
         refused.connectionLost(Failure(ConnectionDone()))
         self.assertEqual(len(self.sessions), 2)
         first.connectionLost(Failure(ConnectionDone()))
@@ -470,7 +470,7 @@ class FactoryTests(ServerTestCase):
         """What arrives at a connection that is being closed is not read."""
         connection, _ = self.connect()
         self.factory.end_all()
-        connection.dataReceived(v2.encode_reads(1, [0]))
+        connection.dataReceived(requests_out.encode_reads(1, [0]))
         self.assertEqual(self.sessions[0].items, [])
 
     def test_end_without_connections(self) -> None:

@@ -4,7 +4,7 @@ from twisted.internet.error import ConnectionDone
 from twisted.logger import capturedLogs
 from twisted.python.failure import Failure
 
-from bookkeeper_twisted.codec import v2
+from bookkeeper_twisted.codec.v2 import requests_out
 from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.protocol.server.limits import ServerLimits
 
@@ -36,7 +36,7 @@ class IncompleteFrameTests(ServerTestCase):
     def test_a_frame_a_time(self) -> None:
         """A connection that completes its frames is not taken for one that holds the first of them still."""
         entry = b"".join(n.to_bytes(8, "big", signed=True) for n in (1, 0, -1, 0)) + bytes(4940)
-        frame = v2.encode_adds(b"k" * 20, EntryRun.of_entries(1, 0, [entry]), 0)
+        frame = requests_out.encode_adds(b"k" * 20, EntryRun.of_entries(1, 0, [entry]), 0)
         self.assertEqual(len(frame), 5000)
         busy, half, third = [self.connect() for _ in range(3)]
         busy[0].dataReceived(frame[:4900])

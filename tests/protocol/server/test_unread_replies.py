@@ -3,7 +3,7 @@
 from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 
-from bookkeeper_twisted.codec import v2
+from bookkeeper_twisted.codec.v2 import requests_out
 from bookkeeper_twisted.protocol.server.connection import ServerConnection
 from bookkeeper_twisted.protocol.server.limits import SECONDS_STALLED, ServerLimits
 
@@ -22,7 +22,7 @@ class UnreadReplyTests(ServerTestCase):
         connection, transport = self.factory.buildProtocol(None), _GatheringTransport()
         assert connection is not None
         connection.makeConnection(transport)
-        connection.dataReceived(v2.encode_reads(1, [0]))
+        connection.dataReceived(requests_out.encode_reads(1, [0]))
         self.sessions[-1].busy = True
         connection.pauseProducing()
         return connection, transport
@@ -76,7 +76,7 @@ class UnreadReplyTests(ServerTestCase):
     def test_plain_transport(self) -> None:
         """A transport that does not count what was read shows it by having room again."""
         connection, transport = self.connect()
-        connection.dataReceived(v2.encode_reads(1, [0]))
+        connection.dataReceived(requests_out.encode_reads(1, [0]))
         for _ in range(3):
             connection.pauseProducing()
             self.wait(_READ_TIMEOUT - 20)

@@ -7,20 +7,20 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec import messages as m
-from bookkeeper_twisted.codec import v3, v3_replies
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.messages import RejectedRequest
 from bookkeeper_twisted.codec.operations import FENCE, HIGH_PRIORITY, MAX_MASTER_KEY_SIZE, Operation
 from bookkeeper_twisted.codec.protobuf import parse, wire_pb
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
+from bookkeeper_twisted.codec.v3 import layout, requests_out
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import CodecError, Status
 from bookkeeper_twisted.mixed_runs import MixedRun, RunSequence
 from bookkeeper_twisted.model import DigestType, EntryRun
 
-from .flatten import flat
-from .wire_examples import KEY, OTHER_KEY, entry, quick, run, v3_adds
+from ..flatten import flat
+from ..wire_examples import KEY, OTHER_KEY, entry, quick, run, v3_adds
 
 
 def request(operation: int, version: int = 3, **fields: Any) -> bytes:
@@ -32,7 +32,7 @@ def request(operation: int, version: int = 3, **fields: Any) -> bytes:
         sub.SetInParent()
         for field, value in values.items():
             setattr(sub, field, value)
-    return v3_replies.frame(message.SerializeToString())
+    return layout.frame(message.SerializeToString())
 
 
 def decode(data: bytes) -> tuple[list[object], CodecError | None]:
@@ -80,7 +80,9 @@ class RefusalTests(SynchronousTestCase):
         bodies = [entry(*pair) for pair in ids]
         for wrong in (bodies[20], entry(ids[20][0], 321), entry(201, ids[20][1]), bodies[20][:20]):
             bodies[20] = wrong
-            frames = [v3.encode_adds(KEY, *ids[i], [body], 0, False, 500 + i) for i, body in enumerate(bodies)]
+            frames = [
+                requests_out.encode_adds(KEY, *ids[i], [body], 0, False, 500 + i) for i, body in enumerate(bodies)
+            ]
             items, error = decode(b"".join(frames))
             self.assertIsNone(error)
             types = [AddRun] if wrong == entry(*ids[20]) else [AddRun, RejectedRequest, AddRun]
@@ -91,8 +93,10 @@ class RefusalTests(SynchronousTestCase):
         single = [(7, 0), (8, 5), (7, 1), (9, 0), (8, 6)] * 20
         long = [(ledger_id, i) for ledger_id in (7, 8, 9) for i in range(100)]
         for ids, kind in ((single, MixedRun), (long, RunSequence), (long[:100], EntryRun)):
-            frames = [v3.encode_adds(KEY, *pair, [entry(*pair)], 0, False, 60 + i) for i, pair in enumerate(ids)]
-            other = v3.encode_adds(OTHER_KEY, 7, 900, [entry(7, 900)], 0, False, 9)
+            frames = [
+                requests_out.encode_adds(KEY, *pair, [entry(*pair)], 0, False, 60 + i) for i, pair in enumerate(ids)
+            ]
+            other = requests_out.encode_adds(OTHER_KEY, 7, 900, [entry(7, 900)], 0, False, 9)
             items, error = decode(b"".join(frames) + other + frames[0])
             self.assertIsNone(error)
             first, *rest = items
@@ -155,7 +159,7 @@ class RefusalTests(SynchronousTestCase):
             Operation.LIST_ENTRIES, Operation.BATCH_READ,
         ):  # fmt: skip
             self._check_bare(request(operation, 2), operation)
-            plain = v3.encode_reads(7, [1])
+            plain = requests_out.encode_reads(7, [1])
             items, error = decode(plain + request(operation) + plain)
             self.assertEqual([type(item) for item in items], [ReadRun, RejectedRequest, ReadRun])
             self.assertIsNone(error)
@@ -193,7 +197,7 @@ class RefusalTests(SynchronousTestCase):
                 v3_adds(key, run(7, 0, [50] * 20)),
                 request(Operation.READ, readRequest={**read, "flag": 1}),
                 request(Operation.READ, readRequest={**read, "previousLAC": 5, "timeOut": 1000}),
-                v3.encode_batch_read(batch),
+                requests_out.encode_batch_read(batch),
                 request(Operation.WRITE_LAC, writeLacRequest={"ledgerId": 7, "lac": 0, "masterKey": key, "body": lac}),
             ):
                 items, error = decode(frames)
@@ -206,7 +210,7 @@ class RefusalTests(SynchronousTestCase):
         fields = {"ledgerId": -1, "entryId": -1, "masterKey": KEY, "flag": 1}
         self.assertIs(refusal(request(Operation.READ, readRequest=fields))[0], Status.EBADREQ)
         batch = BatchRead(V3, 3, FENCE, -1, 0, 9, 1, 1, KEY)
-        self.assertIs(refusal(v3.encode_batch_read(batch))[0], Status.EBADREQ)
+        self.assertIs(refusal(requests_out.encode_batch_read(batch))[0], Status.EBADREQ)
 
     def test_start_tls_without_its_message(self) -> None:
         """START_TLS needs its (empty) message."""
@@ -234,7 +238,7 @@ class FormTests(SynchronousTestCase):
             message.header.priority = priority
             message.readRequest.ledgerId, message.readRequest.entryId = 7, 5
             for count in (1, 20):
-                (item,), _ = decode(v3_replies.frame(message.SerializeToString()) * count)
+                (item,), _ = decode(layout.frame(message.SerializeToString()) * count)
                 assert isinstance(item, ReadRun)
                 self.assertEqual((item.flags, len(item)), (high, count))
 
@@ -248,7 +252,7 @@ class FormTests(SynchronousTestCase):
     def test_huge_counts(self) -> None:
         """Huge counts, sizes and timers are values like others; nothing is set aside for them."""
         batch = BatchRead(V3, 3, 0, 7, (1 << 63) - 1, 9, -(1 << 31), (1 << 63) - 1, None, (1 << 63) - 1, (1 << 63) - 1)
-        self.assertEqual(flat(decode(v3.encode_batch_read(batch))[0]), flat([batch]))
+        self.assertEqual(flat(decode(requests_out.encode_batch_read(batch))[0]), flat([batch]))
 
 
 class RunTests(SynchronousTestCase):
@@ -270,7 +274,7 @@ class RunTests(SynchronousTestCase):
         for ledger_id, first, size, count, key, flags, deferred, reads in parts:
             for i in range(count):
                 if reads:
-                    frames.append(v3.encode_reads(ledger_id, [first + i], flags, len(frames)))
+                    frames.append(requests_out.encode_reads(ledger_id, [first + i], flags, len(frames)))
                 else:
                     frames.append(
                         v3_adds(key, run(ledger_id, first + i, [size]), flags, deferred, len(frames))

@@ -11,13 +11,12 @@ from itertools import pairwise
 
 import attrs
 
-from ..errors import masked
-from ..model import column
-from .operations import HIGH_PRIORITY, RECOVERY_ADD
-from .strides import same_columns
-from .v3 import ADD_KEY, FLAG_KEY, READ_KEY
-from .v3_replies import TXN_AT
-from .varints import decode_column, decode_varint, fill_column, width
+from ...errors import masked
+from ...model import column
+from ..operations import HIGH_PRIORITY, RECOVERY_ADD
+from ..strides import same_columns
+from ..varints import decode_column, decode_varint, fill_column, width
+from .layout import ADD_KEY, FLAG_KEY, READ_KEY, TXN_AT
 
 MIN_ROW = 8
 """Fewer frames are read sooner one by one."""

@@ -5,16 +5,16 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec import messages as m
-from bookkeeper_twisted.codec import v3_replies
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.protobuf import wire_pb
 from bookkeeper_twisted.codec.runs import AddReplies, BatchReply, ReadReply
+from bookkeeper_twisted.codec.v3 import layout, replies_out
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import CodecError, Status
 
-from .flatten import flat
-from .wire_examples import entry
+from ..flatten import flat
+from ..wire_examples import entry
 
 
 def response(operation: int, status: int, **fields: Any) -> bytes:
@@ -25,7 +25,7 @@ def response(operation: int, status: int, **fields: Any) -> bytes:
     for name, values in fields.items():
         for field, value in values.items():
             setattr(getattr(message, name), field, value)
-    return v3_replies.frame(message.SerializeToString())
+    return layout.frame(message.SerializeToString())
 
 
 def decode(data: bytes) -> tuple[list[object], CodecError | None]:
@@ -81,7 +81,7 @@ class BrokenTests(SynchronousTestCase):
     def test_broken_listing(self) -> None:
         """A listing that cannot be read ends the connection; what came before it is kept."""
         ids = {"status": Status.EOK, "ledgerId": 7, "availabilityOfEntriesOfLedger": b"short"}
-        good = v3_replies.add_reply(1, Status.EOK, 7, 0)
+        good = replies_out.add_reply(1, Status.EOK, 7, 0)
         items, error = decode(good + response(Operation.LIST_ENTRIES, 0, getListOfEntriesOfLedgerResponse=ids))
         self.assertEqual(len(items), 1)
         self.assertIsInstance(error, CodecError)
@@ -111,10 +111,10 @@ class ReadTests(SynchronousTestCase):
         batch = message.batchReadResponse
         batch.status, batch.ledgerId, batch.startEntryId = 0, 7, 5
         batch.body.extend([entry(7, 5), entry(7, 6, 100)])
-        (good,), _ = decode(v3_replies.frame(message.SerializeToString()))
+        (good,), _ = decode(layout.frame(message.SerializeToString()))
         assert isinstance(good, BatchReply) and good.entries is not None
         self.assertEqual((good.entries.first, list(good.entries.entries())), (5, [entry(7, 5), entry(7, 6, 100)]))
         message.status = Status.EIO
-        (bad,), _ = decode(v3_replies.frame(message.SerializeToString()))
+        (bad,), _ = decode(layout.frame(message.SerializeToString()))
         assert isinstance(bad, BatchReply)
         self.assertEqual((bad.status, bad.entries), (Status.EIO, None))

@@ -1,45 +1,37 @@
-"""V3 replies to the hot requests, made by hand; protobuf would make the same bytes, slower.
+"""V3 replies as a bookie writes them; those to the hot requests by hand, as protobuf would make the same bytes, slower.
 
 ``Response``: header (1), status (2), then ``readResponse`` (100), ``addResponse`` (101) or
 ``batchReadResponse`` (109), each of status (1), ledgerId (2), entryId (3) and what it has beyond.
 """
 
-import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import repeat
+from typing import Any
 
-from ..errors import Status
-from ..model import EntryRun, column
-from .operations import Operation
-from .varints import bytes_field, common_width, equal_widths, fill_column, number_field, varint, width
+from ...errors import CodecError, Status
+from ...model import EntryRun, column
+from .. import messages as m
+from ..availability import encode_availability
+from ..operations import Operation
+from ..protobuf import wire_pb
+from ..varints import bytes_field, common_width, equal_widths, fill_column, number_field, varint, width
+from .layout import (
+    ADD_KEY,
+    BATCH_READ_KEY,
+    LENGTH,
+    READ_KEY,
+    TXN_AT,
+    VERSION,
+    fill_auth,
+    fill_header,
+    frame,
+    header_field,
+)
 
-_LENGTH = struct.Struct(">I")
-_READ_KEY = b"\xa2\x06"
-_ADD_KEY = b"\xaa\x06"
-_BATCH_KEY = b"\xea\x06"
 _LAC_KEY = b"\x28"
 
 _ROW = 4
 """Fewer replies are made sooner one by one."""
-
-TXN_AT = 11
-"""Offset of txnId in a canonical frame: behind length word, header key and length, version, operation, txnId key."""
-
-
-def frame(message: bytes) -> bytes:
-    """Put the length word in front of a ``message``."""
-    return _LENGTH.pack(len(message)) + message
-
-
-def header_field(operation: int, txn_id: int, priority: int = 0, version: int = 3) -> bytes:
-    """Encode the header, field 1 of requests and responses.
-
-    :param operation: an :class:`~.operations.Operation`.
-    :param priority: 0 is not written.
-    :param version: below 128.
-    """
-    fields = b"\x08%c\x10%c\x18%b" % (version, operation, varint(txn_id))
-    return bytes_field(b"\x0a", fields + number_field(b"\x20", priority or None))
 
 
 def bare_reply(header: bytes, status: Status) -> bytes:
@@ -63,7 +55,7 @@ def _ids(status: Status, ledger_id: int, entry_id: int) -> bytes:
 def add_reply(txn_id: int, status: Status, ledger_id: int, entry_id: int) -> bytes:
     """Encode the reply to one add: ``txn_id``, ``status``, and the ids of its entry, ``ledger_id`` and ``entry_id``."""
     ids = _ids(status, ledger_id, entry_id)
-    return frame(b"%b%b%c%b" % (_head(Operation.ADD, txn_id, status), _ADD_KEY, len(ids), ids))
+    return frame(b"%b%b%c%b" % (_head(Operation.ADD, txn_id, status), ADD_KEY, len(ids), ids))
 
 
 def add_replies(txn_ids: Sequence[int], status: Status, ledger_id: int, first: int) -> bytes:
@@ -127,7 +119,7 @@ def read_reply(
     """
     rest = number_field(_LAC_KEY, max_lac) + number_field(b"\x30", lac_update_timestamp)
     body = b"%b%b%b" % (_ids(status, ledger_id, entry_id), bytes_field(b"\x22", entry), rest)
-    return frame(b"%b%b%b%b" % (_head(operation, txn_id, status), _READ_KEY, varint(len(body)), body))
+    return frame(b"%b%b%b%b" % (_head(operation, txn_id, status), READ_KEY, varint(len(body)), body))
 
 
 def read_replies(
@@ -156,8 +148,8 @@ def read_replies(
 def _read_head(txn_id: int, ledger_id: int, entry_id: int, size: int, rest: int) -> bytes:
     """A successful reply up to its entry of ``size`` bytes, which ``rest`` bytes of the message follow."""
     ids = _ids(Status.EOK, ledger_id, entry_id) + b"\x22" + varint(size)
-    head = _head(Operation.READ, txn_id, Status.EOK) + _READ_KEY + varint(len(ids) + size + rest) + ids
-    return _LENGTH.pack(len(head) + size + rest) + head
+    head = _head(Operation.READ, txn_id, Status.EOK) + READ_KEY + varint(len(ids) + size + rest) + ids
+    return LENGTH.pack(len(head) + size + rest) + head
 
 
 def _equal_read_replies(
@@ -201,8 +193,8 @@ def batch_reply(
     bodies = [_body_fields(run) for run in runs]
     last = number_field(_LAC_KEY, max_lac)
     size = len(ids) + sum(map(len, bodies)) + len(last)
-    head = _head(Operation.BATCH_READ, txn_id, status) + _BATCH_KEY + varint(size) + ids
-    pieces = [_LENGTH.pack(len(head) + size - len(ids)) + head, *bodies]
+    head = _head(Operation.BATCH_READ, txn_id, status) + BATCH_READ_KEY + varint(size) + ids
+    pieces = [LENGTH.pack(len(head) + size - len(ids)) + head, *bodies]
     return [*pieces, last] if last else pieces
 
 
@@ -216,3 +208,83 @@ def _body_fields(run: EntryRun) -> bytes:
     parts[::2] = [b"\x22" + varint(len(entry)) for entry in entries]
     parts[1::2] = entries
     return b"".join(parts)
+
+
+# ---- cold replies ------------------------------------------------------------------------------------
+
+
+def encode_response(message: object) -> bytes:
+    """Encode the answer to a cold request.
+
+    :param message: one of :mod:`.messages`.
+    :raises CodecError: the object is none.
+    """
+    if isinstance(message, m.ReadResponse):
+        header = message.header
+        return read_reply(
+            Operation.READ, header.txn_id, message.status, message.ledger_id, message.entry_id, message.entry,
+            message.max_lac, message.lac_update_timestamp,
+        )  # fmt: skip
+    if isinstance(message, m.ErrorResponse) or (isinstance(message, m.AuthResponse) and message.status != Status.EOK):
+        header = message.header
+        field = header_field(header.operation, header.txn_id, header.priority, header.version)
+        return bare_reply(field, message.status)
+    fill = _RESPONSES.get(type(message))
+    if fill is None:
+        raise CodecError(f"{type(message).__name__} is no V3 response")
+    response = wire_pb.Response()
+    fill_header(response, _response_header(message))
+    response.status = message.status  # type: ignore[attr-defined]
+    fill(response, message)
+    return frame(response.SerializeToString())
+
+
+def _response_header(message: Any) -> m.Header:
+    """AUTH copies the header of the request; the others answer as version 3, without a priority."""
+    header: m.Header = message.header
+    if isinstance(message, m.AuthResponse):
+        return header
+    return m.Header(header.wire, VERSION, header.operation, header.txn_id)
+
+
+def _fill_ledger_status(field: Any, message: Any) -> None:
+    field.status = message.status
+    field.ledgerId = message.ledger_id
+
+
+def _fill_read_lac(field: Any, message: m.ReadLacResponse) -> None:
+    _fill_ledger_status(field, message)
+    if message.lac_body is not None:
+        field.lacBody = message.lac_body
+    if message.last_entry is not None:
+        field.lastEntryBody = message.last_entry
+
+
+def _fill_info(field: Any, message: m.BookieInfoResponse) -> None:
+    field.status = message.status
+    if message.total_disk_capacity is not None:
+        field.totalDiskCapacity = message.total_disk_capacity
+    if message.free_disk_space is not None:
+        field.freeDiskSpace = message.free_disk_space
+
+
+def _fill_entries(field: Any, message: m.ListEntriesResponse) -> None:
+    _fill_ledger_status(field, message)
+    if message.ranges is not None:
+        field.availabilityOfEntriesOfLedger = encode_availability(message.ranges)
+
+
+def _fill_start_tls(response: Any, message: m.StartTlsResponse) -> None:
+    if message.status is Status.EOK:
+        response.startTLSResponse.SetInParent()
+
+
+_RESPONSES: dict[type, Callable[[Any, Any], None]] = {
+    m.AuthResponse: lambda response, message: fill_auth(response.authResponse, message),
+    m.WriteLacResponse: lambda response, message: _fill_ledger_status(response.writeLacResponse, message),
+    m.ReadLacResponse: lambda response, message: _fill_read_lac(response.readLacResponse, message),
+    m.BookieInfoResponse: lambda response, message: _fill_info(response.getBookieInfoResponse, message),
+    m.StartTlsResponse: _fill_start_tls,
+    m.ForceLedgerResponse: lambda response, message: _fill_ledger_status(response.forceLedgerResponse, message),
+    m.ListEntriesResponse: lambda response, message: _fill_entries(response.getListOfEntriesOfLedgerResponse, message),
+}

@@ -1,42 +1,25 @@
-"""V2, the fixed-layout protocol: what a client sends and what a bookie answers outside the hot path.
+"""V2 requests as a client writes them.  Their layouts are in :mod:`.layout`."""
 
-Requests, after the u32 length word; the key is 20 bytes:
-
-==========  ========================================================================================
-add         header (0,4), key (4,20), entry (24, rest), which begins with ledgerId and entryId
-read        header (0,4), ledgerId i64 (4,8), entryId i64 (12,8), [key (20,20)]
-batch read  header (0,4), ledgerId (4,8), first entryId (12,8), requestId i64 (20,8), maxCount i32
-            (28,4), maxSize i64 (32,8), [key (40,20)]
-auth        header (0,4), protobuf ``AuthMessage`` (4, rest), both ways
-==========  ========================================================================================
-"""
-
-import struct
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import repeat
 
-from ..errors import CodecError
-from ..model import EntryRun
-from . import messages as m
-from . import v2_replies
-from .operations import AUTH_DISABLED_PLUGIN, FENCE, HIGH_PRIORITY, MASTER_KEY_SIZE, V2Op
-from .protobuf import wire_pb
-from .runs import BatchRead
-from .v2_replies import header_word
-
-VERSION = 2
-ADD_OVERHEAD = 24
-"""Bytes of an add request beside the entry, the length word apart."""
-
-READ_LENGTH = 20
-BATCH_READ_LENGTH = 40
-
-HEAD = struct.Struct(">II")
-READ = struct.Struct(">IIqq")
-BATCH_READ = struct.Struct(">IIqqqiq")
-
-assert READ.size == READ_LENGTH + 4 and BATCH_READ.size == BATCH_READ_LENGTH + 4
+from ...errors import CodecError
+from ...model import EntryRun
+from .. import messages as m
+from ..operations import FENCE, HIGH_PRIORITY, MASTER_KEY_SIZE, V2Op
+from ..runs import BatchRead
+from .layout import (
+    ADD_OVERHEAD,
+    BATCH_READ,
+    BATCH_READ_LENGTH,
+    HEAD,
+    READ,
+    READ_LENGTH,
+    VERSION,
+    encode_auth,
+    header_word,
+)
 
 
 def encode_adds(master_key: bytes, entries: EntryRun, flags: int = 0, version: int = VERSION) -> bytes:
@@ -116,29 +99,8 @@ def encode_request(message: object) -> bytes:
         word = header_word(message.header.version, V2Op.READ, flags)
         return READ.pack(READ_LENGTH + len(key), word, message.ledger_id, message.entry_id) + key
     if isinstance(message, m.AuthRequest):
-        return _auth(message.header.version, message.plugin, message.payload)
+        return encode_auth(message.header.version, message.plugin, message.payload)
     raise CodecError(f"V2 has no {type(message).__name__}")
-
-
-def encode_response(message: object) -> bytes:
-    """Encode the answer to a cold request.
-
-    :param message: one of :mod:`.messages`.
-    :raises CodecError: V2 has no such response.
-    """
-    if isinstance(message, m.ReadResponse):
-        header = message.header
-        ids = (message.ledger_id, message.entry_id)
-        return v2_replies.read_reply(header.version, header.operation, message.status, *ids, message.entry)
-    if isinstance(message, m.AuthResponse):
-        disabled = message.plugin == AUTH_DISABLED_PLUGIN
-        return _auth(VERSION if disabled else message.header.version, message.plugin, message.payload)
-    raise CodecError(f"V2 has no {type(message).__name__}")
-
-
-def _auth(version: int, plugin: str, payload: bytes) -> bytes:
-    body = wire_pb.AuthMessage(authPluginName=plugin, payload=payload).SerializeToString()
-    return HEAD.pack(4 + len(body), header_word(version, V2Op.AUTH)) + body
 
 
 def _key(master_key: bytes | None) -> bytes:

@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.codec import v2_replies
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.runs import AddReplies, BatchRead, BatchReply
-from bookkeeper_twisted.codec.v2_responses import records
+from bookkeeper_twisted.codec.v2 import replies_out
+from bookkeeper_twisted.codec.v2.replies_in import records
 from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import CodecError, Status
 
-from .flatten import flat
-from .wire_examples import pieces, quick, run
+from ..flatten import flat
+from ..wire_examples import pieces, quick, run
 
 Part = tuple[Status, int, int, int]
 """Status, ledger, first entry and count of consecutive replies."""
@@ -28,7 +28,7 @@ def decode(*chunks: bytes) -> tuple[list[object], CodecError | None]:
 
 def replies(parts: list[Part]) -> bytes:
     """Add replies as a bookie sends them."""
-    return b"".join([v2_replies.ids_replies(2, 1, *part) for part in parts])
+    return b"".join([replies_out.ids_replies(2, 1, *part) for part in parts])
 
 
 def singles(parts: list[Part]) -> list[object]:

@@ -1,24 +1,31 @@
-"""V3 requests as a bookie receives them: frames to runs, messages and refusals."""
+"""V3 requests as a bookie parses them: frames to runs, messages and refusals."""
 
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import Status
-from ..mixed_runs import Entries, MixedRun, sequence
-from ..model import EntryRun
-from . import messages as m
-from . import v3_replies
-from .framing import LENGTH_SIZE, frame_length
-from .messages import Header, RejectedRequest
-from .operations import FENCE, HIGH_PRIORITY, MAX_DIGEST_SIZE, MAX_MASTER_KEY_SIZE, RECOVERY_ADD, Operation
-from .protobuf import parse, text, wire_pb
-from .runs import AddRun, BatchRead, IReplyEncoding, ReadRun
-from .strides import big_endian, consecutive, counts_up, from_big_endian, joined, row_ahead, stretches
-from .v2_requests import MIN_ENTRY_SIZE, take_turns
-from .v3 import FLAG_FENCE, FLAG_PIGGYBACK, VERSION, encode_response
-from .v3_rows import MIN_ROW, OPERATION_AT, SINGLES, Row, add_row, read_row
-from .wire_protocol import MOST_ITEMS
+from ...errors import Status
+from ...mixed_runs import Entries, MixedRun, sequence
+from ...model import EntryRun
+from .. import messages as m
+from ..framing import LENGTH_SIZE, MOST_ITEMS, frame_length
+from ..messages import Header, RejectedRequest
+from ..operations import (
+    FENCE,
+    HIGH_PRIORITY,
+    MAX_DIGEST_SIZE,
+    MAX_MASTER_KEY_SIZE,
+    MIN_ENTRY_SIZE,
+    RECOVERY_ADD,
+    Operation,
+)
+from ..protobuf import parse, text, wire_pb
+from ..runs import AddRun, BatchRead, IReplyEncoding, ReadRun
+from ..strides import big_endian, consecutive, counts_up, from_big_endian, joined, row_ahead, stretches, take_turns
+from . import replies_out
+from .layout import FLAG_FENCE, FLAG_PIGGYBACK, VERSION
+from .replies_out import encode_response
+from .rows import MIN_ROW, OPERATION_AT, SINGLES, Row, add_row, read_row
 
 _ADD = int(Operation.ADD)
 _READ = int(Operation.READ)
@@ -116,7 +123,7 @@ class _RunBuilder:
         """
         is_entry = ledger_id >= 0 <= entry_id and len(body) >= MIN_ENTRY_SIZE
         if not is_entry or body[:16] != _IDS.pack(ledger_id, entry_id) or len(key[2]) > MAX_MASTER_KEY_SIZE:
-            reply = v3_replies.add_reply(txn_id, Status.EBADREQ, ledger_id, entry_id)
+            reply = replies_out.add_reply(txn_id, Status.EBADREQ, ledger_id, entry_id)
             header = Header(self.wire, VERSION, Operation.ADD, txn_id)
             self.other(RejectedRequest(header, Status.EBADREQ, reply))
         else:
@@ -231,7 +238,7 @@ def _unserved(header: Header) -> RejectedRequest:
 def _add(request: wire_pb.AddRequest, head: wire_pb.BKPacketHeader, runs: _RunBuilder) -> None:
     ledger_id, entry_id = request.ledgerId, request.entryId
     if head.version != VERSION:
-        reply = v3_replies.add_reply(head.txnId, Status.EBADVERSION, ledger_id, entry_id)
+        reply = replies_out.add_reply(head.txnId, Status.EBADVERSION, ledger_id, entry_id)
         runs.other(RejectedRequest(_header(head, runs), Status.EBADVERSION, reply))
         return
     flags = _flags(head.priority)

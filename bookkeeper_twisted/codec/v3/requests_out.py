@@ -1,34 +1,32 @@
-"""V3, the protobuf protocol: what a client sends and what a bookie answers outside the hot path.
+"""V3 requests as a client writes them.
 
-A frame is a length word and one ``Request`` or ``Response``.  Reads, adds and batch reads are written by
-hand: Java writes their ``flag`` (field 100) in front of field 1, which no other encoder does, and adds
-come by the million.  The rest goes through protobuf.
+Reads, adds and batch reads are written by hand: Java writes their ``flag`` (field 100) in front of field 1, which no
+other encoder does, and adds come by the million.  The rest goes through protobuf.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import CodecError, Status
-from . import messages as m
-from . import v3_replies
-from .availability import encode_availability
-from .operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD, V3_HIGH_PRIORITY, Operation
-from .protobuf import wire_pb
-from .runs import BatchRead
-from .v3_replies import TXN_AT, frame, header_field
-from .varints import bytes_field, equal_widths, fill_column, number_field, varint
-
-VERSION = 3
-"""The only good one."""
-
-FLAG_KEY = b"\xa0\x06"
-READ_KEY = b"\xa2\x06"
-ADD_KEY = b"\xaa\x06"
-BATCH_READ_KEY = b"\xea\x06"
-
-FLAG_FENCE = 1
-FLAG_PIGGYBACK = 2
-FLAG_RECOVERY = 1
+from ...errors import CodecError
+from .. import messages as m
+from ..operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD, V3_HIGH_PRIORITY, Operation
+from ..protobuf import wire_pb
+from ..runs import BatchRead
+from ..varints import bytes_field, equal_widths, fill_column, number_field, varint
+from .layout import (
+    ADD_KEY,
+    BATCH_READ_KEY,
+    FLAG_FENCE,
+    FLAG_KEY,
+    FLAG_PIGGYBACK,
+    FLAG_RECOVERY,
+    READ_KEY,
+    TXN_AT,
+    fill_auth,
+    fill_header,
+    frame,
+    header_field,
+)
 
 
 def _priority(flags: int) -> int:
@@ -132,7 +130,7 @@ def encode_request(message: object) -> bytes:
     if fill is None:
         raise CodecError(f"{type(message).__name__} is no V3 request")
     request = wire_pb.Request()
-    _fill_header(request, message.header)  # type: ignore[attr-defined]
+    fill_header(request, message.header)  # type: ignore[attr-defined]
     fill(request, message)
     return frame(request.SerializeToString())
 
@@ -150,21 +148,6 @@ def _read_request(message: m.ReadRequest) -> bytes:
     header = message.header
     priority = header.priority or (V3_HIGH_PRIORITY if message.high_priority else 0)
     return frame(header_field(Operation.READ, header.txn_id, priority, header.version) + bytes_field(READ_KEY, body))
-
-
-def _fill_header(message: Any, header: m.Header) -> None:
-    """All of a header; an absent priority and 0 are the same."""
-    field = message.header
-    field.version = header.version
-    field.operation = header.operation
-    field.txnId = header.txn_id
-    if header.priority:
-        field.priority = header.priority
-
-
-def _fill_auth(field: Any, message: Any) -> None:
-    field.authPluginName = message.plugin
-    field.payload = message.payload
 
 
 def _fill_write_lac(field: Any, message: Any) -> None:
@@ -185,91 +168,11 @@ def _fill_info_request(field: Any, message: Any) -> None:
 
 
 _REQUESTS: dict[type, Callable[[Any, Any], None]] = {
-    m.AuthRequest: lambda request, message: _fill_auth(request.authRequest, message),
+    m.AuthRequest: lambda request, message: fill_auth(request.authRequest, message),
     m.WriteLacRequest: lambda request, message: _fill_write_lac(request.writeLacRequest, message),
     m.ReadLacRequest: lambda request, message: _fill_ledger(request.readLacRequest, message),
     m.BookieInfoRequest: lambda request, message: _fill_info_request(request.getBookieInfoRequest, message),
     m.StartTlsRequest: lambda request, _: request.startTLSRequest.SetInParent(),
     m.ForceLedgerRequest: lambda request, message: _fill_ledger(request.forceLedgerRequest, message),
     m.ListEntriesRequest: lambda request, message: _fill_ledger(request.getListOfEntriesOfLedgerRequest, message),
-}
-
-
-# ---- cold responses ----------------------------------------------------------------------------------
-
-
-def encode_response(message: object) -> bytes:
-    """Encode the answer to a cold request.
-
-    :param message: one of :mod:`.messages`.
-    :raises CodecError: the object is none.
-    """
-    if isinstance(message, m.ReadResponse):
-        header = message.header
-        return v3_replies.read_reply(
-            Operation.READ, header.txn_id, message.status, message.ledger_id, message.entry_id, message.entry,
-            message.max_lac, message.lac_update_timestamp,
-        )  # fmt: skip
-    if isinstance(message, m.ErrorResponse) or (isinstance(message, m.AuthResponse) and message.status != Status.EOK):
-        header = message.header
-        field = header_field(header.operation, header.txn_id, header.priority, header.version)
-        return v3_replies.bare_reply(field, message.status)
-    fill = _RESPONSES.get(type(message))
-    if fill is None:
-        raise CodecError(f"{type(message).__name__} is no V3 response")
-    response = wire_pb.Response()
-    _fill_header(response, _response_header(message))
-    response.status = message.status  # type: ignore[attr-defined]
-    fill(response, message)
-    return frame(response.SerializeToString())
-
-
-def _response_header(message: Any) -> m.Header:
-    """AUTH copies the header of the request; the others answer as version 3, without a priority."""
-    header: m.Header = message.header
-    if isinstance(message, m.AuthResponse):
-        return header
-    return m.Header(header.wire, VERSION, header.operation, header.txn_id)
-
-
-def _fill_ledger_status(field: Any, message: Any) -> None:
-    field.status = message.status
-    field.ledgerId = message.ledger_id
-
-
-def _fill_read_lac(field: Any, message: m.ReadLacResponse) -> None:
-    _fill_ledger_status(field, message)
-    if message.lac_body is not None:
-        field.lacBody = message.lac_body
-    if message.last_entry is not None:
-        field.lastEntryBody = message.last_entry
-
-
-def _fill_info(field: Any, message: m.BookieInfoResponse) -> None:
-    field.status = message.status
-    if message.total_disk_capacity is not None:
-        field.totalDiskCapacity = message.total_disk_capacity
-    if message.free_disk_space is not None:
-        field.freeDiskSpace = message.free_disk_space
-
-
-def _fill_entries(field: Any, message: m.ListEntriesResponse) -> None:
-    _fill_ledger_status(field, message)
-    if message.ranges is not None:
-        field.availabilityOfEntriesOfLedger = encode_availability(message.ranges)
-
-
-def _fill_start_tls(response: Any, message: m.StartTlsResponse) -> None:
-    if message.status is Status.EOK:
-        response.startTLSResponse.SetInParent()
-
-
-_RESPONSES: dict[type, Callable[[Any, Any], None]] = {
-    m.AuthResponse: lambda response, message: _fill_auth(response.authResponse, message),
-    m.WriteLacResponse: lambda response, message: _fill_ledger_status(response.writeLacResponse, message),
-    m.ReadLacResponse: lambda response, message: _fill_read_lac(response.readLacResponse, message),
-    m.BookieInfoResponse: lambda response, message: _fill_info(response.getBookieInfoResponse, message),
-    m.StartTlsResponse: _fill_start_tls,
-    m.ForceLedgerResponse: lambda response, message: _fill_ledger_status(response.forceLedgerResponse, message),
-    m.ListEntriesResponse: lambda response, message: _fill_entries(response.getListOfEntriesOfLedgerResponse, message),
 }

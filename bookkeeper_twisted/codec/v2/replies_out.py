@@ -1,46 +1,31 @@
-"""V2 replies to the hot requests, many at a time.
+"""V2 replies as a bookie writes them, those to the hot requests many at a time.
 
-Layout, after the u32 length word:
-
-=============  ====================================================================================
-add            header (0,4), error code i32 (4,4), ledgerId i64 (8,8), entryId i64 (16,8)
-read           the same, then the entry (24, rest); ids as in the request
-batch read     the same, then requestId i64 (24,8), then records ``i32 size, entry`` (32, rest)
-=============  ====================================================================================
+Their layouts are in :mod:`.layout`.
 """
 
 import struct
 from collections.abc import Sequence
 from itertools import repeat
 
-from ..errors import Status
-from ..model import EntryRun
-from .strides import big_endian, low_bytes
-
-IDS_REPLY = struct.Struct(">IIiqq")
-"""Length word, header, error code, ledgerId, entryId."""
-
-BATCH_REPLY = struct.Struct(">IIiqqq")
-"""The same and requestId."""
+from ...errors import CodecError, Status
+from ...model import EntryRun
+from .. import messages as m
+from ..operations import AUTH_DISABLED_PLUGIN
+from ..strides import big_endian, low_bytes
+from .layout import (
+    BATCH_REPLY,
+    BATCH_REPLY_LENGTH,
+    IDS_REPLY,
+    IDS_REPLY_LENGTH,
+    VERSION,
+    encode_auth,
+    header_word,
+)
 
 _HEAD, _IDS = struct.Struct(">IIi"), struct.Struct(">qq")
-"""The two parts of the first."""
-
-assert IDS_REPLY.size == 28 and BATCH_REPLY.size == 36
-
-IDS_REPLY_LENGTH = IDS_REPLY.size - 4
-BATCH_REPLY_LENGTH = BATCH_REPLY.size - 4
+"""The two parts of :data:`.IDS_REPLY`."""
 
 _FEW = 4
-
-
-def header_word(version: int, opcode: int, flags: int = 0) -> int:
-    """Pack the four header bytes into an integer.  Version 0 has the opcode only.
-
-    :param opcode: a :class:`~.operations.V2Op`.
-    :param flags: bits of :mod:`.operations`, at most 16.
-    """
-    return version << 24 | opcode << 16 | flags if version else opcode
 
 
 def ids_reply(version: int, opcode: int, status: Status, ledger_id: int, entry_id: int) -> bytes:
@@ -151,3 +136,19 @@ def batch_reply(
     length = BATCH_REPLY_LENGTH + sum([run.size for run in runs])
     head = BATCH_REPLY.pack(length, header_word(version, opcode), status.v2, ledger_id, first, request_id)
     return [head, *[run.data for run in runs]]
+
+
+def encode_response(message: object) -> bytes:
+    """Encode the answer to a cold request.
+
+    :param message: one of :mod:`.messages`.
+    :raises CodecError: V2 has no such response.
+    """
+    if isinstance(message, m.ReadResponse):
+        header = message.header
+        ids = (message.ledger_id, message.entry_id)
+        return read_reply(header.version, header.operation, message.status, *ids, message.entry)
+    if isinstance(message, m.AuthResponse):
+        disabled = message.plugin == AUTH_DISABLED_PLUGIN
+        return encode_auth(VERSION if disabled else message.header.version, message.plugin, message.payload)
+    raise CodecError(f"V2 has no {type(message).__name__}")

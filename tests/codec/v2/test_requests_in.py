@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.codec import v2, v2_requests
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.messages import ReadRequest, RejectedRequest
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
-from bookkeeper_twisted.codec.v2_requests import FEW_A_RUN
+from bookkeeper_twisted.codec.strides import FEW_A_RUN
+from bookkeeper_twisted.codec.v2 import requests_in, requests_out
 from bookkeeper_twisted.errors import CodecError, Status
 from bookkeeper_twisted.mixed_runs import MixedRun, RunSequence
 from bookkeeper_twisted.model import EntryRun
 
-from .flatten import flat, single_runs
-from .wire_examples import KEY, OTHER_KEY, entry, quick, run
+from ..flatten import flat, single_runs
+from ..wire_examples import KEY, OTHER_KEY, entry, quick, run
 
 
 def frame(version: int, opcode: int, flags: int, rest: bytes) -> bytes:
@@ -33,7 +33,7 @@ def ids(*values: int) -> bytes:
 def decode(data: bytes) -> tuple[list[object], CodecError | None]:
     """What a V2 connection gives; it starts with a read, so that nothing is tried as V3."""
     decoder = ServerDecoder()
-    decoder.receive(v2.encode_reads(1, [1]))
+    decoder.receive(requests_out.encode_reads(1, [1]))
     return [*decoder.receive_all(data)], decoder.error
 
 
@@ -43,13 +43,13 @@ class BadInputTests(SynchronousTestCase):
     def _single(self) -> list[int]:
         """Return a list that gets the number of those entries that are looked at one by one, with each call."""
         taken: list[int] = []
-        parts = v2_requests._parts
+        parts = requests_in._parts
 
         def counted(entries: Sequence[bytes]) -> Iterator[object]:
             taken.append(len(entries))
             return parts(entries)
 
-        self.patch(v2_requests, "_parts", counted)
+        self.patch(requests_in, "_parts", counted)
         return taken
 
     def test_closes(self) -> None:
@@ -79,7 +79,7 @@ class BadInputTests(SynchronousTestCase):
         """Runs of several ledgers in one chunk are taken one after the other, whatever is among them."""
         counts = (40, FEW_A_RUN + 1, 100, 1, 2, FEW_A_RUN, 64)
         runs = [run(7 + number, 5, [20] * count) for number, count in enumerate(counts)]
-        chunks = [v2.encode_adds(KEY, each) for each in runs]
+        chunks = [requests_out.encode_adds(KEY, each) for each in runs]
         taken = self._single()
         items, error = decode(b"".join(chunks))
         self.assertIsNone(error)
@@ -100,7 +100,7 @@ class BadInputTests(SynchronousTestCase):
         taken = self._single()
         for left in (1, 2, 3, FEW_A_RUN - 1, FEW_A_RUN):
             runs = [run(7, 90, [20] * left), run(8, 5, [20] * 100), run(9, 0, [20] * 9)]
-            items, error = decode(b"".join([v2.encode_adds(KEY, each) for each in runs]))
+            items, error = decode(b"".join([requests_out.encode_adds(KEY, each) for each in runs]))
             self.assertIsNone(error)
             (adds,) = [item.entries for item in items if isinstance(item, AddRun)]
             assert isinstance(adds, RunSequence)
@@ -113,7 +113,7 @@ class BadInputTests(SynchronousTestCase):
             for count in (1, 2, 40):
                 if first < 0 and first + count > 0:
                     continue
-                items, error = decode(v2.encode_adds(KEY, run(ledger_id, first, [50] * count)))
+                items, error = decode(requests_out.encode_adds(KEY, run(ledger_id, first, [50] * count)))
                 self.assertIsNone(error)
                 self.assertEqual({type(item) for item in items}, {RejectedRequest})
                 replies = [item.reply for item in items if isinstance(item, RejectedRequest)]
@@ -124,7 +124,7 @@ class BadInputTests(SynchronousTestCase):
 
     def test_reserved_ids_before_good_ones(self) -> None:
         """Only the reserved ids of a row are refused."""
-        items, _ = decode(v2.encode_adds(KEY, run(7, -2, [50] * 40)))
+        items, _ = decode(requests_out.encode_adds(KEY, run(7, -2, [50] * 40)))
         self.assertEqual([type(item) for item in items], [RejectedRequest, RejectedRequest, AddRun])
         good = items[2]
         assert isinstance(good, AddRun) and isinstance(good.entries, EntryRun)
@@ -132,7 +132,9 @@ class BadInputTests(SynchronousTestCase):
 
     def test_reserved_ids_in_turns(self) -> None:
         """One reserved id in a mixture costs only its own add, and keeps its place."""
-        frames = [v2.encode_adds(KEY, run(ledger, -1 if n == 5 else n, [50])) for n in range(9) for ledger in (1, 2)]
+        frames = [
+            requests_out.encode_adds(KEY, run(ledger, -1 if n == 5 else n, [50])) for n in range(9) for ledger in (1, 2)
+        ]
         items, _ = decode(b"".join(frames))
         self.assertEqual([type(item) for item in items], [AddRun, RejectedRequest, RejectedRequest, AddRun])
         self.assertEqual(flat(items), [item for frame in frames for item in flat(decode(frame)[0])])
@@ -140,7 +142,7 @@ class BadInputTests(SynchronousTestCase):
     def test_striped(self) -> None:
         """Ids with a gap after every other entry, as bookies of a striped ledger get them, are one mixed run."""
         ids = [n for n in range(30) if n % 3 != 1]
-        frames = [v2.encode_adds(KEY, run(7, entry_id, [50])) for entry_id in ids]
+        frames = [requests_out.encode_adds(KEY, run(7, entry_id, [50])) for entry_id in ids]
         items, _ = decode(b"".join(frames))
         self.assertEqual([type(item.entries) for item in items], [MixedRun])  # type: ignore[attr-defined]
         self.assertEqual(flat(items), [item for frame in frames for item in flat(decode(frame)[0])])
@@ -149,7 +151,7 @@ class BadInputTests(SynchronousTestCase):
         """Where a ledger has many entries one after the other they are a run, of one size and of several."""
         count = FEW_A_RUN + 1
         for sizes in ([50] * count, [50, *[40] * FEW_A_RUN]):
-            frames = [v2.encode_adds(KEY, run(ledger, 0, sizes)) for ledger in (1, 2, 3)]
+            frames = [requests_out.encode_adds(KEY, run(ledger, 0, sizes)) for ledger in (1, 2, 3)]
             (item,), _ = decode(b"".join(frames))
             assert isinstance(item, AddRun) and isinstance(item.entries, RunSequence)
             self.assertEqual((item.entries.ledger_ids, item.entries.count), ([1, 2, 3], 3 * count))
@@ -158,9 +160,9 @@ class BadInputTests(SynchronousTestCase):
     def test_replies_in_turn(self) -> None:
         """Runs that are one item are answered as if each had come alone; a part of them, too."""
         runs = [run(ledger, 5 * ledger, [20] * (FEW_A_RUN + ledger)) for ledger in (1, 2, 3)]
-        (item,), _ = decode(b"".join([v2.encode_adds(KEY, each) for each in runs]))
+        (item,), _ = decode(b"".join([requests_out.encode_adds(KEY, each) for each in runs]))
         assert isinstance(item, AddRun) and isinstance(item.entries, RunSequence)
-        alone = [decode(v2.encode_adds(KEY, each))[0][0].replies(Status.EFENCED) for each in runs]  # type: ignore[attr-defined]
+        alone = [decode(requests_out.encode_adds(KEY, each))[0][0].replies(Status.EFENCED) for each in runs]  # type: ignore[attr-defined]
         self.assertEqual(item.replies(Status.EFENCED), b"".join(alone))
         for part, reply in zip(item.entries.runs(), alone, strict=True):
             self.assertEqual(item.replies(Status.EFENCED, part), reply)
@@ -169,11 +171,11 @@ class BadInputTests(SynchronousTestCase):
         """A run that is longer or shorter than the one before it is taken whole."""
         counts = (100, 130, 60, 60, 100)
         runs = [run(7 + n % 2, 500 * n, [20] * count) for n, count in enumerate(counts)]
-        (item,), _ = decode(b"".join([v2.encode_adds(KEY, each) for each in runs]))
+        (item,), _ = decode(b"".join([requests_out.encode_adds(KEY, each) for each in runs]))
         assert isinstance(item, AddRun) and isinstance(item.entries, RunSequence)
         self.assertEqual([each.data for each in item.entries.runs()], [each.data for each in runs])
         gap = [run(7, 0, [20] * 50), run(7, 900, [20] * 50), run(7, 950, [20] * 50), run(8, 0, [20] * 50)]
-        (item,), _ = decode(b"".join([v2.encode_adds(KEY, each) for each in gap]))
+        (item,), _ = decode(b"".join([requests_out.encode_adds(KEY, each) for each in gap]))
         assert isinstance(item, AddRun) and isinstance(item.entries, RunSequence)
         self.assertEqual([(each.first, each.count) for each in item.entries.runs()], [(0, 50), (900, 100), (0, 50)])
 
@@ -183,8 +185,8 @@ class BadInputTests(SynchronousTestCase):
         for count, ledger in ((1, 7), (20, 7), (1, 8), (20, 8)):
             first, second = run(7, 0, [50] * count), run(ledger, count, [50] * count)
             for data, keys, flags in (
-                (v2.encode_adds(KEY, first) + v2.encode_adds(other, second), [KEY, other], [0, 0]),
-                (v2.encode_adds(KEY, first) + v2.encode_adds(KEY, second, 2), [KEY, KEY], [0, 2]),
+                (requests_out.encode_adds(KEY, first) + requests_out.encode_adds(other, second), [KEY, other], [0, 0]),
+                (requests_out.encode_adds(KEY, first) + requests_out.encode_adds(KEY, second, 2), [KEY, KEY], [0, 2]),
             ):
                 items, error = decode(data)
                 self.assertIsNone(error)
@@ -198,7 +200,7 @@ class BadInputTests(SynchronousTestCase):
             for ledger_id, entry_id in ((8, count // 2), (7, 1000), (7, 0)):
                 ids = [(7, i) for i in range(count)]
                 ids[count // 2] = ledger_id, entry_id
-                frames = [v2.encode_adds(KEY, run(ledger, entry, [50])) for ledger, entry in ids]
+                frames = [requests_out.encode_adds(KEY, run(ledger, entry, [50])) for ledger, entry in ids]
                 items, error = decode(b"".join(frames))
                 self.assertIsNone(error)
                 self.assertEqual(flat(items), [item for frame in frames for item in flat(decode(frame)[0])])
@@ -207,8 +209,8 @@ class BadInputTests(SynchronousTestCase):
         """An add with another key or other flags in the middle of a row is an item of its own (S18)."""
         for count in (3, 40):
             for key, flags in ((b"j" * len(KEY), 0), (KEY, 2)):
-                frames = [v2.encode_adds(KEY, run(7, i, [50])) for i in range(count)]
-                frames[count // 2] = v2.encode_adds(key, run(7, count // 2, [50]), flags)
+                frames = [requests_out.encode_adds(KEY, run(7, i, [50])) for i in range(count)]
+                frames[count // 2] = requests_out.encode_adds(key, run(7, count // 2, [50]), flags)
                 items, error = decode(b"".join(frames))
                 self.assertIsNone(error)
                 self.assertEqual([item.master_key for item in items], [KEY, key, KEY])  # type: ignore[attr-defined]
@@ -220,7 +222,7 @@ class BadInputTests(SynchronousTestCase):
         for version in (3, 100, 127, 128, 255):
             data = (
                 frame(version, 1, 0, KEY + ids(7, 9) + bytes(20)) + frame(version, 2, 0, ids(7, 9))
-                + frame(version, 7, 0, ids(7, 9, 77) + bytes(12)) + v2.encode_reads(7, [0])
+                + frame(version, 7, 0, ids(7, 9, 77) + bytes(12)) + requests_out.encode_reads(7, [0])
             )  # fmt: skip
             items, error = decode(data)
             self.assertIsNone(error)
@@ -301,7 +303,7 @@ class RowTests(SynchronousTestCase):
         for ledger_id, first, size, count, key, flags, step in parts:
             for i in range(count):
                 one = EntryRun.of_entries(ledger_id, first + i * step, [entry(ledger_id, first + i * step, size)])
-                frames.append(v2.encode_adds(key, one, flags))
+                frames.append(requests_out.encode_adds(key, one, flags))
         singles = [item for data in frames for item in flat(decode(data)[0])]
         items, error = decode(b"".join(frames))
         self.assertIsNone(error)
@@ -315,7 +317,7 @@ class RowTests(SynchronousTestCase):
         for size in (24, 100, 511, 512, 513, 3000):
             for count in (1, 2, 3, 40):
                 entries = [ids(7, i, i - 1) + bytes([i]) * (size - 24) for i in range(count + 1)]
-                data = v2.encode_adds(KEY, EntryRun.of_entries(7, 0, entries))
+                data = requests_out.encode_adds(KEY, EntryRun.of_entries(7, 0, entries))
                 decoder, cut = ServerDecoder(), len(data) - size // 2
                 (item,) = decoder.receive(data[:cut])
                 assert isinstance(item, AddRun) and isinstance(item.entries, EntryRun)
@@ -326,8 +328,8 @@ class RowTests(SynchronousTestCase):
 
     def test_payload_that_looks_like_a_frame(self) -> None:
         """Payloads are never taken for frames."""
-        inner = v2.encode_adds(KEY, run(7, 100, [60]))
+        inner = requests_out.encode_adds(KEY, run(7, 100, [60]))
         entries = [ids(7, i, i - 1) + inner for i in range(40)]
-        (item,), _ = decode(v2.encode_adds(KEY, EntryRun.of_entries(7, 0, entries)))
+        (item,), _ = decode(requests_out.encode_adds(KEY, EntryRun.of_entries(7, 0, entries)))
         assert isinstance(item, AddRun) and isinstance(item.entries, EntryRun)
         self.assertEqual(list(item.entries.entries()), entries)

@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec import messages as m
-from bookkeeper_twisted.codec import v3, v3_replies
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.operations import HIGH_PRIORITY, RECOVERY_ADD, Operation
 from bookkeeper_twisted.codec.protobuf import parse, wire_pb
 from bookkeeper_twisted.codec.runs import AddRun
+from bookkeeper_twisted.codec.v3 import layout, replies_out, requests_out
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import CodecError
 
-from .wire_examples import KEY, quick, run, v3_adds
+from ..wire_examples import KEY, quick, run, v3_adds
 
 
 def messages_of(data: bytes) -> list[Any]:
@@ -58,7 +58,7 @@ class AddTests(SynchronousTestCase):
         """Without a flag the bytes are those of protobuf."""
         entries = run(7, 120, [41] * 20)
         data = v3_adds(KEY, entries, HIGH_PRIORITY, True, 120)
-        again = b"".join(v3_replies.frame(request.SerializeToString()) for request in messages_of(data))
+        again = b"".join(layout.frame(request.SerializeToString()) for request in messages_of(data))
         self.assertEqual(data, again)
 
     def test_deferred_sync_arrives(self) -> None:
@@ -74,18 +74,20 @@ class ColdTests(SynchronousTestCase):
 
     def test_not_a_message(self) -> None:
         """What is no request or response is refused."""
-        self.assertRaises(CodecError, v3.encode_request, object())
-        self.assertRaises(CodecError, v3.encode_response, m.StartTlsRequest(m.Header(V3, 3, Operation.START_TLS)))
+        self.assertRaises(CodecError, requests_out.encode_request, object())
+        self.assertRaises(
+            CodecError, replies_out.encode_response, m.StartTlsRequest(m.Header(V3, 3, Operation.START_TLS))
+        )
 
     def test_priority_of_reads(self) -> None:
         """A high priority is 100 unless the header says another; Java's client knows no other."""
         for header_priority, expected in ((0, 100), (7, 7)):
             header = m.Header(V3, 3, Operation.READ, 1, header_priority)
-            (request,) = messages_of(v3.encode_request(m.ReadRequest(header, 7, 0, True, True, KEY)))
+            (request,) = messages_of(requests_out.encode_request(m.ReadRequest(header, 7, 0, True, True, KEY)))
             self.assertEqual(request.header.priority, expected)
 
     def test_reads(self) -> None:
         """Plain reads have consecutive txnIds."""
-        requests = messages_of(v3.encode_reads(7, [5, -1], HIGH_PRIORITY, 127))
+        requests = messages_of(requests_out.encode_reads(7, [5, -1], HIGH_PRIORITY, 127))
         self.assertEqual([(r.header.txnId, r.header.priority) for r in requests], [(127, 100), (128, 100)])
         self.assertEqual([(r.readRequest.ledgerId, r.readRequest.entryId) for r in requests], [(7, 5), (7, -1)])

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.codec import v3_replies
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.protobuf import wire_pb
+from bookkeeper_twisted.codec.v3 import layout, replies_out
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import EntryRun
 
-from .wire_examples import id64, quick, run, signed64
+from ..wire_examples import id64, quick, run, signed64
 
 txn_id = st.one_of(st.integers(0, 300), st.integers(0, (1 << 64) - 1))
 first_id = st.one_of(st.integers(0, 200), st.integers(0, 1 << 62))
@@ -24,7 +24,7 @@ status = st.sampled_from(list(Status))
 
 def framed(response: wire_pb.Response) -> bytes:
     """A frame as protobuf makes it."""
-    return v3_replies.frame(response.SerializeToString())
+    return layout.frame(response.SerializeToString())
 
 
 def response_to(operation: int, txn: int, answer: Status) -> Any:
@@ -67,7 +67,7 @@ class ReplyTests(SynchronousTestCase):
         for some in (adds, adds[:1] * 5):
             numbers, ledger_ids, entry_ids = [[add[i] for add in some] for i in range(3)]
             expected = [add_reply(number, answer, *ids) for number, *ids in some]
-            self.assertEqual(v3_replies.mixed_add_replies(numbers, answer, ledger_ids, entry_ids), b"".join(expected))
+            self.assertEqual(replies_out.mixed_add_replies(numbers, answer, ledger_ids, entry_ids), b"".join(expected))
 
     @quick
     @given(st.lists(st.integers(128, 16383), min_size=4, max_size=30), st.data())
@@ -77,7 +77,7 @@ class ReplyTests(SynchronousTestCase):
         ledger_ids = data.draw(st.lists(st.integers(1 << 35, (1 << 42) - 1), min_size=count, max_size=count))
         entry_ids = data.draw(st.lists(st.integers(0, 127), min_size=count, max_size=count))
         expected = map(add_reply, numbers, repeat(Status.EOK), ledger_ids, entry_ids)
-        found = v3_replies.mixed_add_replies(numbers, Status.EOK, ledger_ids, entry_ids)
+        found = replies_out.mixed_add_replies(numbers, Status.EOK, ledger_ids, entry_ids)
         self.assertEqual(found, b"".join(expected))
 
     @quick
@@ -87,7 +87,7 @@ class ReplyTests(SynchronousTestCase):
     def test_add_replies(self, txn_ids: list[int], answer: Status, ledger_id: int, first: int) -> None:
         """Replies to adds, whatever sizes their varints have."""
         expected = [add_reply(txn, answer, ledger_id, first + i) for i, txn in enumerate(txn_ids)]
-        self.assertEqual(v3_replies.add_replies(txn_ids, answer, ledger_id, first), b"".join(expected))
+        self.assertEqual(replies_out.add_replies(txn_ids, answer, ledger_id, first), b"".join(expected))
 
     @quick
     @given(txn_id, status, signed64, signed64, st.one_of(st.none(), st.binary(max_size=300)), optional_lac)
@@ -95,7 +95,7 @@ class ReplyTests(SynchronousTestCase):
         self, txn: int, answer: Status, ledger_id: int, entry_id: int, entry: bytes | None, lac: int | None
     ) -> None:
         """The reply to one read, with and without a body, an empty body too."""
-        found = v3_replies.read_reply(Operation.READ, txn, answer, ledger_id, entry_id, entry, lac)
+        found = replies_out.read_reply(Operation.READ, txn, answer, ledger_id, entry_id, entry, lac)
         self.assertEqual(found, read_reply(txn, answer, (ledger_id, entry_id), entry, lac))
 
     @quick
@@ -104,7 +104,7 @@ class ReplyTests(SynchronousTestCase):
         """Replies to successful reads."""
         columns: Any = [*[[read[i] for read in reads] for i in range(4)], [] if lac is None else [lac] * len(reads)]
         expected = [read_reply(txn, Status.EOK, (ledger, entry), body, lac) for txn, ledger, entry, body in reads]
-        self.assertEqual(v3_replies.read_replies(*columns), b"".join(expected))
+        self.assertEqual(replies_out.read_replies(*columns), b"".join(expected))
 
     @quick
     @given(st.lists(st.tuples(txn_id, id64, signed64, st.binary(max_size=2), signed64), min_size=1, max_size=20))
@@ -112,7 +112,7 @@ class ReplyTests(SynchronousTestCase):
         """Each has the LAC of its ledger."""
         columns: Any = [[read[i] for read in reads] for i in range(5)]
         expected = [read_reply(txn, Status.EOK, (ledger, entry), body, lac) for txn, ledger, entry, body, lac in reads]
-        self.assertEqual(v3_replies.read_replies(*columns), b"".join(expected))
+        self.assertEqual(replies_out.read_replies(*columns), b"".join(expected))
 
     @quick
     @given(
@@ -132,7 +132,7 @@ class ReplyTests(SynchronousTestCase):
             for (txn, entry), ledger, body, lac in zip(reads, ledger_ids, entries, lacs, strict=True)
         ]
         txns, ids = [txn for txn, _ in reads], [entry for _, entry in reads]
-        self.assertEqual(v3_replies.read_replies(txns, ledger_ids, ids, entries, lacs), b"".join(expected))
+        self.assertEqual(replies_out.read_replies(txns, ledger_ids, ids, entries, lacs), b"".join(expected))
 
     @quick
     @given(st.integers(4, 20), near_a_step, near_a_step, id64, st.sampled_from([0, 24, 127, 128, 200]), optional_lac)
@@ -144,7 +144,7 @@ class ReplyTests(SynchronousTestCase):
         rows = zip(*columns, strict=True)
         expected = [read_reply(t, Status.EOK, (ledger, entry), body, lac) for t, ledger, entry, body in rows]
         lacs = () if lac is None else [lac] * n
-        self.assertEqual(v3_replies.read_replies(*columns, lacs), b"".join(expected))
+        self.assertEqual(replies_out.read_replies(*columns, lacs), b"".join(expected))
 
     @quick
     @given(txn_id, id64, st.lists(st.lists(st.sampled_from([0, 24, 41, 200]), min_size=1, max_size=6)), optional_lac)
@@ -158,15 +158,15 @@ class ReplyTests(SynchronousTestCase):
         if lac is not None:
             body.maxLAC = lac
         made = [EntryRun.of_entries(7, 0, run_entries) for run_entries in entries]
-        self.assertEqual(b"".join(v3_replies.batch_reply(txn, Status.EOK, 7, first, made, lac)), framed(response))
+        self.assertEqual(b"".join(replies_out.batch_reply(txn, Status.EOK, 7, first, made, lac)), framed(response))
 
     def test_bare_reply(self) -> None:
         """A status and the header of the request, priority and version as they came."""
         response = response_to(Operation.AUTH, 300, Status.EUA)
         response.header.version, response.header.priority = 1, 7
-        header = v3_replies.header_field(Operation.AUTH, 300, 7, 1)
-        self.assertEqual(v3_replies.bare_reply(header, Status.EUA), framed(response))
+        header = layout.header_field(Operation.AUTH, 300, 7, 1)
+        self.assertEqual(replies_out.bare_reply(header, Status.EUA), framed(response))
 
     def test_great_batch(self) -> None:
         """A batch is a few pieces, however many entries it has."""
-        self.assertEqual(len(v3_replies.batch_reply(1, Status.EOK, 7, 0, [run(7, 0, [100] * 500)])), 2)
+        self.assertEqual(len(replies_out.batch_reply(1, Status.EOK, 7, 0, [run(7, 0, [100] * 500)])), 2)

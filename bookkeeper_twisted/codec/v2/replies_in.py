@@ -1,16 +1,15 @@
-"""V2 responses as a client receives them."""
+"""V2 replies as a client parses them."""
 
 import struct
 
-from ..errors import CodecError, Status
-from ..model import EntryRun
-from .framing import LENGTH_SIZE, frame_length
-from .messages import AuthResponse, Header
-from .operations import V2Op
-from .runs import AddReplies, BatchReply, IReplyEncoding, ReadReply
-from .strides import row_ahead, same_prefix
-from .v2_replies import BATCH_REPLY, IDS_REPLY, IDS_REPLY_LENGTH
-from .v2_requests import auth_message, split_header
+from ...errors import CodecError, Status
+from ...model import EntryRun
+from ..framing import LENGTH_SIZE, frame_length
+from ..messages import AuthResponse, Header
+from ..operations import V2Op
+from ..runs import AddReplies, BatchReply, IReplyEncoding, ReadReply
+from ..strides import row_ahead, same_prefix
+from .layout import BATCH_REPLY, IDS_REPLY, IDS_REPLY_LENGTH, auth_message, split_header
 
 _WORD = struct.Struct(">I")
 _SIZE = struct.Struct(">i")

@@ -1,19 +1,19 @@
-"""V3 responses as a client receives them."""
+"""V3 replies as a client parses them."""
 
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import CodecError, Status
-from ..model import EntryRun
-from . import messages as m
-from .availability import decode_availability
-from .framing import LENGTH_SIZE, frame_length
-from .messages import Header
-from .operations import Operation
-from .protobuf import parse, text, wire_pb
-from .runs import AddReplies, BatchReply, IReplyEncoding, ReadReply
-from .strides import row_ahead
-from .v3_rows import MIN_ROW, OPERATION_AT, SINGLES, add_reply_row
+from ...errors import CodecError, Status
+from ...model import EntryRun
+from .. import messages as m
+from ..availability import decode_availability
+from ..framing import LENGTH_SIZE, frame_length
+from ..messages import Header
+from ..operations import Operation
+from ..protobuf import parse, text, wire_pb
+from ..runs import AddReplies, BatchReply, IReplyEncoding, ReadReply
+from ..strides import row_ahead
+from .rows import MIN_ROW, OPERATION_AT, SINGLES, add_reply_row
 
 _ADD = int(Operation.ADD)
 _READ = int(Operation.READ)

@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.codec import v2_replies
+from bookkeeper_twisted.codec.v2 import replies_out
 from bookkeeper_twisted.errors import Status
 
-from .wire_examples import id64, quick, run, signed64
+from ..wire_examples import id64, quick, run, signed64
 
 
 class ReplyTests(SynchronousTestCase):
@@ -17,34 +17,34 @@ class ReplyTests(SynchronousTestCase):
     @given(st.integers(0, 255), st.sampled_from(list(Status)), signed64, st.integers(0, 1 << 62), st.integers(1, 50))
     def test_add_replies(self, version: int, status: Status, ledger_id: int, first: int, count: int) -> None:
         """Replies to consecutive adds."""
-        singles = [v2_replies.ids_reply(version, 1, status, ledger_id, first + i) for i in range(count)]
-        self.assertEqual(v2_replies.ids_replies(version, 1, status, ledger_id, first, count), b"".join(singles))
+        singles = [replies_out.ids_reply(version, 1, status, ledger_id, first + i) for i in range(count)]
+        self.assertEqual(replies_out.ids_replies(version, 1, status, ledger_id, first, count), b"".join(singles))
 
     def test_past_a_low_word(self) -> None:
         """Entry ids count up beyond 2**16."""
-        singles = [v2_replies.ids_reply(2, 1, Status.EOK, 7, 65_500 + i) for i in range(100)]
-        self.assertEqual(v2_replies.ids_replies(2, 1, Status.EOK, 7, 65_500, 100), b"".join(singles))
+        singles = [replies_out.ids_reply(2, 1, Status.EOK, 7, 65_500 + i) for i in range(100)]
+        self.assertEqual(replies_out.ids_replies(2, 1, Status.EOK, 7, 65_500, 100), b"".join(singles))
 
     @quick
     @given(st.integers(0, 255), st.sampled_from(list(Status)), st.lists(st.tuples(id64, signed64), max_size=20))
     def test_mixed_replies(self, version: int, status: Status, ids: list[tuple[int, int]]) -> None:
         """Replies to any adds."""
-        singles = [v2_replies.ids_reply(version, 1, status, *pair) for pair in ids]
+        singles = [replies_out.ids_reply(version, 1, status, *pair) for pair in ids]
         columns = [pair[0] for pair in ids], [pair[1] for pair in ids]
-        self.assertEqual(v2_replies.mixed_replies(version, 1, status, *columns), b"".join(singles))
+        self.assertEqual(replies_out.mixed_replies(version, 1, status, *columns), b"".join(singles))
 
     @quick
     @given(st.lists(st.tuples(id64, signed64, st.binary(max_size=60)), min_size=1, max_size=20))
     def test_read_replies(self, reads: list[tuple[int, int, bytes]]) -> None:
         """Replies to successful reads."""
         ledgers, ids, entries = ([read[i] for read in reads] for i in range(3))
-        singles = [v2_replies.read_reply(2, 2, Status.EOK, *read) for read in reads]
-        self.assertEqual(v2_replies.read_replies(2, 2, ledgers, ids, entries), b"".join(singles))  # type: ignore[arg-type]
+        singles = [replies_out.read_reply(2, 2, Status.EOK, *read) for read in reads]
+        self.assertEqual(replies_out.read_replies(2, 2, ledgers, ids, entries), b"".join(singles))  # type: ignore[arg-type]
 
     def test_batch_reply_does_not_copy(self) -> None:
         """The records of a batch go out as the object they are (design: bytes are laid out once)."""
         first, second = run(7, 0, [100] * 3), run(7, 3, [50, 60])
-        pieces = v2_replies.batch_reply(2, 7, Status.EOK, 7, 0, 9, [first, second])
+        pieces = replies_out.batch_reply(2, 7, Status.EOK, 7, 0, 9, [first, second])
         self.assertEqual(len(pieces[0]), 36)
         self.assertIs(pieces[1], first.data)
         self.assertIs(pieces[2], second.data)
@@ -52,5 +52,5 @@ class ReplyTests(SynchronousTestCase):
 
     def test_unknown_ledger_state(self) -> None:
         """Java's V2 client drops the connection on 107, so it is told of an I/O error (S5)."""
-        reply = v2_replies.ids_reply(2, 2, Status.EUNKNOWNLEDGERSTATE, 7, 0)
+        reply = replies_out.ids_reply(2, 2, Status.EUNKNOWNLEDGERSTATE, 7, 0)
         self.assertEqual(reply[8:12], (101).to_bytes(4, "big"))

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.codec import v3, v3_replies
 from bookkeeper_twisted.codec.operations import HIGH_PRIORITY, RECOVERY_ADD
 from bookkeeper_twisted.codec.protobuf import parse, wire_pb
-from bookkeeper_twisted.codec.v3_rows import Row, add_reply_row, add_row, read_row
+from bookkeeper_twisted.codec.v3 import replies_out, requests_out
+from bookkeeper_twisted.codec.v3.rows import Row, add_reply_row, add_row, read_row
 from bookkeeper_twisted.codec.varints import width
 from bookkeeper_twisted.errors import Status
 
-from .wire_examples import KEY, quick, run, v3_adds
+from ..wire_examples import KEY, quick, run, v3_adds
 
 small_or_any = st.one_of(st.integers(0, 300), st.integers(0, (1 << 63) - 1))
 
@@ -94,7 +94,7 @@ class RowTests(SynchronousTestCase):
     @given(st.lists(st.integers(0, 255), max_size=3), st.data())
     def test_damaged_reads(self, noise: list[int], data: st.DataObject) -> None:
         """The same for plain reads."""
-        frames = bytearray(v3.encode_reads(7, range(1000, 1012), 0, 20000))
+        frames = bytearray(requests_out.encode_reads(7, range(1000, 1012), 0, 20000))
         stride = len(frames) // 12
         for value in noise:
             frames[data.draw(st.integers(0, len(frames) - 1))] = value
@@ -121,7 +121,7 @@ class RowTests(SynchronousTestCase):
     @given(small_or_any, st.integers(0, 1 << 62), small_or_any, st.integers(1, 40))
     def test_add_replies(self, ledger_id: int, first: int, txn_id: int, count: int) -> None:
         """Replies to adds."""
-        data = v3_replies.add_replies(range(txn_id, txn_id + count), Status.EOK, ledger_id, first)
+        data = replies_out.add_replies(range(txn_id, txn_id + count), Status.EOK, ledger_id, first)
         stride = 4 + int.from_bytes(data[:4], "big")
         row = add_reply_row(data, 0, stride)
         assert row is not None
@@ -150,5 +150,5 @@ class UnusualTests(SynchronousTestCase):
 
     def test_failures(self) -> None:
         """Only successes are read in rows."""
-        data = v3_replies.add_reply(1, Status.EFENCED, 7, 0)
+        data = replies_out.add_reply(1, Status.EFENCED, 7, 0)
         self.assertIsNone(add_reply_row(data, 0, len(data)))

@@ -1,27 +1,18 @@
-"""V2 requests as a bookie receives them: frames to runs, messages and refusals."""
+"""V2 requests as a bookie parses them: frames to runs, messages and refusals."""
 
 import struct
 from collections.abc import Iterator, Sequence
-from operator import ne
 
-from ..errors import CodecError, Status
-from ..mixed_runs import Entries, MixedRun, sequence
-from ..model import EntryRun, column
-from . import v2_replies
-from .framing import LENGTH_SIZE, frame_length
-from .messages import AuthRequest, Header, ReadRequest, RejectedRequest
-from .operations import FENCE, HIGH_PRIORITY, MASTER_KEY_SIZE, V2Op
-from .protobuf import parse, text, wire_pb
-from .runs import AddRun, BatchRead, IReplyEncoding, ReadRun
-from .strides import as_range, counts_up, from_big_endian, row_ahead, same_prefix, stretches
-from .v2 import ADD_OVERHEAD, BATCH_READ, BATCH_READ_LENGTH, READ_LENGTH, VERSION
-from .wire_protocol import MOST_ITEMS
-
-MIN_ENTRY_SIZE = 24
-"""An entry of 24 to 31 bytes is stored although no client can read it; below, it is refused."""
-
-FEW_A_RUN = 16
-"""Up to so many entries a run on average, a mixed run is cheaper than the runs."""
+from ...errors import CodecError, Status
+from ...mixed_runs import Entries, MixedRun, sequence
+from ...model import EntryRun, column
+from ..framing import LENGTH_SIZE, MOST_ITEMS, frame_length
+from ..messages import AuthRequest, Header, ReadRequest, RejectedRequest
+from ..operations import FENCE, HIGH_PRIORITY, MASTER_KEY_SIZE, MIN_ENTRY_SIZE, V2Op
+from ..runs import AddRun, BatchRead, IReplyEncoding, ReadRun
+from ..strides import FEW_A_RUN, as_range, counts_up, from_big_endian, row_ahead, same_prefix, stretches, take_turns
+from . import replies_out
+from .layout import ADD_OVERHEAD, BATCH_READ, BATCH_READ_LENGTH, READ_LENGTH, VERSION, auth_message, split_header
 
 _IDS_SIZE = 16
 _WORD = struct.Struct(">I")
@@ -68,21 +59,10 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
     return at
 
 
-def split_header(word: int) -> tuple[int, int, int]:
-    """Return version (an unsigned byte), opcode and flags of the four header bytes.
-
-    :param word: these bytes as a big-endian integer; one below 2**24 is of version 0, which has no flags.
-    """
-    version = word >> 24
-    if version:
-        return version, word >> 16 & 0xFF, word & 0xFFFF
-    return 0, word & 0xFF, 0
-
-
 def _refusal(
     wire: IReplyEncoding, version: int, opcode: int, status: Status, ledger_id: int, entry_id: int
 ) -> RejectedRequest:
-    reply = v2_replies.ids_reply(version, opcode, status, ledger_id, entry_id)
+    reply = replies_out.ids_reply(version, opcode, status, ledger_id, entry_id)
     return RejectedRequest(Header(wire, version, opcode), status, reply)
 
 
@@ -247,17 +227,6 @@ def _parts(entries: Sequence[bytes]) -> Iterator[Entries | tuple[int, int]]:
         yield from _cut(entries, ledger_ids, entry_ids)
 
 
-def take_turns(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
-    """Test whether a mixed run of some entries costs less than their runs do.
-
-    :param ledger_ids: one for each, as are ``entry_ids``.
-    """
-    cuts: int = sum(map(ne, ledger_ids, ledger_ids[1:]))
-    if cuts * FEW_A_RUN < len(ledger_ids):
-        cuts = sum(map(ne, entry_ids[1:], [entry_id + 1 for entry_id in entry_ids]))
-    return cuts * FEW_A_RUN >= len(ledger_ids)
-
-
 def _cut(
     entries: Sequence[bytes], ledger_ids: Sequence[int], entry_ids: Sequence[int]
 ) -> Iterator[Entries | tuple[int, int]]:
@@ -352,16 +321,3 @@ def _key(data: bytes, at: int, length: int, fixed: int, version: int, fence: boo
 def _auth(wire: IReplyEncoding, data: bytes, at: int, length: int, version: int) -> AuthRequest:
     plugin, payload = auth_message(data, at, length)
     return AuthRequest(Header(wire, version, V2Op.AUTH), plugin, payload)
-
-
-def auth_message(data: bytes, at: int, length: int) -> tuple[str, bytes]:
-    """Decode plugin and payload of a V2 AUTH frame, request or response.
-
-    :param at: where the frame begins.
-    :param length: that its length word says.
-    :raises CodecError: a field is missing.
-    """
-    message = parse(wire_pb.AuthMessage, memoryview(data)[at + 8 : at + LENGTH_SIZE + length])
-    if message is None:
-        raise CodecError("V2 AUTH without its message")
-    return text(message.authPluginName), message.payload

@@ -1,0 +1,68 @@
+"""Layouts of V3 frames: keys of fields, flags, and the header, which requests and responses have alike.
+
+A frame is a length word and one ``Request`` or ``Response``: header (1), of a response status (2), then the message of
+the operation (100 and above).
+"""
+
+import struct
+from typing import Any
+
+from .. import messages as m
+from ..varints import bytes_field, number_field, varint
+
+VERSION = 3
+"""The only good one."""
+
+FLAG_KEY = b"\xa0\x06"
+READ_KEY = b"\xa2\x06"
+ADD_KEY = b"\xaa\x06"
+BATCH_READ_KEY = b"\xea\x06"
+
+FLAG_FENCE = 1
+FLAG_PIGGYBACK = 2
+FLAG_RECOVERY = 1
+
+LENGTH = struct.Struct(">I")
+
+TXN_AT = 11
+"""Offset of txnId in a canonical frame: behind length word, header key and length, version, operation, txnId key."""
+
+
+def frame(message: bytes) -> bytes:
+    """Put the length word in front of a ``message``."""
+    return LENGTH.pack(len(message)) + message
+
+
+def header_field(operation: int, txn_id: int, priority: int = 0, version: int = 3) -> bytes:
+    """Encode the header, field 1 of requests and responses.
+
+    :param operation: an :class:`~.operations.Operation`.
+    :param priority: 0 is not written.
+    :param version: below 128.
+    """
+    fields = b"\x08%c\x10%c\x18%b" % (version, operation, varint(txn_id))
+    return bytes_field(b"\x0a", fields + number_field(b"\x20", priority or None))
+
+
+def fill_header(message: Any, header: m.Header) -> None:
+    """Fill in all of a header; an absent priority and 0 are the same.
+
+    :param message: the protobuf message, ``Request`` or ``Response``, to be filled.
+    :param header: what it says.
+    """
+    field = message.header
+    field.version = header.version
+    field.operation = header.operation
+    field.txnId = header.txn_id
+    if header.priority:
+        field.priority = header.priority
+
+
+def fill_auth(field: Any, message: Any) -> None:
+    """Fill in an ``AuthMessage``, of a request or a response.
+
+    :param field: the protobuf message to be filled.
+    :param message: an AUTH of :mod:`~bookkeeper_twisted.codec.messages`.
+    """
+    field.authPluginName = message.plugin
+    field.payload = message.payload

@@ -1,0 +1,1 @@
+"""Tests of the layer of the same name."""
