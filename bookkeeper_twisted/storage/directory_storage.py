@@ -20,17 +20,17 @@ from operator import attrgetter
 from ..errors import NO_SPACE, DamageError, NoWritableDirectoryError, StorageError
 from ..mixed_runs import MixedRun
 from ..model import EntryRun
-from .cache import WriteCache
+from .cache.mixed_entries import Scattered
+from .cache.write_cache import WriteCache
 from .entry_log.reader import EntryLogReader
 from .entry_log.writer import EntryLogWriter
 from .index.recent_blocks import RecentBlocks
 from .index.recent_rows import RecentRows
 from .index.rows import packed_where_many
+from .index.scattered import Lookup
 from .interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow
-from .mixed_entries import Scattered
 from .mixed_rows import MOST_APART, MixedRows
 from .rebuild import Rebuilt
-from .scattered import Lookup
 from .space_reserve import SpaceReserve
 
 _MOST_FOUND = 64

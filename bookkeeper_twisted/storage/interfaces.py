@@ -10,7 +10,7 @@ from ..crc32c import Buffer
 from ..errors import masked
 from ..mixed_runs import MixedRun
 from ..model import EntryRun
-from .mixed_entries import Scattered
+from .cache.mixed_entries import Scattered
 from .mixed_rows import MixedRows
 
 

@@ -9,7 +9,8 @@ from zope.interface import implementer
 from ..errors import NoWritableDirectoryError, StorageError
 from ..mixed_runs import MixedRun
 from ..model import EntryRun
-from .cache import ReadCache
+from .cache.mixed_entries import Scattered
+from .cache.read_cache import ReadCache
 from .checkpoint import Checkpoint, PersistMarks
 from .directory_storage import DirectoryStorage, storage_error
 from .entry_log.reader import EntryLogReader
@@ -27,7 +28,6 @@ from .interfaces import (
 )  # fmt: skip
 from .ledger_dirs import LedgerPlaces, directory_index
 from .ledger_states import LedgerStates
-from .mixed_entries import Scattered
 from .rebuild import known_elsewhere, logs_with_data, rebuild_index
 from .space_reserve import SpaceReserve
 

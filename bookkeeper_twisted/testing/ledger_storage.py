@@ -13,6 +13,7 @@ from ..bookie.lifecycle.storages import ILedgerStorageFactory
 from ..errors import StorageError
 from ..mixed_runs import MixedRun
 from ..model import EntryRun
+from ..storage.cache.mixed_entries import Scattered
 from ..storage.checkpoint import PersistMarks
 from ..storage.interfaces import (
     ICheckpoint,
@@ -23,7 +24,6 @@ from ..storage.interfaces import (
     LedgerRow,
 )
 from ..storage.ledger_storage import StorageSettings
-from ..storage.mixed_entries import Scattered
 
 Entries = dict[int, dict[int, bytes]]
 """Ledger id to entry id to the bytes of an entry."""

@@ -19,6 +19,7 @@ from bookkeeper_twisted.errors import StorageError
 from bookkeeper_twisted.storage.apache.database import LEDGERS, LOCATIONS, database_path
 from bookkeeper_twisted.storage.apache.exporting import WriteIndex, to_databases
 from bookkeeper_twisted.storage.apache.index_file_export import export_index_files
+from bookkeeper_twisted.storage.apache.index_files import files_of_ledgers, index_files, locations_of, states_of
 from bookkeeper_twisted.storage.apache.interfaces import Pair
 from bookkeeper_twisted.storage.apache.ledger_data import decode
 from bookkeeper_twisted.storage.apache.regrouping import Pairs
@@ -30,7 +31,6 @@ from bookkeeper_twisted.storage.cookies import (
     read_cookies,
     stamp,
 )
-from bookkeeper_twisted.storage.index_files import files_of_ledgers, index_files, locations_of, states_of
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.storage.ledger_dirs import current, directory_index
 

@@ -6,7 +6,7 @@ _CHECKPOINT = ["tests.storage.test_checkpoint", "tests.bookie.test_checkpointer"
 _REBUILD = ["tests.storage.test_rebuild"]
 _FULL = ["tests.storage.test_space_reserve"]
 _FULL_LIVES = ["tests.bookie.maintenance.test_full_disk_lives"]
-_INDEX_FILES = ["tests.storage.test_index_files"]
+_INDEX_FILES = ["tests.storage.apache.test_index_files"]
 
 PLANTS = (
     Plant(
@@ -180,7 +180,7 @@ PLANTS = (
         "        if row.ledger_id in dead:\n            continue\n", "", _REBUILD,
     ),
     Plant(
-        "a ledger with a damaged index file is open", "storage/index_files.py",
+        "a ledger with a damaged index file is open", "storage/apache/index_files.py",
         "LedgerRow(ledger_id, fenced=True)", "LedgerRow(ledger_id)", _INDEX_FILES,
     ),
     Plant(

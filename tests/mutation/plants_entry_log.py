@@ -5,11 +5,15 @@ from .plant import Plant
 _WRITER = ["tests.storage.entry_log.test_writer"]
 _READER = ["tests.storage.entry_log.test_reader"]
 _SCAN = ["tests.storage.entry_log.test_scan", "tests.storage.entry_log.test_format"]
-_CACHE = ["tests.storage.test_cache"]
-_COLUMNS = ["tests.storage.test_mixed_entries", *_CACHE]
+_CACHE = ["tests.storage.cache.test_cache"]
+_COLUMNS = ["tests.storage.cache.test_mixed_entries", *_CACHE]
 _ROWS = ["tests.storage.index.test_rows", "tests.storage.index.test_recent_rows"]
 _INDEX = ["tests.storage.index.test_run_index"]
-_STORAGE = ["tests.storage.test_directory_storage", "tests.storage.test_ledger_storage", "tests.storage.test_checkpoint"]
+_STORAGE = [
+    "tests.storage.test_directory_storage",
+    "tests.storage.test_ledger_storage",
+    "tests.storage.test_checkpoint",
+]
 _REBUILD = ["tests.storage.test_rebuild"]
 
 PLANTS = (
@@ -129,75 +133,75 @@ PLANTS = (
         "return sizes if sizes and len(sizes) == ledgers else None", "return sizes or None", _SCAN,
     ),
     Plant(
-        "an older copy covers a newer one", "storage/run_list.py",
+        "an older copy covers a newer one", "storage/cache/run_list.py",
         "        runs[low:high] = come\n", "        runs[low:high] = gone or come\n", _CACHE,
     ),
     Plant(
-        "the rest behind a newer copy is lost", "storage/run_list.py",
+        "the rest behind a newer copy is lost", "storage/cache/run_list.py",
         "if gone and gone[-1].last > run.last:", "if len(gone) > 1 and gone[-1].last > run.last:", _CACHE,
     ),
     Plant(
-        "single entries go before their runs are there", "storage/cache.py",
+        "single entries go before their runs are there", "storage/cache/write_cache.py",
         "        for run in self._mixed.runs(ledger_id):\n            runs.insert(run)\n",
         "        single = self._mixed.runs(ledger_id)\n        self._mixed.take_out(ledger_id)\n        for run in single:\n            runs.insert(run)\n", _CACHE,
     ),
     Plant(
-        "a run is put over single entries that are newer", "storage/cache.py",
+        "a run is put over single entries that are newer", "storage/cache/write_cache.py",
         "run.first <= self._mixed.last(run.ledger_id)", "run.last < self._mixed.last(run.ledger_id)", _CACHE,
     ),
     Plant(
-        "a flush leaves out the single entries of a ledger that has runs", "storage/cache.py",
+        "a flush leaves out the single entries of a ledger that has runs", "storage/cache/write_cache.py",
         "if single else runs", "if not runs else runs", _CACHE,
     ),
     Plant(
-        "an entry that is written again is added to the columns", "storage/mixed_entries.py",
+        "an entry that is written again is added to the columns", "storage/cache/mixed_entries.py",
         "ids[before] >= entry_id", "ids[before] > entry_id", _COLUMNS,
     ),
     Plant(
-        "an entry passes one of its ledger that was left", "storage/mixed_entries.py",
+        "an entry passes one of its ledger that was left", "storage/cache/mixed_entries.py",
         "ledger_id in refused or ", "", _COLUMNS,
     ),
     Plant(
-        "a flush leaves the last single entries out", "storage/mixed_entries.py",
+        "a flush leaves the last single entries out", "storage/cache/mixed_entries.py",
         "                places = []\n        yield from self._parts(places)\n", "                places = []\n", _COLUMNS,
     ),
     Plant(
-        "a flush goes over all entries of a ledger by one call", "storage/mixed_entries.py",
+        "a flush goes over all entries of a ledger by one call", "storage/cache/mixed_entries.py",
         "        for at in range(0, len(places), 2 * PART):\n            yield self._at(places[at : at + 2 * PART])\n",
         "        if places:\n            yield self._at(places)\n", _COLUMNS,
     ),
     Plant(
-        "many ledgers are not written in order", "storage/mixed_entries.py",
+        "many ledgers are not written in order", "storage/cache/mixed_entries.py",
         "    return parts[0] if parts else []\n", "    return unsorted\n", _COLUMNS,
     ),
     Plant(
-        "the first refusal of a chunk is not looked at for what follows", "storage/mixed_entries.py",
+        "the first refusal of a chunk is not looked at for what follows", "storage/cache/mixed_entries.py",
         "                checked = True\n", "", _COLUMNS,
     ),
     Plant(
-        "single entries with a gap become one run", "storage/mixed_entries.py",
+        "single entries with a gap become one run", "storage/cache/mixed_entries.py",
         "!= len(places) - 1:", "< 0:", _COLUMNS,
     ),
     Plant(
-        "a flush that begins with runs leaves single entries out when ledgers go", "storage/cache.py",
+        "a flush that begins with runs leaves single entries out when ledgers go", "storage/cache/write_cache.py",
         "        if not dense:\n", "        if not self._mixed.is_dense:\n", _CACHE,
     ),
     Plant(
-        "a reader behind a writer goes over all its entries each time", "storage/mixed_entries.py",
+        "a reader behind a writer goes over all its entries each time", "storage/cache/mixed_entries.py",
         "            fresh = self._places(newest, known)\n", "            fresh = self._places(newest)\n            del view.places[:]\n", _COLUMNS,
     ),
     Plant(
-        "the newest single entry is given for any later one", "storage/mixed_entries.py",
+        "the newest single entry is given for any later one", "storage/cache/mixed_entries.py",
         "        if newest < 0 or self._entry_ids[newest] < entry_id:\n            return None\n"
         "        if self._entry_ids[newest] == entry_id:",
         "        if newest < 0:\n            return None\n        if self._entry_ids[newest] <= entry_id:", _COLUMNS,
     ),
     Plant(
-        "runs of two ledgers become one row", "storage/mixed_entries.py",
+        "runs of two ledgers become one row", "storage/cache/mixed_entries.py",
         "map(or_, map(ne, ledger_ids[1:], ledger_ids), map(ne, entry_ids[1:], expected))", "map(ne, entry_ids[1:], expected)", _COLUMNS,
     ),
     Plant(
-        "what readers of single entries take is not counted", "storage/mixed_entries.py",
+        "what readers of single entries take is not counted", "storage/cache/mixed_entries.py",
         "            self.cost += VIEW_OVERHEAD\n", "", _CACHE,
     ),
     Plant(
@@ -217,20 +221,20 @@ PLANTS = (
         "    if isinstance(offsets, range):\n", "    if True:\n", _WRITER,
     ),
     Plant(
-        "the cost of ledgers is not counted", "storage/cache.py",
+        "the cost of ledgers is not counted", "storage/cache/write_cache.py",
         " + len(self._ledgers) * LEDGER_OVERHEAD", "", _CACHE,
     ),
     Plant(
-        "the read cache keeps what was written anew", "storage/cache.py",
+        "the read cache keeps what was written anew", "storage/cache/read_cache.py",
         "        while runs is not None and runs.overlaps(run.first, run.last):\n", "        if runs is not None and runs.overlaps(run.first, run.last):\n", _CACHE,
     ),
     Plant(
-        "a joined run is as long as it gets", "storage/cache.py",
+        "a joined run is as long as it gets", "storage/cache/write_cache.py",
         "run.first != group[-1].last + 1 or size > max_bytes or count > max_entries", "run.first != group[-1].last + 1", _CACHE,
     ),
     Plant(
-        "runs with a gap are joined", "storage/cache.py",
-        "run.first != group[-1].last + 1 or size", "run.first < group[-1].last or size", ["tests.storage.test_cache.WriteCacheTests.test_gap"],
+        "runs with a gap are joined", "storage/cache/write_cache.py",
+        "run.first != group[-1].last + 1 or size", "run.first < group[-1].last or size", ["tests.storage.cache.test_cache.WriteCacheTests.test_gap"],
     ),
     Plant(
         "an entry in the middle of a row is lost when it is cut", "storage/index/rows.py",

@@ -34,7 +34,7 @@ PLANTS = (
         "options.force or (not options.nonInteractive and shell.world.ask(_FORMAT))", "True", _DIRECTORIES,
     ),
     Plant(
-        "Apache's bookie finds half a page at the end of an index file", "storage/index_files.py",
+        "Apache's bookie finds half a page at the end of an index file", "storage/apache/index_files.py",
         "                self._file.truncate(HEAD_SIZE + pages * WRITTEN_PAGE)\n", "", _INDEX_FILES,
     ),
     Plant(

@@ -13,9 +13,9 @@ import attrs
 from ...errors import InvalidCookieError, NoWritableDirectoryError, StorageError
 from ...storage.apache.database import discard_log_sizes
 from ...storage.apache.exporting import Exported, WriteIndex
+from ...storage.apache.index_files import index_files, remove
 from ...storage.cookies import read_cookies, stamp_for_apache
 from ...storage.index.rows import live_bytes
-from ...storage.index_files import index_files, remove
 from ...storage.interfaces import IFileSystem, IndexFactory
 from ...storage.ledger_dirs import current, directory_index, distinct
 from ...storage.space_reserve import remove as remove_reserve

@@ -11,11 +11,11 @@ import attrs
 from ...errors import StorageError
 from ..entry_log.scan import LogScan
 from ..index.rows import record_offsets, row_bytes
-from ..index_files import IndexFileWriter, files_of_ledgers, index_file_of, index_files, remove
 from ..interfaces import IFileSystem, IndexRow, IRunIndex, LedgerRow
 from ..ledger_dirs import entry_log_ids
 from .database import discard_index
 from .exporting import Exported, pages
+from .index_files import IndexFileWriter, files_of_ledgers, index_file_of, index_files, remove
 
 _SIZE = 4
 

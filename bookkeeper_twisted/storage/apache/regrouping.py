@@ -15,11 +15,11 @@ import attrs
 from ...errors import NoWritableDirectoryError, StorageError
 from ..entry_log.reader import EntryLogReader
 from ..entry_log.writer import EntryLogWriter, first_free_id
-from ..index_files import files_of_ledgers, locations_of, states_of
 from ..interfaces import IFileSystem, IndexBatch, IndexFactory, IndexRow
 from ..ledger_dirs import directory_index, entry_log_ids, entry_log_name, log_bytes
 from ..rebuild import BATCH_ROWS
 from .importing import Imported, commit_states, import_rows
+from .index_files import files_of_ledgers, locations_of, states_of
 from .places import Heads, Location, placed_rows
 
 _LOG_SIZE = 1 << 30

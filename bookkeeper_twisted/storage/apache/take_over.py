@@ -9,11 +9,11 @@ removed.
 import posixpath
 
 from ..cookies import APACHE_COOKIE_NAME
-from ..index_files import index_files, remove, states_of
 from ..interfaces import IFileSystem, IndexFactory
 from ..rebuild import rebuild_index
 from .database import discard_index, has_index
 from .importing import Imported, check_states, import_index
+from .index_files import index_files, remove, states_of
 from .interfaces import OpenKeyValues
 from .regrouping import Pairs, regroup
 

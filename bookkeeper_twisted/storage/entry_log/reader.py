@@ -18,11 +18,11 @@ from typing import TypeVar
 from ...crc32c import crc32c_of_bytes
 from ...errors import DamageError, LostLogError
 from ...model import EntryRun
+from ..cache.mixed_entries import Scattered
 from ..index.rows import first_bad_block, record_offsets
+from ..index.scattered import Records
 from ..interfaces import CHECKSUM_BLOCK, IFile, IFileSystem, IndexRow
 from ..ledger_dirs import entry_log_name
-from ..mixed_entries import Scattered
-from ..scattered import Records
 
 _HEAD = struct.Struct(">iqq")  # size word, ledgerId, entryId
 

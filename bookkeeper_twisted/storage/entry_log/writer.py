@@ -20,11 +20,11 @@ from operator import sub
 from ...crc32c import Buffer
 from ...errors import NO_SPACE
 from ...model import EntryRun, lay_out
+from ..cache.mixed_entries import SortedEntries
 from ..disk_queue import DiskQueue
 from ..index.rows import mixed_rows_of, row_of, rows_of
 from ..interfaces import IFile, IFileSystem, IndexRow
 from ..ledger_dirs import entry_log_name
-from ..mixed_entries import SortedEntries
 from ..mixed_rows import MixedRows
 from ..replace import replace_file
 from . import format as layout

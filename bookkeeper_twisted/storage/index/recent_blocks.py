@@ -7,9 +7,9 @@ from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from itertools import takewhile
 
+from ..cache.run_list import NO_ENTRY
 from ..interfaces import IndexRow
 from ..mixed_rows import MixedRows, packed_of
-from ..run_list import NO_ENTRY
 from .blocks import BLOCK_ROWS, ROW_BYTES, Block, cut_rows, joined, key_of, last_of, row_of_packed
 
 BLOCK_COST = 5 * 1024

@@ -13,8 +13,8 @@ from operator import sub
 from ...crc32c import Buffer, crc32c_of_block, crc32c_of_bytes
 from ...errors import DamageError
 from ...model import EntryRun
+from ..cache.mixed_entries import PART, SortedEntries
 from ..interfaces import CHECKSUM_BLOCK, IndexRow, IRunIndex
-from ..mixed_entries import PART, SortedEntries
 from ..mixed_rows import MOST_APART, MixedRows
 from .blocks import pack_rows
 

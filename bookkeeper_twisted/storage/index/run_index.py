@@ -37,8 +37,8 @@ from operator import le
 from zope.interface import implementer
 
 from ...errors import DamageError, NoWritableDirectoryError, StorageError
+from ..cache.mixed_entries import ascending
 from ..interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
-from ..mixed_entries import ascending
 from ..mixed_rows import MixedRows
 from .block_writer import BlockWriter, Span
 from .blocks import rows_of_packed
@@ -125,9 +125,7 @@ class SqliteRunIndex:
         self._last: dict[int, int] = {}
 
     @classmethod
-    def open(
-        cls, fs: IFileSystem, directory: str, fresh: bool = False, check_later: bool = False
-    ) -> "SqliteRunIndex":
+    def open(cls, fs: IFileSystem, directory: str, fresh: bool = False, check_later: bool = False) -> "SqliteRunIndex":
         """Opens the index of a directory, creating it if there is none.
 
         :param fresh: begin a new one; the old file is kept beside it as ``.replaced``.

@@ -10,7 +10,7 @@ import struct
 from collections import deque
 
 from ...crc32c import Buffer, crc32c_of_block
-from ..cache import JOIN_BYTES, JOIN_ENTRIES
+from ..cache.write_cache import JOIN_BYTES, JOIN_ENTRIES
 from ..directory_storage import DirectoryStorage
 from ..disk_queue import DiskQueue
 from ..entry_log.writer import OpenLog, create_log

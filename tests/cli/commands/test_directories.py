@@ -5,8 +5,8 @@ import errno
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.model import BookieServiceInfo, DigestType
 from bookkeeper_twisted.storage.apache.database import has_index
+from bookkeeper_twisted.storage.apache.index_files import files_of_ledgers, index_files, locations_of, states_of
 from bookkeeper_twisted.storage.cookies import DirectoryLocks, stamp
-from bookkeeper_twisted.storage.index_files import files_of_ledgers, index_files, locations_of, states_of
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 
 from ...simulated_disk.sim_key_values import SimKeyValues

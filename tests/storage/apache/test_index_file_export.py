@@ -7,8 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import StorageError
 from bookkeeper_twisted.storage.apache.exporting import Exported
 from bookkeeper_twisted.storage.apache.index_file_export import Regenerated, export_index_files, regenerate
-from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
-from bookkeeper_twisted.storage.index_files import (
+from bookkeeper_twisted.storage.apache.index_files import (
     HEAD_SIZE,
     IndexFileWriter,
     files_of_ledgers,
@@ -17,6 +16,7 @@ from bookkeeper_twisted.storage.index_files import (
     locations_of,
     states_of,
 )
+from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
 from bookkeeper_twisted.storage.interfaces import IndexBatch, LedgerRow
 from bookkeeper_twisted.storage.rebuild import rebuild_index
 

@@ -7,9 +7,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import DamageError, NoWritableDirectoryError, StorageError
 from bookkeeper_twisted.storage.apache.importing import Imported
+from bookkeeper_twisted.storage.apache.index_files import files_of_ledgers, index_files, states_of
 from bookkeeper_twisted.storage.apache.regrouping import Pairs, regroup
 from bookkeeper_twisted.storage.apache.take_over import discard_index_files, take_over
-from bookkeeper_twisted.storage.index_files import files_of_ledgers, index_files, states_of
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
 
 from ...simulated_disk.crash import Facts, enumerate_crashes

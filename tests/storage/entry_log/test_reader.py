@@ -7,12 +7,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import DamageError, LostLogError
 from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.storage.cache.mixed_entries import Scattered
 from bookkeeper_twisted.storage.entry_log.reader import DECODED_ROWS, MOST_HINTS, WARMED, EntryLogReader
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
 from bookkeeper_twisted.storage.index.recent_rows import LedgerRows
+from bookkeeper_twisted.storage.index.scattered import Lookup, Records
 from bookkeeper_twisted.storage.interfaces import IndexRow
-from bookkeeper_twisted.storage.mixed_entries import Scattered
-from bookkeeper_twisted.storage.scattered import Lookup, Records
 
 from ...simulated_disk.sim_disk import SimDisk, SimFile
 from ..entries import run, uneven

@@ -6,6 +6,7 @@ from functools import partial
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.storage.cache.mixed_entries import SortedEntries
 from bookkeeper_twisted.storage.entry_log import writer as entry_log
 from bookkeeper_twisted.storage.entry_log.format import parse_header
 from bookkeeper_twisted.storage.entry_log.scan import LogScan
@@ -13,7 +14,6 @@ from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter, first_fr
 from bookkeeper_twisted.storage.index.blocks import rows_of_packed
 from bookkeeper_twisted.storage.index.rows import block_checksums, record_offsets, row_of
 from bookkeeper_twisted.storage.interfaces import CHECKSUM_BLOCK, IndexRow
-from bookkeeper_twisted.storage.mixed_entries import SortedEntries
 from bookkeeper_twisted.storage.mixed_rows import MOST_APART, MixedRows
 
 from ...simulated_disk.sim_disk import Operation, SimDisk

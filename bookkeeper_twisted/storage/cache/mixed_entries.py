@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, compress, pairwise
 from operator import itemgetter, ne, or_
 
-from ..model import INVALID_ENTRY_ID, EntryRun
+from ...model import INVALID_ENTRY_ID, EntryRun
 from .run_list import NO_ENTRY, RunList
 
 ENTRY_OVERHEAD = 80

@@ -5,11 +5,11 @@ import random
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.model import EntryRun
-from bookkeeper_twisted.storage import mixed_entries
-from bookkeeper_twisted.storage.mixed_entries import MOST_TOGETHER, MixedEntries, SortedEntries, ascending
-from bookkeeper_twisted.storage.run_list import RunList
+from bookkeeper_twisted.storage.cache import mixed_entries
+from bookkeeper_twisted.storage.cache.mixed_entries import MOST_TOGETHER, MixedEntries, SortedEntries, ascending
+from bookkeeper_twisted.storage.cache.run_list import RunList
 
-from .entries import entry, run, uneven
+from ..entries import entry, run, uneven
 
 
 def _added(*added: EntryRun) -> MixedEntries:

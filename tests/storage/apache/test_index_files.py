@@ -5,7 +5,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.storage.index_files import (
+from bookkeeper_twisted.storage.apache.index_files import (
     HEAD_SIZE,
     files_of_ledgers,
     index_files,
@@ -16,7 +16,7 @@ from bookkeeper_twisted.storage.index_files import (
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 
 from ..simulated_disk.sim_disk import SimDisk
-from .index.java_stores import STORES, java_store
+from ..index.java_stores import STORES, java_store
 
 CURRENT = "/ledgers/current"
 

@@ -7,10 +7,13 @@ replaces what it covers: the newest copy of an entry wins.
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from ..model import INVALID_ENTRY_ID, EntryRun
+from ...model import INVALID_ENTRY_ID, EntryRun
 
 NO_ENTRY = 1 << 63
 """Above every entry id."""
+
+RUN_OVERHEAD = 256
+"""The cost of a run beside its bytes; counted, so that a flood of tiny runs meets the limit too (S11)."""
 
 
 class RunList:

@@ -8,12 +8,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.mixed_runs import MixedRun
 from bookkeeper_twisted.model import EntryRun
-from bookkeeper_twisted.storage import mixed_entries
-from bookkeeper_twisted.storage.cache import LEDGER_OVERHEAD, RUN_OVERHEAD, SINGLE_BYTES, ReadCache, WriteCache
-from bookkeeper_twisted.storage.mixed_entries import ENTRY_OVERHEAD
-from bookkeeper_twisted.storage.run_list import RunList
+from bookkeeper_twisted.storage.cache import mixed_entries
+from bookkeeper_twisted.storage.cache.mixed_entries import ENTRY_OVERHEAD
+from bookkeeper_twisted.storage.cache.read_cache import ReadCache
+from bookkeeper_twisted.storage.cache.run_list import RUN_OVERHEAD, RunList
+from bookkeeper_twisted.storage.cache.write_cache import LEDGER_OVERHEAD, SINGLE_BYTES, WriteCache
 
-from .entries import mixed, run, uneven
+from ..entries import mixed, run, uneven
 
 _RUNS = st.lists(
     st.tuples(st.integers(1, 2), st.integers(0, 30), st.lists(st.integers(0, 9), min_size=1, max_size=12)), max_size=12

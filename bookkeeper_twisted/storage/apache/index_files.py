@@ -21,8 +21,8 @@ import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..errors import StorageError
-from .interfaces import IFileSystem, LedgerRow
+from ...errors import StorageError
+from ..interfaces import IFileSystem, LedgerRow
 
 HEAD_SIZE = 1024
 WRITTEN_PAGE = 8 * 1024

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from ..errors import DamageError
-from .index.recent_blocks import LedgerBlocks
-from .index.recent_rows import LedgerRows
-from .interfaces import CHECKSUM_BLOCK, IndexRow
-from .mixed_entries import LedgerView, Scattered
-from .run_list import NO_ENTRY, RunList
+from ...errors import DamageError
+from ..cache.mixed_entries import LedgerView, Scattered
+from ..cache.run_list import NO_ENTRY, RunList
+from ..interfaces import CHECKSUM_BLOCK, IndexRow
+from .recent_blocks import LedgerBlocks
+from .recent_rows import LedgerRows
 
 
 class Records:

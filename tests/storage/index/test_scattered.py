@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.storage.cache.run_list import RunList
 from bookkeeper_twisted.storage.index.recent_rows import LedgerRows
 from bookkeeper_twisted.storage.index.rows import record_offsets
+from bookkeeper_twisted.storage.index.scattered import Lookup
 from bookkeeper_twisted.storage.interfaces import CHECKSUM_BLOCK, IndexRow
-from bookkeeper_twisted.storage.run_list import RunList
-from bookkeeper_twisted.storage.scattered import Lookup
 
-from .entries import entry, row, run
+from ..entries import entry, row, run
 
 TABLE = LedgerRows().joined((row(1, 0, 9), row(1, 20, 29, 3, 4096)))
 

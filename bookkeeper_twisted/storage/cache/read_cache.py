@@ -1,0 +1,80 @@
+"""The read cache: runs that were read from disk, kept in memory for the next reader."""
+
+from bisect import bisect_right
+from collections import OrderedDict
+
+from ...mixed_runs import MixedRun
+from ...model import EntryRun
+from .run_list import RUN_OVERHEAD, RunList
+
+
+class ReadCache:
+    """Runs that were read from disk, the least recently used ones going first.
+
+    :ivar limit: bytes it may hold, :data:`RUN_OVERHEAD` for each run included.
+    :ivar cost: of what it holds.
+    """
+
+    __slots__ = ("limit", "cost", "_ledgers", "_order")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.cost = 0
+        self._ledgers: dict[int, RunList] = {}
+        self._order: OrderedDict[tuple[int, int], None] = OrderedDict()
+
+    def __len__(self) -> int:
+        """The number of runs held."""
+        return len(self._order)
+
+    def find(self, ledger_id: int, entry_id: int) -> EntryRun | None:
+        """Return the run that holds ``entry_id`` of ``ledger_id``, None if none does; the run counts as used."""
+        runs = self._ledgers.get(ledger_id)
+        run = runs.find(entry_id) if runs is not None else None
+        if run is not None:
+            self._order.move_to_end((ledger_id, run.first))
+        return run
+
+    def keep(self, run: EntryRun) -> None:
+        """Insert a ``run``; one that is here already, or that exceeds the limit alone, changes nothing."""
+        if len(run.data) + RUN_OVERHEAD > self.limit:
+            return
+        held = self.find(run.ledger_id, run.first)
+        if held is not None and held.last >= run.last:
+            return
+        gone, come = self._ledgers.setdefault(run.ledger_id, RunList()).insert(run)
+        for old in gone:
+            self._forget(old)
+        for new in come:
+            self._order[new.ledger_id, new.first] = None
+            self.cost += len(new.data) + RUN_OVERHEAD
+        while self.cost > self.limit:
+            self._remove(*next(iter(self._order)))
+
+    def discard_mixed(self, run: MixedRun) -> None:
+        """Remove every run that holds an entry of a mixed ``run``, which is a newer copy."""
+        if self._ledgers and not self._ledgers.keys().isdisjoint(run.ledger_ids):
+            for single in run.runs():
+                self.discard(single)
+
+    def discard(self, run: EntryRun) -> None:
+        """Remove every run that holds an entry of this ``run``, which is a newer copy."""
+        runs = self._ledgers.get(run.ledger_id)
+        while runs is not None and runs.overlaps(run.first, run.last):
+            index = bisect_right(runs.firsts, run.last) - 1
+            self._remove(run.ledger_id, runs.firsts[index])
+
+    def discard_ledger(self, ledger_id: int) -> None:
+        """Remove every run of ``ledger_id``."""
+        for run in self._ledgers.pop(ledger_id, RunList()).runs:
+            self._forget(run)
+
+    def _remove(self, ledger_id: int, first: int) -> None:
+        runs = self._ledgers[ledger_id]
+        self._forget(runs.remove(first))
+        if not runs.runs:
+            del self._ledgers[ledger_id]
+
+    def _forget(self, run: EntryRun) -> None:
+        del self._order[run.ledger_id, run.first]
+        self.cost -= len(run.data) + RUN_OVERHEAD
