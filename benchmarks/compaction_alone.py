@@ -29,7 +29,7 @@ from bookkeeper_twisted.bookie.maintenance.log_collector import LogCollector
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import MaintenanceMetrics
 from bookkeeper_twisted.model import EntryRun
-from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index.rows import live_bytes
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import LedgerRow

@@ -19,7 +19,7 @@ from bookkeeper_twisted.storage.apache.exporting import export_index
 from bookkeeper_twisted.storage.apache.importing import import_index
 from bookkeeper_twisted.storage.apache.rocksdb import RocksKeyValues
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
-from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import IndexBatch, LedgerRow
 from bookkeeper_twisted.storage.rebuild import rebuild_index

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bookkeeper_twisted.storage.disk_queue import DiskQueue, Place
-from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.files.disk_queue import DiskQueue, Place
+from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import IFile
 from bookkeeper_twisted.storage.ledger_dirs import entry_log_name

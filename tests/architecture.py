@@ -48,7 +48,7 @@ OURS: dict[str, frozenset[str]] = {
     # of storage: what entry log files look like, for work on the files of many bookies; of cli: the end of a process
     "spark": LAYER_0
     | {"spark", "codec", "ledger", "blocking_reads", "metadata", "client", "__version__"}
-    | {"blocking.reactor_thread", "storage.entry_log", "storage.filesystem", "storage.ledger_dirs", "cli.entry"},
+    | {"blocking.reactor_thread", "storage.entry_log", "storage.files.filesystem", "storage.ledger_dirs", "cli.entry"},
     "http": _DOORS_OURS | {"http"},
     "embedding": _DOORS_OURS | {"http", "embedding", "blocking"},
     "cli": _DOORS_OURS | {"http", "embedding", "cli", "__version__"},
@@ -96,8 +96,8 @@ WORLD = frozenset(
 # The production adapters, and what each of them is the door to.
 DOORS: dict[str, frozenset[str]] = {
     "blocking/reactor_thread.py": frozenset({"threading"}),
-    "storage/filesystem.py": frozenset({"os", "fcntl", "mmap"}),
-    "storage/disk_queue.py": frozenset({"mmap"}),
+    "storage/files/filesystem.py": frozenset({"os", "fcntl", "mmap"}),
+    "storage/files/disk_queue.py": frozenset({"mmap"}),
     "storage/index/index_file.py": frozenset({"sqlite3"}),
     "storage/index/run_index.py": frozenset({"sqlite3"}),
     "bookie/executor.py": frozenset({"threading", "queue"}),

@@ -227,7 +227,7 @@ class RuleTests(SynchronousTestCase):
     def test_doors_are_narrow(self) -> None:
         """An adapter imports the part of the world it is the door to, not the rest."""
         rule = architecture.the_world_comes_through_doors
-        path = "bookkeeper_twisted/storage/filesystem.py"
+        path = "bookkeeper_twisted/storage/files/filesystem.py"
         self._finds(rule, path, "import os")
         self._finds(rule, path, "import socket", f"{path}: imports socket")
         self._finds(rule, "bookkeeper_twisted/cli/tap.py", "from twisted.internet import reactor")

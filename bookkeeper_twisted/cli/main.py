@@ -29,7 +29,7 @@ from ..config.client import ClientConfig
 from ..embedding.local_host import address_and_name, own_host
 from ..placement.interfaces import IPlacementPolicy
 from ..storage.apache.rocksdb import RocksKeyValues
-from ..storage.filesystem import RealFileSystem
+from ..storage.files.filesystem import RealFileSystem
 from ..storage.index.run_index import SqliteRunIndex
 from .shell import run_shell
 from .shell_command import FAILED, NotConfirmedError, ShellWorld, StoreAccess

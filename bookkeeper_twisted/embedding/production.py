@@ -17,7 +17,7 @@ from ..config.fields import fields_of
 from ..config.metadata import MetadataConfig
 from ..errors import ConfigError
 from ..metadata.drivers import create_driver, options_of
-from ..storage.filesystem import RealFileSystem
+from ..storage.files.filesystem import RealFileSystem
 from .local_host import http_names, local_host, resolve_addresses
 
 _OTHER_FILES = 512

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import attrs
 
+from .files.replace import replace_file
 from .interfaces import IFileSystem
-from .replace import replace_file
 
 FILE_NAME = "BOOKIE_STATUS"
 _MOST_BYTES = 16 * 1024

@@ -29,9 +29,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import attrs
 
 from ..errors import InvalidCookieError
+from .files.replace import replace_file
 from .interfaces import IFileSystem, ILock
 from .ledger_dirs import current
-from .replace import replace_file
 
 COOKIE_NAME = "IDENTITY"
 APACHE_COOKIE_NAME = "VERSION"

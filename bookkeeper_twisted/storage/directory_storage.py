@@ -24,6 +24,7 @@ from .cache.mixed_entries import Scattered
 from .cache.write_cache import WriteCache
 from .entry_log.reader import EntryLogReader
 from .entry_log.writer import EntryLogWriter
+from .files.space_reserve import SpaceReserve
 from .index.recent_blocks import RecentBlocks
 from .index.recent_rows import RecentRows
 from .index.rows import packed_where_many
@@ -31,7 +32,6 @@ from .index.scattered import Lookup
 from .interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow
 from .mixed_rows import MOST_APART, MixedRows
 from .rebuild import Rebuilt
-from .space_reserve import SpaceReserve
 
 _MOST_FOUND = 64
 """Look-ups of the read lane whose rows wait for the reactor."""

@@ -15,6 +15,7 @@ from .checkpoint import Checkpoint, PersistMarks
 from .directory_storage import DirectoryStorage, storage_error
 from .entry_log.reader import EntryLogReader
 from .entry_log.writer import EntryLogWriter
+from .files.space_reserve import SpaceReserve
 from .index.recent_rows import RecentRows
 from .interfaces import (
     ICheckpoint,
@@ -29,7 +30,6 @@ from .interfaces import (
 from .ledger_dirs import LedgerPlaces, directory_index
 from .ledger_states import LedgerStates
 from .rebuild import known_elsewhere, logs_with_data, rebuild_index
-from .space_reserve import SpaceReserve
 
 _MIB = 1024 * 1024
 

@@ -18,7 +18,7 @@ from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
-from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 
 from ..bookie.rig import add_replies, adds, reads, run
 

@@ -4,7 +4,7 @@ from .plant import Plant
 
 _CHECKPOINT = ["tests.storage.test_checkpoint", "tests.bookie.test_checkpointer"]
 _REBUILD = ["tests.storage.test_rebuild"]
-_FULL = ["tests.storage.test_space_reserve"]
+_FULL = ["tests.storage.files.test_space_reserve"]
 _FULL_LIVES = ["tests.bookie.maintenance.test_full_disk_lives"]
 _INDEX_FILES = ["tests.storage.apache.test_index_files"]
 
@@ -14,9 +14,9 @@ PLANTS = (
         "        if self._borrows:\n            return await", "        if False:\n            return await", _FULL_LIVES,
     ),
     Plant(
-        "the reserve cannot be taken of the blocks that only root may take", "storage/space_reserve.py",
+        "the reserve cannot be taken of the blocks that only root may take", "storage/files/space_reserve.py",
         "self._fs.allocatable(directory) // _BLOCK", "self._fs.usage(directory)[1] // _BLOCK",
-        ["tests.storage.test_space_reserve"],
+        ["tests.storage.files.test_space_reserve"],
     ),
     Plant(
         "deletions wait for entries for which a full disk has no space", "storage/checkpoint.py",
@@ -40,11 +40,11 @@ PLANTS = (
         _FULL,
     ),
     Plant(
-        "clients use the reserve up", "storage/space_reserve.py",
+        "clients use the reserve up", "storage/files/space_reserve.py",
         "            if self._fs.usage(directory)[1] < needed:\n", "            if False:\n", _FULL,
     ),
     Plant(
-        "a checkpoint takes the reserve from a compaction", "storage/space_reserve.py",
+        "a checkpoint takes the reserve from a compaction", "storage/files/space_reserve.py",
         "        if self.lent:\n            return\n", "", _FULL,
     ),
     Plant(
@@ -53,7 +53,7 @@ PLANTS = (
         ["tests.bookie.lifecycle.test_service_take_over"],
     ),
     Plant(
-        "the reserve is not durable", "storage/space_reserve.py", "            file.sync(metadata=True)\n", "", _FULL,
+        "the reserve is not durable", "storage/files/space_reserve.py", "            file.sync(metadata=True)\n", "", _FULL,
     ),
     Plant(
         "a start has no space for an index although there is a reserve", "storage/ledger_storage.py",
@@ -184,11 +184,11 @@ PLANTS = (
         "LedgerRow(ledger_id, fenced=True)", "LedgerRow(ledger_id)", _INDEX_FILES,
     ),
     Plant(
-        "each disk has a reserve, however much of it is free", "storage/space_reserve.py",
-        "self._fs.usage(directory)[1] < PLENTY", "True", ["tests.storage.test_space_reserve"],
+        "each disk has a reserve, however much of it is free", "storage/files/space_reserve.py",
+        "self._fs.usage(directory)[1] < PLENTY", "True", ["tests.storage.files.test_space_reserve"],
     ),
     Plant(
-        "a reserve that is not made is not missing", "storage/space_reserve.py",
-        "self._held[directory] > 0 or self._fs", "self._held[directory] > 0 and self._fs", ["tests.storage.test_space_reserve"],
+        "a reserve that is not made is not missing", "storage/files/space_reserve.py",
+        "self._held[directory] > 0 or self._fs", "self._held[directory] > 0 and self._fs", ["tests.storage.files.test_space_reserve"],
     ),
 )  # fmt: skip

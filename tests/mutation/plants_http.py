@@ -5,7 +5,7 @@ from .plant import Plant
 _API, _ASKED = "http/api.py", ["tests.http.test_api"]
 
 _CONFIG, _SHOWN = "config/fields.py", ["tests.test_secrets"]
-_FILES, _MADE = "storage/filesystem.py", ["tests.storage.test_filesystem.PrivacyTests"]
+_FILES, _MADE = "storage/files/filesystem.py", ["tests.storage.files.test_filesystem.PrivacyTests"]
 _SESSIONS, _STORED = "metadata/embedded/sqlite_sessions.py", ["tests.metadata.embedded.test_sqlite_store"]
 
 _ENDPOINTS = ["tests.bookie.lifecycle.test_endpoints"]

@@ -4,7 +4,7 @@ from .plant import Plant
 
 _CRASH = ["tests.bookie.maintenance.test_maintenance_crash.MaintenanceCrashTests.test_delete_and_collect"]
 _COPYING = ["tests.storage.maintenance.test_copying"]
-_QUEUE = ["tests.storage.test_disk_queue"]
+_QUEUE = ["tests.storage.files.test_disk_queue"]
 _COLLECTION = ["tests.bookie.maintenance.test_collection"]
 
 PLANTS = (
@@ -213,19 +213,19 @@ PLANTS = (
         "            if len(log_ids) > 1:\n", "            if False:\n", _COLLECTION,
     ),
     Plant(
-        "a write that the kernel refused is forgotten", "storage/disk_queue.py",
+        "a write that the kernel refused is forgotten", "storage/files/disk_queue.py",
         "        if found != size:\n", "        if False:\n", _QUEUE,
     ),
     Plant(
-        "a log is sealed while it is being written", "storage/disk_queue.py",
+        "a log is sealed while it is being written", "storage/files/disk_queue.py",
         "        while self._n_writes:\n", "        while False:\n", _QUEUE,
     ),
     Plant(
-        "what is being written is written over", "storage/disk_queue.py",
+        "what is being written is written over", "storage/files/disk_queue.py",
         "return self._rooms.pop(at)", "return self._rooms[at]", _QUEUE,
     ),
     Plant(
-        "a short read counts as a whole one", "storage/disk_queue.py",
+        "a short read counts as a whole one", "storage/files/disk_queue.py",
         "if found == place.size else", "if found >= 0 else", _QUEUE,
     ),
     Plant(

@@ -4,7 +4,7 @@ from .plant import Plant
 
 _JOURNAL = ["tests.storage.journal.test_journal", "tests.storage.journal.test_journal_crash"]
 
-_FILES = ["tests.storage.test_filesystem", "tests.storage.test_filesystem_calls"]
+_FILES = ["tests.storage.files.test_filesystem", "tests.storage.files.test_filesystem_calls"]
 
 _INDEX = ["tests.storage.index.test_run_index"]
 
@@ -16,17 +16,17 @@ _EXCHANGE = ["tests.bookie.test_hand_back_crash"]
 
 PLANTS = (
     Plant(
-        "an error of a file does not say which", "storage/filesystem.py",
+        "an error of a file does not say which", "storage/files/filesystem.py",
         "            error.filename = self.path\n", "            pass\n", _FILES,
     ),
     Plant(
-        "reserved blocks count for no process", "storage/filesystem.py",
+        "reserved blocks count for no process", "storage/files/filesystem.py",
         "    if re.search(rb\"^Uid:(\\s+\\d+){3}\\s+0$\", status, re.M):", "    if False:", _FILES,
     ),
     Plant(
-        "a queue of the kernel that is dropped stays", "storage/disk_queue.py",
+        "a queue of the kernel that is dropped stays", "storage/files/disk_queue.py",
         "            self._end = weakref.finalize(self, self._kernel.close)\n",
-        "            self._end = self._kernel.close\n", ["tests.storage.test_disk_queue"],
+        "            self._end = self._kernel.close\n", ["tests.storage.files.test_disk_queue"],
     ),
     Plant(
         "a restart finds a commit that failed", "storage/index/run_index.py",
@@ -79,12 +79,12 @@ PLANTS = (
         "PRAGMA integrity_check({table})", "PRAGMA quick_check({table})", _INDEX,
     ),
     Plant(
-        "a file is replaced without a sync", "storage/replace.py",
-        "file.sync(metadata=True)", "pass", ["tests.storage.test_replace"],
+        "a file is replaced without a sync", "storage/files/replace.py",
+        "file.sync(metadata=True)", "pass", ["tests.storage.files.test_replace"],
     ),
     Plant(
-        "a replaced file's directory is not synced", "storage/replace.py",
-        "fs.sync_directory(posixpath.dirname(path))", "pass", ["tests.storage.test_replace"],
+        "a replaced file's directory is not synced", "storage/files/replace.py",
+        "fs.sync_directory(posixpath.dirname(path))", "pass", ["tests.storage.files.test_replace"],
     ),
     Plant(
         "the highest mark of the directories is taken", "storage/journal/log_mark.py",
@@ -107,116 +107,116 @@ PLANTS = (
     ),
     # -- real files --
     Plant(
-        "a directory is not synced", "storage/filesystem.py",
+        "a directory is not synced", "storage/files/filesystem.py",
         "            try:\n                os.fsync(fd)\n            finally:\n                os.close(fd)", "            os.close(fd)", _FILES,
     ),
     Plant(
-        "the failed sync of a directory is ignored", "storage/filesystem.py",
+        "the failed sync of a directory is ignored", "storage/files/filesystem.py",
         "                os.fsync(fd)\n            finally:", "                os.fsync(fd)\n            except OSError:\n"
         "                return\n            finally:", _FILES,
     ),
     Plant(
-        "a new directory's name is not durable", "storage/filesystem.py",
+        "a new directory's name is not durable", "storage/files/filesystem.py",
         "        self.sync_directory(parent)\n", "", _FILES,
     ),
     Plant(
-        "a sync does nothing", "storage/filesystem.py", "            os.fdatasync(self._fd)", "            pass", _FILES,
+        "a sync does nothing", "storage/files/filesystem.py", "            os.fdatasync(self._fd)", "            pass", _FILES,
     ),
     Plant(
-        "metadata are not synced", "storage/filesystem.py",
+        "metadata are not synced", "storage/files/filesystem.py",
         "            os.fsync(self._fd)", "            os.fdatasync(self._fd)", _FILES,
     ),
     Plant(
-        "an ordinary durable write is not synced", "storage/filesystem.py",
+        "an ordinary durable write is not synced", "storage/files/filesystem.py",
         "self.pwrite(b\"\".join(parts), offset)\n        if durable:",
         "self.pwrite(b\"\".join(parts), offset)\n        if False:", _FILES,
     ),
     Plant(
-        "a durable direct write carries no flag", "storage/filesystem.py",
+        "a durable direct write carries no flag", "storage/files/filesystem.py",
         "offset + written, flags if self._direct else 0)", "offset + written, 0)", _FILES,
     ),
     Plant(
-        "a long durable direct write is not synced", "storage/filesystem.py",
+        "a long durable direct write is not synced", "storage/files/filesystem.py",
         "if durable and not (at_once and self._direct):", "if durable and not (_DURABLE and self._direct):", _FILES,
     ),
     Plant(
-        "a direct write that was refused is not synced", "storage/filesystem.py",
+        "a direct write that was refused is not synced", "storage/files/filesystem.py",
         "if durable and not (at_once and self._direct):", "if durable and not at_once:", _FILES,
     ),
     Plant(
-        "direct writes stay direct after a refusal", "storage/filesystem.py",
+        "direct writes stay direct after a refusal", "storage/files/filesystem.py",
         "        fcntl.fcntl(self._fd, fcntl.F_SETFL, fcntl.fcntl(self._fd, fcntl.F_GETFL) & ~os.O_DIRECT)", "        pass",
         _FILES,
     ),
     Plant(
-        "any failed direct write goes through the cache", "storage/filesystem.py",
+        "any failed direct write goes through the cache", "storage/files/filesystem.py",
         "not self._direct or error.errno not in (errno.EINVAL, errno.EOPNOTSUPP)", "not self._direct", _FILES,
     ),
     Plant(
-        "a direct read gives what lies before its place", "storage/filesystem.py",
+        "a direct read gives what lies before its place", "storage/files/filesystem.py",
         "return bytes(view[offset - start : max(", "return bytes(view[0 : max(", _FILES,
     ),
     Plant(
-        "a direct read gives more than was asked for", "storage/filesystem.py",
+        "a direct read gives more than was asked for", "storage/files/filesystem.py",
         "min(found, end - start))])", "found)])", _FILES,
     ),
     Plant(
-        "a short write is not completed", "storage/filesystem.py",
+        "a short write is not completed", "storage/files/filesystem.py",
         "        while written < len(data):\n", "        while False:\n", _FILES,
     ),
     Plant(
-        "the rest of a short write goes to its beginning", "storage/filesystem.py",
+        "the rest of a short write goes to its beginning", "storage/files/filesystem.py",
         "os.pwrite(self._fd, rest[written:], offset + written)", "os.pwrite(self._fd, rest[written:], offset)", _FILES,
     ),
     Plant(
-        "a short direct write is not completed", "storage/filesystem.py",
+        "a short direct write is not completed", "storage/files/filesystem.py",
         "        while written < len(piece):\n", "        while not written:\n", _FILES,
     ),
     Plant(
-        "the rest of a short direct write goes to its beginning", "storage/filesystem.py",
+        "the rest of a short direct write goes to its beginning", "storage/files/filesystem.py",
         "(piece[written:],), offset + written,", "(piece[written:],), offset,", _FILES,
     ),
     Plant(
-        "a short read is not completed", "storage/filesystem.py",
+        "a short read is not completed", "storage/files/filesystem.py",
         "if len(data) == size or not data:", "if data or not data:", _FILES,
     ),
     Plant(
-        "a used room is written with its old bytes", "storage/filesystem.py",
+        "a used room is written with its old bytes", "storage/files/filesystem.py",
         "        yield room[:at]", "        yield room[: -(-at // 512) * 512]", _FILES,
     ),
     Plant(
-        "a part that spans rooms begins anew in the next one", "storage/filesystem.py",
+        "a part that spans rooms begins anew in the next one", "storage/files/filesystem.py",
         "memoryview(part)[done:] if done else part", "memoryview(part)[: len(part) - done] if done else part", _FILES,
     ),
     Plant(
-        "pieces of a long write go to one place", "storage/filesystem.py",
+        "pieces of a long write go to one place", "storage/files/filesystem.py",
         "                    offset += len(piece)\n", "", _FILES,
     ),
     Plant(
-        "a room is lost by a failed write", "storage/filesystem.py",
+        "a room is lost by a failed write", "storage/files/filesystem.py",
         "        finally:\n            self.give(room)\n", "        except MemoryError:\n            raise\n"
         "        self.give(room)\n", _FILES,
     ),
     Plant(
-        "resident reads give what memory holds of them", "storage/filesystem.py",
+        "resident reads give what memory holds of them", "storage/files/filesystem.py",
         "_NOWAIT) == size else None", "_NOWAIT) else None", _FILES,
     ),
     Plant(
-        "a lock is shared", "storage/filesystem.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", _FILES,
+        "a lock is shared", "storage/files/filesystem.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", _FILES,
     ),
     Plant(
-        "a lock that is held is taken for granted", "storage/filesystem.py",
+        "a lock that is held is taken for granted", "storage/files/filesystem.py",
         '            raise DirectoryLockedError(f"{path} is locked by another process") from None',
         "            return FileLock(-1)", _FILES,
     ),
     Plant(
-        "a new file may be an old one", "storage/filesystem.py", "os.O_CREAT | os.O_EXCL if create", "os.O_CREAT if create", _FILES,
+        "a new file may be an old one", "storage/files/filesystem.py", "os.O_CREAT | os.O_EXCL if create", "os.O_CREAT if create", _FILES,
     ),
     Plant(
-        "a listing has no order", "storage/filesystem.py", "sorted(os.listdir(path))", "os.listdir(path)", _FILES,
+        "a listing has no order", "storage/files/filesystem.py", "sorted(os.listdir(path))", "os.listdir(path)", _FILES,
     ),
     Plant(
-        "usage counts what only root may use", "storage/filesystem.py", "found.f_bavail * found", "found.f_bfree * found", _FILES,
+        "usage counts what only root may use", "storage/files/filesystem.py", "found.f_bavail * found", "found.f_bfree * found", _FILES,
     ),
     # -- Apache's index --
     Plant(

@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import LogDamageError
 from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.directory_storage import DirectoryStorage
-from bookkeeper_twisted.storage.disk_queue import DiskQueue
+from bookkeeper_twisted.storage.files.disk_queue import DiskQueue
 from bookkeeper_twisted.storage.interfaces import ICheckpoint, IndexFactory, IndexRow, JournalPosition
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
 from bookkeeper_twisted.storage.maintenance.copying import LogCopy

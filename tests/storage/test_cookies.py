@@ -7,8 +7,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import DirectoryLockedError, InvalidCookieError
 from bookkeeper_twisted.storage.cookies import DirectoryLocks, must_stamp, read_cookies, stamp, stamp_for_apache
+from bookkeeper_twisted.storage.files.replace import replace_file
 from bookkeeper_twisted.storage.ledger_dirs import make_currents
-from bookkeeper_twisted.storage.replace import replace_file
 
 from ..simulated_disk.crash import Facts, enumerate_crashes
 from ..simulated_disk.sim_disk import SimDisk

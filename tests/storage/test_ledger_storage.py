@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.errors import DamageError, NoWritableDirectoryError, StorageError
-from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import ILedgerStorage, IndexBatch, JournalPosition, LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from bookkeeper_twisted.storage.entry_log.format import HEADER_SIZE
-from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index import block_writer, blocks, recent_blocks, rows
 from bookkeeper_twisted.storage.index.blocks import row_of_packed
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex

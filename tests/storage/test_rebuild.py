@@ -11,7 +11,7 @@ from bookkeeper_twisted.errors import DamageError, StorageError
 from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.entry_log.scan import Record
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
-from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index.index_file import IndexDamageError
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import IFileSystem, IndexBatch, IndexRow, LedgerRow

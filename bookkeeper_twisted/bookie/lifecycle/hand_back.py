@@ -15,10 +15,10 @@ from ...storage.apache.database import discard_log_sizes
 from ...storage.apache.exporting import Exported, WriteIndex
 from ...storage.apache.index_files import index_files, remove
 from ...storage.cookies import read_cookies, stamp_for_apache
+from ...storage.files.space_reserve import remove as remove_reserve
 from ...storage.index.rows import live_bytes
 from ...storage.interfaces import IFileSystem, IndexFactory
 from ...storage.ledger_dirs import current, directory_index, distinct
-from ...storage.space_reserve import remove as remove_reserve
 from .store import Store, StorePaths
 
 ShowProgress = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]

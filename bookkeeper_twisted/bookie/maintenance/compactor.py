@@ -2,7 +2,7 @@
 
 Logs are compacted in groups.  The old logs of all groups are removed together, by the run of the garbage collector that
 wanted the compaction; where the space of the disk is scarce those of a group are removed before the next one is begun.
-A full disk has a reserve for the first group (:mod:`~bookkeeper_twisted.storage.space_reserve`).
+A full disk has a reserve for the first group (:mod:`~bookkeeper_twisted.storage.files.space_reserve`).
 
 While clients add, their adds come first, with a speed limit or without: the disk gets little at once, so that a group
 of the journal finds a short queue there, and the compaction rests after each step.
@@ -21,7 +21,7 @@ from twisted.logger import Logger
 
 from ...errors import LogDamageError, StorageError
 from ...metrics import MaintenanceMetrics
-from ...storage.disk_queue import DiskQueue
+from ...storage.files.disk_queue import DiskQueue
 from ...storage.interfaces import IndexRow
 from ...storage.maintenance.copying import LogCopy
 from ...storage.maintenance.plan import LogUsage, candidates, is_scarce, next_group

@@ -20,7 +20,7 @@ from ...errors import BookieHandleNotAvailableError, IncorrectParameterError
 from ...ratelimit import UNLIMITED, Rate
 from ...storage.entry_log.format import HEADER_SIZE, decode_map, parse_header
 from ...storage.entry_log.scan import LogScan
-from ...storage.filesystem import RealFileSystem
+from ...storage.files.filesystem import RealFileSystem
 from ...storage.ledger_dirs import current, entry_log_ids, entry_log_name
 from ..task.pacing import pace_of
 

@@ -21,12 +21,12 @@ from ...crc32c import Buffer
 from ...errors import NO_SPACE
 from ...model import EntryRun, lay_out
 from ..cache.mixed_entries import SortedEntries
-from ..disk_queue import DiskQueue
+from ..files.disk_queue import DiskQueue
+from ..files.replace import replace_file
 from ..index.rows import mixed_rows_of, row_of, rows_of
 from ..interfaces import IFile, IFileSystem, IndexRow
 from ..ledger_dirs import entry_log_name
 from ..mixed_rows import MixedRows
-from ..replace import replace_file
 from . import format as layout
 
 MAX_ROW_BYTES = 4 * 1024 * 1024

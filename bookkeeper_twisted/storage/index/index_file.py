@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from urllib.parse import quote
 
 from ...errors import DamageError, NoWritableDirectoryError, StorageError
-from ..filesystem import make_private_file
+from ..files.filesystem import make_private_file
 from ..interfaces import IFileSystem, LedgerRow
 from .blocks import Generation, generations_from, pack_generations
 from .row_values import ledger_from

@@ -12,9 +12,9 @@ import struct
 from collections.abc import Sequence
 
 from ...crc32c import crc32c
+from ..files.replace import replace_file
 from ..interfaces import IFileSystem, JournalPosition
 from ..ledger_dirs import mark_name
-from ..replace import replace_file
 
 _MARK = struct.Struct(">qq")
 _SUM = struct.Struct(">I")

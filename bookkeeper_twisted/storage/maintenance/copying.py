@@ -12,8 +12,8 @@ from collections import deque
 from ...crc32c import Buffer, crc32c_of_block
 from ..cache.write_cache import JOIN_BYTES, JOIN_ENTRIES
 from ..directory_storage import DirectoryStorage
-from ..disk_queue import DiskQueue
 from ..entry_log.writer import OpenLog, create_log
+from ..files.disk_queue import DiskQueue
 from ..interfaces import CHECKSUM_BLOCK, IFileSystem, IndexRow
 from ..ledger_dirs import entry_log_name
 from .log_space import UNFINISHED_SUFFIX

@@ -16,7 +16,7 @@ import attrs
 from ...crc32c import Buffer
 from ...errors import LogDamageError
 from ..directory_storage import DirectoryStorage
-from ..disk_queue import DiskQueue, Place
+from ..files.disk_queue import DiskQueue, Place
 from ..index.rows import first_bad_block, record_offsets, row_bytes
 from ..interfaces import IFile, IFileSystem, IndexRow, IRunIndex
 

@@ -14,9 +14,9 @@ import attrs
 
 from ...errors import LogDamageError
 from ..directory_storage import DirectoryStorage
-from ..disk_queue import DiskQueue
+from ..files.disk_queue import DiskQueue
+from ..files.replace import replace_file
 from ..interfaces import IFileSystem, IndexRow, IRunIndex
-from ..replace import replace_file
 from .row_reader import RowCutter, RowReader, Step
 
 FINDINGS = "damage.json"

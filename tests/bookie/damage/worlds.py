@@ -15,7 +15,7 @@ from twisted.internet.task import Clock
 from bookkeeper_twisted.bookie.maintenance.ledger_collector import Cluster
 from bookkeeper_twisted.bookie.maintenance.maintenance import Maintenance
 from bookkeeper_twisted.errors import BookKeeperError
-from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index import run_index
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import IFileSystem

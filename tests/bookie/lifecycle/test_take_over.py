@@ -11,7 +11,7 @@ from bookkeeper_twisted.storage.apache.database import has_index
 from bookkeeper_twisted.storage.apache.regrouping import Pairs
 from bookkeeper_twisted.storage.apache.rocksdb import RocksKeyValues
 from bookkeeper_twisted.storage.apache.take_over import discard_left_over, take_over
-from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_dirs import current

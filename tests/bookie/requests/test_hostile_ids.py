@@ -19,7 +19,7 @@ from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import MAX_ENTRY_ID, EntryRun
-from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings

@@ -13,7 +13,7 @@ from bookkeeper_twisted.storage.apache.importing import Imported, check_states, 
 from bookkeeper_twisted.storage.apache.ledger_data import FLAGS_KEY, encode
 from bookkeeper_twisted.storage.apache.rocksdb import RocksKeyValues
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
-from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index.rows import record_offsets
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import IndexRow, LedgerRow

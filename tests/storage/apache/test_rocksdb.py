@@ -8,7 +8,7 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 from bookkeeper_twisted.errors import DamageError, StorageError
 from bookkeeper_twisted.storage.apache.interfaces import IKeyValues
 from bookkeeper_twisted.storage.apache.rocksdb import RocksKeyValues
-from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.testing.contracts import key_values_contract
 
 from ...simulated_disk.sim_disk import SimDisk

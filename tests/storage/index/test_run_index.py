@@ -9,7 +9,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import DamageError, NoWritableDirectoryError, StorageError
-from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index import run_index
 from bookkeeper_twisted.storage.index.index_file import IndexDamageError, storage_errors
 from bookkeeper_twisted.storage.index.run_index import FILE_NAME, SqliteRunIndex

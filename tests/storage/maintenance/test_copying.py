@@ -11,9 +11,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import LogDamageError
 from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.directory_storage import DirectoryStorage
-from bookkeeper_twisted.storage.disk_queue import DiskQueue
 from bookkeeper_twisted.storage.entry_log.scan import LogScan
-from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.files.disk_queue import DiskQueue
+from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index.rows import block_checksums, first_bad_block
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import CHECKSUM_BLOCK, IndexRow, LedgerRow

@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 
 from zope.interface import implementer
 
-from ..crc32c import Buffer
-from ..errors import DirectoryLockedError
-from .interfaces import IFile, IFileSystem, ILock
+from ...crc32c import Buffer
+from ...errors import DirectoryLockedError
+from ..interfaces import IFile, IFileSystem, ILock
 
 PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700
 """Modes of what is made: entries belong to their readers, and indexes and journals have the master keys of ledgers."""

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.storage import filesystem
-from bookkeeper_twisted.storage.filesystem import (
+from bookkeeper_twisted.storage.files import filesystem
+from bookkeeper_twisted.storage.files.filesystem import (
     ROOM,
     DirectFile,
     RealFile,
@@ -18,7 +18,7 @@ from bookkeeper_twisted.storage.filesystem import (
     takes_reserved_blocks,
 )
 
-from .system_calls import SystemCalls
+from ..system_calls import SystemCalls
 
 
 class FailureTests(SynchronousTestCase):

@@ -19,8 +19,8 @@ from itertools import islice
 
 import attrs
 
-from ..crc32c import Buffer
-from .interfaces import IFile
+from ...crc32c import Buffer
+from ..interfaces import IFile
 
 DEPTH = 256
 """Reads and writes that the kernel has at once."""

@@ -9,9 +9,9 @@ from random import Random
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.storage import disk_queue
-from bookkeeper_twisted.storage.disk_queue import BUSY_BYTES, DEPTH, MOST_WRITES, DiskQueue, Place, Transfer
-from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.files import disk_queue
+from bookkeeper_twisted.storage.files.disk_queue import BUSY_BYTES, DEPTH, MOST_WRITES, DiskQueue, Place, Transfer
+from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.interfaces import IFile
 
 from ..simulated_disk.sim_disk import SimDisk

@@ -19,8 +19,8 @@ import errno
 import posixpath
 from collections.abc import Iterable
 
-from ..errors import NO_SPACE
-from .interfaces import IFile, IFileSystem
+from ...errors import NO_SPACE
+from ..interfaces import IFile, IFileSystem
 
 FILE_NAME = "reserve"
 

@@ -5,8 +5,8 @@ import os
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.storage import filesystem
-from bookkeeper_twisted.storage.filesystem import RealFile, RealFileSystem, mounted_device
+from bookkeeper_twisted.storage.files import filesystem
+from bookkeeper_twisted.storage.files.filesystem import RealFile, RealFileSystem, mounted_device
 from bookkeeper_twisted.storage.index.index_file import connect
 from bookkeeper_twisted.storage.interfaces import IFileSystem
 from bookkeeper_twisted.testing.contracts.filesystem_contract import make_filesystem_tests

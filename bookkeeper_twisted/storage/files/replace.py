@@ -2,7 +2,7 @@
 
 import posixpath
 
-from .interfaces import IFileSystem
+from ..interfaces import IFileSystem
 
 
 def replace_file(fs: IFileSystem, path: str, data: bytes) -> None:

@@ -5,16 +5,16 @@ import errno
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import NoWritableDirectoryError, StorageError
-from bookkeeper_twisted.storage import space_reserve
+from bookkeeper_twisted.storage.files import space_reserve
+from bookkeeper_twisted.storage.files.space_reserve import SpaceReserve
 from bookkeeper_twisted.storage.interfaces import JournalPosition, LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
-from bookkeeper_twisted.storage.space_reserve import SpaceReserve
 
 from ..simulated_disk.sim_disk import Operation, SimDisk
 from ..simulated_disk.sim_index import SimIndex
 from ..simulated_disk.small_disk import SmallDisk
-from .entries import run
-from .ledger_storages import write
+from ..entries import run
+from ..ledger_storages import write
 
 SIZE = 16384
 DISK = SIZE * 20
