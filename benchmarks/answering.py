@@ -13,7 +13,7 @@ from twisted.internet.interfaces import ITCPTransport
 from twisted.internet.protocol import Factory, Protocol
 
 from bookkeeper_twisted.codec.v2.layout import IDS_REPLY, IDS_REPLY_LENGTH
-from bookkeeper_twisted.model import column
+from bookkeeper_twisted.entries.columns import column
 
 _reactor: Any = reactor
 _LENGTH = struct.Struct(">I")

@@ -22,7 +22,8 @@ from bookkeeper_twisted.client import LedgerWriter
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.v2 import requests_out
 from bookkeeper_twisted.codec.v2.layout import IDS_REPLY
-from bookkeeper_twisted.model import DigestType, EntryRun
+from bookkeeper_twisted.entries.entry_run import EntryRun
+from bookkeeper_twisted.model import DigestType
 
 from .pool_loads import answering, client_of
 

@@ -26,16 +26,16 @@ from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
 from bookkeeper_twisted.bookie.maintenance.compactor import CompactionOrder, Compactor
 from bookkeeper_twisted.bookie.maintenance.lanes import MaintainedDirectory
 from bookkeeper_twisted.bookie.maintenance.log_collector import LogCollector
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.limits.throttle import UNLIMITED, Rate, Throttle
 from bookkeeper_twisted.metrics import MaintenanceMetrics
-from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index.rows import live_bytes
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
-from bookkeeper_twisted.throttle import UNLIMITED, Rate, Throttle
 
 from .machine import forget_pages
 

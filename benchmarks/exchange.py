@@ -14,7 +14,7 @@ from contextlib import closing
 from multiprocessing import get_context
 from multiprocessing.queues import Queue
 
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.storage.apache.exporting import export_index
 from bookkeeper_twisted.storage.apache.importing import import_index
 from bookkeeper_twisted.storage.apache.rocksdb import RocksKeyValues

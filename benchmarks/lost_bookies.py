@@ -25,9 +25,9 @@ from bookkeeper_twisted.client.steps import for_each
 from bookkeeper_twisted.config.autorecovery import WORKER, AutorecoveryConfig
 from bookkeeper_twisted.errors import NotUnderreplicatedError
 from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.limits.throttle import UNLIMITED, Rate
 from bookkeeper_twisted.metadata.interfaces import IRegistration, IUnderreplication
 from bookkeeper_twisted.metrics import new_registry, render
-from bookkeeper_twisted.throttle import UNLIMITED, Rate
 
 from .apache import FULL_COMPILER, ZooKeeper, start_apache
 from .processes import Bookie, end, free_port, start_ours, write_properties

@@ -22,7 +22,7 @@ from twisted.internet.threads import deferToThread
 from bookkeeper_twisted.autorecovery.limits import REPLICATION_READ
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.config.client import ClientConfig
-from bookkeeper_twisted.ratelimit import Rate
+from bookkeeper_twisted.limits.ratelimit import Rate
 
 from .lost_bookies import MIB, Bench, Cluster, Worker, reactor, run_on_cluster, show
 from .processes import ROOT

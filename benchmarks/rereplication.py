@@ -29,7 +29,7 @@ from twisted.internet.task import react
 from bookkeeper_twisted.autorecovery.limits import REPLICATION_READ, REPLICATION_WRITE
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.config.client import ClientConfig
-from bookkeeper_twisted.throttle import Rate
+from bookkeeper_twisted.limits.throttle import Rate
 
 from .apache import ZooKeeper
 from .appending import Appended, Appends, append_for_ever, appends

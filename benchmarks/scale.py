@@ -30,8 +30,9 @@ import attrs
 
 from bookkeeper_twisted.bookie.lifecycle.replay import checkpoint_now
 from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.metadata.stored_form import stored_form
-from bookkeeper_twisted.model import EntryRun, LedgerMetadata, Segment
+from bookkeeper_twisted.model import LedgerMetadata, Segment
 from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index.run_index import FILE_NAME, SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import LedgerRow

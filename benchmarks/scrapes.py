@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from bookkeeper_twisted.codec.v2 import requests_out
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.entries.entry_run import EntryRun
 
 from .processes import ROOT, Bookie, start_ours
 

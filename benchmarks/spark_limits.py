@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bookkeeper_twisted.blocking import BookKeeper
-from bookkeeper_twisted.ratelimit import UNLIMITED, Rate
+from bookkeeper_twisted.limits.ratelimit import UNLIMITED, Rate
 
 from .spark_setting import session, three_bookies
 

@@ -23,8 +23,8 @@ MAX_MODULE_LINES = 500
 MAX_FUNCTION_LINES = 50
 
 LAYER_0 = frozenset(
-    {"adaptive", "arguments", "attended_time", "config", "crc32c", "errors", "instruments", "metrics", "mixed_runs"}
-    | {"model", "python_logging", "ratelimit", "shared_result", "throttle"}
+    {"arguments", "config", "crc32c", "entries", "errors", "instruments", "limits", "metrics", "model"}
+    | {"python_logging", "shared_result"}
 )
 
 _DOORS_OURS = (
@@ -68,7 +68,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "instruments": _BASE | {"prometheus_client"},
     "metrics": _BASE | {"prometheus_client"},
     "crc32c": _BASE | {"crc32c", "google_crc32c"},
-    **dict.fromkeys(("adaptive", "python_logging", "shared_result", "throttle"), _TWISTED),
+    **dict.fromkeys(("limits", "python_logging", "shared_result"), _TWISTED),
     "codec": _BASE | {"google"},
     "ledger": _BASE | {"pyarrow"},
     "storage": _BASE | {"rocksdict"},

@@ -7,11 +7,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.adaptive import AdaptiveStatus
 from bookkeeper_twisted.autorecovery.auditing.auditor_metrics import AuditorMetrics
 from bookkeeper_twisted.autorecovery.metrics import CopierMetrics, WorkerMetrics
 from bookkeeper_twisted.errors import EntriesLostError
 from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.limits.adaptive import AdaptiveStatus
 from bookkeeper_twisted.metrics import (
     AdaptiveMetrics,
     BookieMetrics,

@@ -17,6 +17,7 @@ extra copies.  A bookie that answers and is writable gets its own missing or dam
 the place of a bookie that is gone.  What is pure in both (fragments, loss, the plan of copies) is in
 :mod:`bookkeeper_twisted.ledger`, and Spark's bulk repair stands on it, too.
 
-All reads, writes and metadata requests wait for a limiter of :mod:`bookkeeper_twisted.throttle` first.  Every step is
-cancellable.  The records in the metadata store are Apache BookKeeper's, so auditors and workers of both kinds mix.
+All reads, writes and metadata requests wait for a limiter of :mod:`bookkeeper_twisted.limits.throttle` first.  Every
+step is cancellable.  The records in the metadata store are Apache BookKeeper's, so auditors and workers of both kinds
+mix.
 """

@@ -9,7 +9,7 @@ from collections import deque
 
 from twisted.internet.defer import Deferred, succeed
 
-from ..throttle import Throttle
+from ..limits.throttle import Throttle
 
 REPLICATION_READ = "replication-read"
 """Entries and bytes that the copier reads."""

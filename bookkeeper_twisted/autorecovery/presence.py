@@ -5,10 +5,10 @@ from typing import cast
 
 from twisted.internet.interfaces import IReactorTime
 
+from ..limits.throttle import Throttle
 from ..metadata.interfaces import IRegistration
 from ..metadata.registered import registered_bookies
 from ..placement.bookie_watcher import BookieWatcher
-from ..throttle import Throttle
 
 _FRESH_SECONDS = 1.0
 

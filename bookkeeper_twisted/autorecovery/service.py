@@ -7,11 +7,12 @@ import attrs
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from ..adaptive import AdaptiveThrottles, SpeedLimits
 from ..client import BookKeeper
 from ..config.autorecovery import AUDITOR, WORKER, AutorecoveryConfig
 from ..errors import BookKeeperError
 from ..instruments import Instruments, RecentQuantile
+from ..limits.adaptive import AdaptiveThrottles, SpeedLimits
+from ..limits.throttle import Throttles
 from ..metadata.interfaces import IAuditing, IMetadataDriver
 from ..throttle import Rate, Throttles
 from .auditing.auditor import Auditor, AuditorParts

@@ -12,6 +12,7 @@ import attrs
 
 from ..codec.digest import Digester
 from ..codec.operations import DEFAULT_MAX_FRAME_SIZE, MAX_COUNT
+from ..entries.entry_run import EntryRun
 from ..errors import (
     BadRequestError,
     BookieError,
@@ -25,7 +26,6 @@ from ..errors import (
 )
 from ..ledger.entry_batch import verified_prefix
 from ..ledger.schedule import Schedule
-from ..model import EntryRun
 from . import requests
 from .connection import Address, IBookieConnection
 from .pool import SocketPool

@@ -15,8 +15,8 @@ from ..codec.v2.layout import BATCH_REPLY, BATCH_REPLY_LENGTH, split_header
 from ..codec.v2.replies_in import records
 from ..codec.wire_protocol import IWireProtocol
 from ..codec.wires import V2, V3
+from ..entries.entry_run import EntryRun
 from ..errors import ERROR_OF_STATUS, BadRequestError, CodecError, Status, UnexpectedConditionError
-from ..model import EntryRun
 from .connection import IBookieConnection
 
 _WIRES: dict[int, IWireProtocol] = {2: V2, 3: V3}

@@ -13,7 +13,7 @@ import attrs
 from twisted.internet.defer import Deferred
 from zope.interface import Attribute, Interface
 
-from ..adaptive import ISpeedLimits
+from ..limits.adaptive import ISpeedLimits
 from ..storage.maintenance.scrub import DamagedEntries
 
 ADMINISTRATOR = "an administrator has set it read-only"

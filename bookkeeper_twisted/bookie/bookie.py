@@ -8,6 +8,8 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
+from ..entries.entry_run import EntryRun
+from ..entries.mixed_runs import Entries, MixedRun, RunSequence
 from ..errors import (
     BadRequestError,
     BookieIOError,
@@ -18,8 +20,7 @@ from ..errors import (
     WriteOnReadOnlyBookieError,
 )
 from ..metrics import BookieMetrics
-from ..mixed_runs import Entries, MixedRun, RunSequence
-from ..model import INVALID_ENTRY_ID, EntryRun
+from ..model import INVALID_ENTRY_ID
 from ..storage.interfaces import ILedgerStorage, JournalPosition
 from .disk_reads import DiskReads
 from .group_commit import GroupCommit

@@ -9,6 +9,7 @@ from twisted.internet.defer import Deferred, fail
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ..entries.entry_run import EntryRun
 from ..errors import (
     BookieError,
     BookieIOError,
@@ -19,7 +20,6 @@ from ..errors import (
     TooManyRequestsError,
 )
 from ..metrics import BookieMetrics
-from ..model import EntryRun
 from ..storage.interfaces import ILedgerStorage
 from .interfaces import IStorageExecutor, LoadLaterError
 

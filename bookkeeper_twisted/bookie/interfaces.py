@@ -7,9 +7,9 @@ import attrs
 from twisted.internet.defer import Deferred
 from zope.interface import Interface
 
+from ..entries.entry_run import EntryRun
+from ..entries.mixed_runs import Entries
 from ..errors import TooManyRequestsError
-from ..mixed_runs import Entries
-from ..model import EntryRun
 
 T = TypeVar("T")
 

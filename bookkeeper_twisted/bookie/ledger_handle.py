@@ -12,9 +12,9 @@ from itertools import islice
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
-from ..attended_time import TOLERANCE
+from ..entries.mixed_runs import MixedRun, RunSequence
 from ..errors import TooManyRequestsError, UnauthorizedAccessError
-from ..mixed_runs import MixedRun, RunSequence
+from ..limits.attended_time import TOLERANCE
 from ..storage.interfaces import ILedgerStorage, LedgerRow
 from .group_commit import GroupCommit
 from .records import key_record, lac_of_packet

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
+from ..entries.mixed_runs import Entries
 from ..errors import BookKeeperError, TooManyRequestsError
 from ..metrics import BookieMetrics
-from ..mixed_runs import Entries
 from .interfaces import AddDone
 
 AddArguments = tuple[Entries, bytes, bool, bool, bool, AddDone]

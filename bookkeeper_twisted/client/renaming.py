@@ -11,10 +11,10 @@ import attrs
 from twisted.internet.interfaces import IReactorTime
 
 from ..errors import IncorrectParameterError, NoSuchLedgerMetadataError
+from ..limits.throttle import Rate, Throttle
 from ..metadata.interfaces import ILedgerManager
 from ..metadata.update_loop import update
 from ..model import LedgerMetadata, Segment, check_bookie_id
-from ..throttle import Rate, Throttle
 from .steps import for_each
 
 

@@ -17,8 +17,9 @@ import struct
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
+from ..entries.columns import column
+from ..entries.entry_run import ENTRY_HEADER_SIZE, EntryRun
 from ..errors import Status
-from ..model import ENTRY_HEADER_SIZE, EntryRun, column
 from .digest import Digester
 from .operations import MASTER_KEY_SIZE, V2Op
 from .v2 import layout, replies_out, requests_out

@@ -28,8 +28,10 @@ from itertools import accumulate, chain, islice, pairwise
 from operator import add
 
 from ..crc32c import crc32c_of_bytes
+from ..entries.columns import column
+from ..entries.entry_run import ENTRY_HEADER_SIZE, EntryRun
 from ..errors import DigestMatchError
-from ..model import ENTRY_HEADER_SIZE, INVALID_ENTRY_ID, DigestType, Entry, EntryRun, column
+from ..model import INVALID_ENTRY_ID, DigestType, Entry
 from .strides import counts_up
 
 _HEADER = struct.Struct(">qqqq")

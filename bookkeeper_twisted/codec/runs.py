@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from zope.interface import Attribute, Interface
 
+from ..entries.entry_run import EntryRun
+from ..entries.mixed_runs import Entries
 from ..errors import Status
-from ..mixed_runs import Entries
-from ..model import EntryRun
 from .operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD
 
 __all__ = [

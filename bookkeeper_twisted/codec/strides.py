@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 from operator import eq, ne, sub
 
-from ..model import Unpack, column, unpack_all
+from ..entries.columns import Unpack, column, unpack_all
 
 FEW_A_RUN = 16
 """Up to so many entries a run on average, a mixed run is cheaper than the runs."""

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from zope.interface import implementer
 
+from ..entries.entry_run import EntryRun
+from ..entries.mixed_runs import Entries, MixedRun
 from ..errors import CodecError, Status
-from ..mixed_runs import Entries, MixedRun
-from ..model import EntryRun
 from .adds import Adds
 from .messages import ErrorResponse, Header, ReadRequest, ReadResponse
 from .operations import HIGH_PRIORITY, V3_HIGH_PRIORITY, Operation, V2Op

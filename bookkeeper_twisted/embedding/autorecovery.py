@@ -8,7 +8,6 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from ..adaptive import ISpeedLimits
 from ..autorecovery.service import AutoRecovery, Identity
 from ..bookie.lifecycle.endpoints import (
     describe_http,
@@ -25,6 +24,7 @@ from ..config.bookie import BookieConfig
 from ..config.client import ClientConfig
 from ..errors import MetadataError
 from ..instruments import Instruments
+from ..limits.adaptive import ISpeedLimits
 from ..metrics import new_registry, pieces
 from .local_host import host_name, http_names, local_host, resolve_addresses
 

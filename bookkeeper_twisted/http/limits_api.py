@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from twisted.logger import Logger
 from twisted.web.resource import Resource
 
-from ..adaptive import AdaptiveStatus, ISpeedLimits
 from ..bookie.admin import IBookieAdmin
 from ..errors import IncorrectParameterError, NoSuchThrottleError
-from ..ratelimit import Rate
-from ..throttle import ThrottleStatus
+from ..limits.adaptive import AdaptiveStatus, ISpeedLimits
+from ..limits.ratelimit import Rate
+from ..limits.throttle import ThrottleStatus
 from .api import Answer, ApiPage, Question, check_members, json_answer
 
 _ADAPTIVE, _REPLICATION_ADAPTIVE, _LIMITERS = "adaptive", "replicationAdaptive", "limiters"

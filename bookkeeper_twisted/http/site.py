@@ -8,8 +8,8 @@ from twisted.web.pages import notFound
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
-from ..adaptive import ISpeedLimits
 from ..bookie.admin import IBookieAdmin
+from ..limits.adaptive import ISpeedLimits
 from ..metrics import pieces, process_registry
 from .api import Answer, ApiPage, Question
 from .autorecovery_api import AutorecoveryApi

@@ -13,8 +13,9 @@ from typing import Any
 
 from ..arguments import check_integer
 from ..codec.digest import Digester
+from ..entries.entry_run import EntryRun
 from ..errors import DigestMatchError, MissingLibraryError
-from ..model import Entry, EntryRun
+from ..model import Entry
 
 LAC_AT, LENGTH_AT = 4 + 16, 4 + 24
 """Offset in a record of the LAC that its writer knew, and of the length of the ledger up to its entry."""

@@ -14,6 +14,7 @@ from itertools import accumulate, chain, islice, pairwise
 import attrs
 
 from ..codec.digest import Digester
+from ..entries.entry_run import EntryRun
 from ..errors import (
     BadRequestError,
     BookieIOError,
@@ -24,7 +25,6 @@ from ..errors import (
     NoSuchLedgerError,
     UnexpectedConditionError,
 )
-from ..model import EntryRun
 from .entry_batch import LENGTH_AT, integers
 from .schedule import Schedule
 

@@ -21,7 +21,7 @@ from .. import __version__
 from ..arguments import decimal_number
 from ..cli.entry import ended_by_signal
 from ..errors import BookKeeperError
-from ..ratelimit import Rate
+from ..limits.ratelimit import Rate
 
 
 def _rate(text: str) -> float:

@@ -19,8 +19,8 @@ from ..config.client import ClientConfig
 from ..config.fields import BOOLEAN, TEXT, Kind, Setting, fields_of, from_options, integer, one_of, setting
 from ..config.settings import Config
 from ..errors import ConfigError, IncorrectParameterError
+from ..limits.ratelimit import Rate
 from ..model import MAX_LEDGER_ID, DigestType, digest_type_of
-from ..ratelimit import Rate
 from .id_ranges import IdRanges
 
 PREFIX = "bookkeeper."

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from operator import attrgetter
 
+from ..entries.entry_run import EntryRun
+from ..entries.mixed_runs import MixedRun
 from ..errors import NO_SPACE, DamageError, NoWritableDirectoryError, StorageError
-from ..mixed_runs import MixedRun
-from ..model import EntryRun
 from .cache.mixed_entries import Scattered
 from .cache.write_cache import WriteCache
 from .entry_log.reader import EntryLogReader

@@ -7,9 +7,9 @@ import attrs
 from zope.interface import Attribute, Interface
 
 from ..crc32c import Buffer
+from ..entries.entry_run import EntryRun
+from ..entries.mixed_runs import MixedRun
 from ..errors import masked
-from ..mixed_runs import MixedRun
-from ..model import EntryRun
 from .cache.mixed_entries import Scattered
 from .mixed_rows import MixedRows
 

@@ -6,9 +6,9 @@ from itertools import repeat
 import attrs
 from zope.interface import implementer
 
+from ..entries.entry_run import EntryRun
+from ..entries.mixed_runs import MixedRun
 from ..errors import NoWritableDirectoryError, StorageError
-from ..mixed_runs import MixedRun
-from ..model import EntryRun
 from .cache.mixed_entries import Scattered
 from .cache.read_cache import ReadCache
 from .checkpoint import Checkpoint, PersistMarks

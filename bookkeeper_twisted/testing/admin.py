@@ -9,7 +9,6 @@ import attrs
 from twisted.internet.defer import Deferred, fail, succeed
 from zope.interface import implementer
 
-from ..adaptive import AdaptiveStatus, ISpeedLimits, LimitsStatus
 from ..bookie.admin import (
     ADMINISTRATOR,
     BookieState,
@@ -27,9 +26,10 @@ from ..bookie.admin import (
     WorkProgress,
 )
 from ..errors import BookKeeperError, ConfigError, IncorrectParameterError, NoSuchThrottleError, NotServingError
-from ..ratelimit import Rate
+from ..limits.adaptive import AdaptiveStatus, ISpeedLimits, LimitsStatus
+from ..limits.ratelimit import Rate
+from ..limits.throttle import ThrottleStatus
 from ..storage.maintenance.scrub import DamagedEntries
-from ..throttle import ThrottleStatus
 
 _BEGAN = 1_795_225_000.0
 _DIRECTORY = "/ledgers/current"

@@ -10,9 +10,9 @@ import attrs
 from zope.interface import implementer
 
 from ..bookie.lifecycle.storages import ILedgerStorageFactory
+from ..entries.entry_run import EntryRun
+from ..entries.mixed_runs import MixedRun
 from ..errors import StorageError
-from ..mixed_runs import MixedRun
-from ..model import EntryRun
 from ..storage.cache.mixed_entries import Scattered
 from ..storage.checkpoint import PersistMarks
 from ..storage.interfaces import (

@@ -8,8 +8,9 @@ from twisted.internet.defer import Deferred
 from ..codec.connection import ServerDecoder
 from ..codec.operations import RECOVERY_ADD
 from ..codec.runs import AddRun
+from ..entries.entry_run import EntryRun
 from ..errors import BookieError, LedgerFencedError, NoSuchEntryError, NoSuchLedgerError, UnauthorizedAccessError
-from ..model import INVALID_ENTRY_ID, EntryRun
+from ..model import INVALID_ENTRY_ID
 
 _LAC_AT = slice(8, 16)
 _ENTRY_LAC_AT = slice(16, 24)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ..codec.adds import seal_adds
 from ..codec.digest import Digester, pack_headers
-from ..model import EntryRun
+from ..entries.entry_run import EntryRun
 
 
 def sealed(

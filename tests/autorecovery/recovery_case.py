@@ -20,8 +20,8 @@ from bookkeeper_twisted.autorecovery.retries import Retries
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.ledger.findings import CheckReport
 from bookkeeper_twisted.ledger.fragments import fragments_of
+from bookkeeper_twisted.limits.throttle import Throttles
 from bookkeeper_twisted.model import BookieServiceInfo, DigestType, LedgerMetadata
-from bookkeeper_twisted.throttle import Throttles
 
 from ..client.cluster_case import ClusterCase
 

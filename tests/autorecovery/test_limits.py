@@ -5,7 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.autorecovery.interfaces import ILedgerChecker
 from bookkeeper_twisted.autorecovery.limits import CHECKER_READ, LIMITERS, REPLICATION_READ
-from bookkeeper_twisted.throttle import Rate, Throttles
+from bookkeeper_twisted.limits.throttle import Rate, Throttles
 
 
 class LimitTests(SynchronousTestCase):

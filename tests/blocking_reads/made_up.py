@@ -11,8 +11,9 @@ from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.operations import RECOVERY_ADD
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
 from bookkeeper_twisted.codec.v3 import replies_out
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, RequestTimeoutError, Status
-from bookkeeper_twisted.model import DigestType, EntryRun
+from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.testing.sealing import sealed
 
 LEDGER = 7

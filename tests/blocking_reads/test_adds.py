@@ -5,13 +5,13 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.blocking_reads import CopyTargets
 from bookkeeper_twisted.codec.adds import scattered_adds, stored_adds
 from bookkeeper_twisted.codec.operations import RECOVERY_ADD
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import (
     BookieHandleNotAvailableError,
     RequestTimeoutError,
     Status,
     WriteOnReadOnlyBookieError,
 )
-from bookkeeper_twisted.model import EntryRun
 
 from .made_up import DIGESTER, LEDGER, Cluster, stored_entries
 

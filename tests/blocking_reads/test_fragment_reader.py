@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.blocking_reads import Fragment, FragmentReader, ReadLimits
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import NoSuchEntryError, ReadError
-from bookkeeper_twisted.model import EntryRun
 
 from .made_up import DIGESTER, LEDGER, Cluster, stored_entries
 

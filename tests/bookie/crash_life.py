@@ -26,9 +26,9 @@ from twisted.python.failure import Failure
 from bookkeeper_twisted.bookie.engine import Engine, EngineOptions
 from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
 from bookkeeper_twisted.codec.metadata_formats.cookie import Cookie
+from bookkeeper_twisted.entries.entry_run import EntryRun
+from bookkeeper_twisted.entries.mixed_runs import Entries, MixedRun
 from bookkeeper_twisted.errors import BookKeeperError, LedgerFencedError
-from bookkeeper_twisted.mixed_runs import Entries, MixedRun
-from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.cookies import DirectoryLocks, must_stamp, read_cookies, stamp
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings

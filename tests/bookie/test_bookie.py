@@ -7,6 +7,8 @@ from zope.interface.verify import verifyObject
 from bookkeeper_twisted.bookie.bookie import BookieOptions
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.interfaces import IBookie
+from bookkeeper_twisted.entries.entry_run import EntryRun
+from bookkeeper_twisted.entries.mixed_runs import Entries
 from bookkeeper_twisted.errors import (
     BadRequestError,
     BookieIOError,
@@ -15,8 +17,6 @@ from bookkeeper_twisted.errors import (
     UnauthorizedAccessError,
     WriteOnReadOnlyBookieError,
 )
-from bookkeeper_twisted.mixed_runs import Entries
-from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 

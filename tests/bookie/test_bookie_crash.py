@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.bookie.engine import Engine
 from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
 from bookkeeper_twisted.bookie.records import fence_record
-from bookkeeper_twisted.mixed_runs import RunSequence
+from bookkeeper_twisted.entries.mixed_runs import RunSequence
 from bookkeeper_twisted.storage.index import rows
 from bookkeeper_twisted.storage.interfaces import ICheckpoint, JournalPosition
 from bookkeeper_twisted.storage.journal.journal import Journal

@@ -4,10 +4,10 @@ from twisted.internet.defer import CancelledError
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.disk_reads import DiskReads
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import BookieIOError, DataUnknownError, NoSuchEntryError, TooManyRequestsError
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import BookieMetrics
-from bookkeeper_twisted.model import EntryRun
 
 from .rig import Rig, run
 

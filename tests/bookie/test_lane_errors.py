@@ -12,8 +12,9 @@ from bookkeeper_twisted.codec.runs import BatchRead, BatchReply, ReadReply
 from bookkeeper_twisted.codec.v3 import requests_out
 from bookkeeper_twisted.codec.wire_protocol import IWireProtocol
 from bookkeeper_twisted.codec.wires import V2, V3
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import Status
-from bookkeeper_twisted.model import INVALID_ENTRY_ID, EntryRun
+from bookkeeper_twisted.model import INVALID_ENTRY_ID
 
 from .rig import Peer, Rig, add_replies, adds, batch, reads, run
 

@@ -20,7 +20,7 @@ from bookkeeper_twisted.autorecovery.replication.checker import CheckerSettings,
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.errors import BookKeeperError
 from bookkeeper_twisted.instruments import Instruments
-from bookkeeper_twisted.throttle import Throttle
+from bookkeeper_twisted.limits.throttle import Throttle
 from examples.bookie_process import ROOT
 
 from .cluster import ProcessCluster

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bookkeeper_twisted.cli.shell_command import StoreAccess
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 

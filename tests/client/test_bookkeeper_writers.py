@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import (
     BookieIOError,
     DuplicateEntryIdError,
@@ -10,7 +11,7 @@ from bookkeeper_twisted.errors import (
     LedgerFencedError,
     NotEnoughBookiesError,
 )
-from bookkeeper_twisted.model import EntryRun, LedgerState, WriteFlag
+from bookkeeper_twisted.model import LedgerState, WriteFlag
 
 from .cluster_case import BOOKIES, ClusterCase, RealClusterCase
 

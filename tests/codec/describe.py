@@ -6,7 +6,7 @@ from bookkeeper_twisted.codec import messages as m
 from bookkeeper_twisted.codec.availability import encode_availability
 from bookkeeper_twisted.codec.operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD
 from bookkeeper_twisted.codec.runs import AddReplies, AddRun, BatchRead, BatchReply, ReadReply, ReadRun
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.entries.entry_run import EntryRun
 
 _FLAGS = ((FENCE, "DO_FENCING"), (RECOVERY_ADD, "RECOVERY_ADD"), (HIGH_PRIORITY, "HIGH_PRIORITY"))
 

@@ -15,8 +15,9 @@ from bookkeeper_twisted.codec.operations import HIGH_PRIORITY, RECOVERY_ADD, V2O
 from bookkeeper_twisted.codec.runs import AddRun
 from bookkeeper_twisted.codec.v2 import replies_out, requests_out
 from bookkeeper_twisted.codec.wires import V2, V3
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import CodecError, Status
-from bookkeeper_twisted.model import DigestType, EntryRun
+from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.testing.sealing import sealed
 from bookkeeper_twisted.testing.ungrouped import split_frames
 

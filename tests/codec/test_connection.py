@@ -17,9 +17,9 @@ from bookkeeper_twisted.codec.v3 import replies_out as v3_replies_out
 from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wire_protocol import IWireProtocol
 from bookkeeper_twisted.codec.wires import V2, V3
+from bookkeeper_twisted.entries.entry_run import EntryRun
+from bookkeeper_twisted.entries.mixed_runs import MixedRun
 from bookkeeper_twisted.errors import CodecError, Status
-from bookkeeper_twisted.mixed_runs import MixedRun
-from bookkeeper_twisted.model import EntryRun
 
 from .flatten import flat
 from .wire_examples import KEY, entry, pieces, quick, run, v2_requests, v3_adds, v3_requests

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.digest import Digester
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import DigestMatchError
-from bookkeeper_twisted.model import DigestType, Entry, EntryRun
+from bookkeeper_twisted.model import DigestType, Entry
 from bookkeeper_twisted.testing.sealing import sealed
 from tests.vectors.wire import REQUEST, Scenario, scenarios
 

@@ -12,9 +12,9 @@ from bookkeeper_twisted.codec.runs import (
     ReadRun,
 )
 from bookkeeper_twisted.codec.wires import V2, V3
+from bookkeeper_twisted.entries.entry_run import EntryRun
+from bookkeeper_twisted.entries.mixed_runs import MixedRun, RunSequence
 from bookkeeper_twisted.errors import Status
-from bookkeeper_twisted.mixed_runs import MixedRun, RunSequence
-from bookkeeper_twisted.model import EntryRun
 
 from .flatten import flat
 from .wire_examples import KEY, entry, run

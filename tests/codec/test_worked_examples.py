@@ -22,8 +22,8 @@ from bookkeeper_twisted.codec.v2 import requests_out as v2_requests_out
 from bookkeeper_twisted.codec.v3 import replies_out as v3_replies_out
 from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wires import V2, V3
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import Status
-from bookkeeper_twisted.model import EntryRun
 
 from .flatten import encode_request, flat
 from .wire_examples import v3_adds

@@ -5,14 +5,14 @@ from typing import Any
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.adaptive import AdaptiveThrottles
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.embedding.autorecovery import AutorecoveryService, make_autorecovery, make_daemon
 from bookkeeper_twisted.errors import ConfigError
 from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles
+from bookkeeper_twisted.limits.throttle import Throttles
 from bookkeeper_twisted.metrics import new_registry, render
-from bookkeeper_twisted.throttle import Throttles
 
 _LOCAL: dict[str, Any] = {"advertised_address": "127.0.0.1", "allow_loopback": True, "http_server_host": "127.0.0.1"}
 

@@ -10,7 +10,7 @@ from bookkeeper_twisted.codec.runs import FENCE, HIGH_PRIORITY, RECOVERY_ADD, Ba
 from bookkeeper_twisted.codec.v2 import requests_out as v2_requests_out
 from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wires import V2, V3
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.entries.entry_run import EntryRun
 
 from .model import LEDGERS, MANY, content
 

@@ -12,8 +12,8 @@ from twisted.internet.defer import Deferred, TimeoutError, gatherResults
 
 from bookkeeper_twisted.codec.runs import AddReplies, ReadReply
 from bookkeeper_twisted.codec.v2 import requests_out
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import Status
-from bookkeeper_twisted.model import EntryRun
 from examples.bookie_process import BookieProcess
 
 from ..integration.peer import Bystander, Peer, descriptors, open_files, resident_bytes

@@ -6,13 +6,13 @@ from typing import Any
 from twisted.internet.task import Clock
 from twisted.logger import capturedLogs
 
-from bookkeeper_twisted.adaptive import AdaptiveStatus, AdaptiveThrottles, SpeedLimits
 from bookkeeper_twisted.bookie.admin import Phase
 from bookkeeper_twisted.http.cluster_api import SharedClient
 from bookkeeper_twisted.http.site import make_autorecovery_site, make_site
-from bookkeeper_twisted.ratelimit import Rate
+from bookkeeper_twisted.limits.adaptive import AdaptiveStatus, AdaptiveThrottles, SpeedLimits
+from bookkeeper_twisted.limits.ratelimit import Rate
+from bookkeeper_twisted.limits.throttle import Throttles
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
-from bookkeeper_twisted.throttle import Throttles
 
 from .http_case import HttpCase, captured, lines
 

@@ -8,13 +8,13 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.server import Site
 from zope.interface import implementer
 
-from bookkeeper_twisted.adaptive import AdaptiveThrottles, SpeedLimits
 from bookkeeper_twisted.client.admin import BookKeeperAdmin
 from bookkeeper_twisted.http.cluster_api import SharedClient
 from bookkeeper_twisted.http.site import make_autorecovery_site, make_metrics_site, make_site
+from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, SpeedLimits
+from bookkeeper_twisted.limits.throttle import Rate, Throttles
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 from bookkeeper_twisted.testing.cluster import MemoryCluster
-from bookkeeper_twisted.throttle import Rate, Throttles
 
 
 class SiteTests(SynchronousTestCase):

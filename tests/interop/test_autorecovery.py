@@ -22,8 +22,8 @@ from bookkeeper_twisted.client.production import system_chance
 from bookkeeper_twisted.config.autorecovery import AUDITOR, WORKER, AutorecoveryConfig
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.limits.throttle import Throttle
 from bookkeeper_twisted.model import DigestType
-from bookkeeper_twisted.throttle import Throttle
 
 from .actors import Dialect, JavaActor, Layout, NamedBookies, OurActor
 from .cluster import COUNT, Cluster, running_cluster

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.digest import Digester
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import IncorrectParameterError
 from bookkeeper_twisted.ledger.entry_batch import EntryBatch
-from bookkeeper_twisted.model import DigestType, Entry, EntryRun
+from bookkeeper_twisted.model import DigestType, Entry
 from bookkeeper_twisted.testing.sealing import sealed
 
 

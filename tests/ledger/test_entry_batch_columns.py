@@ -8,9 +8,10 @@ import pyarrow
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.digest import Digester
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import MissingLibraryError
 from bookkeeper_twisted.ledger.entry_batch import LAC_AT, LENGTH_AT, EntryBatch, integers
-from bookkeeper_twisted.model import DigestType, EntryRun
+from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.testing.sealing import sealed
 
 _DIGESTER = Digester(DigestType.CRC32C, b"")

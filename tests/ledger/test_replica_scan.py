@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.digest import Digester
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import (
     BadRequestError,
     BookieIOError,
@@ -30,7 +31,7 @@ from bookkeeper_twisted.ledger.replica_scan import (
     state_of,
 )
 from bookkeeper_twisted.ledger.schedule import Schedule
-from bookkeeper_twisted.model import DigestType, EntryRun
+from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.testing.sealing import sealed
 
 DIGESTER = Digester(DigestType.CRC32C, b"")

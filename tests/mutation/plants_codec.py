@@ -145,7 +145,7 @@ PLANTS = (
         ["tests.codec.v2.test_requests_in.BadInputTests"],
     ),
     Plant(
-        "runs in turn all go to one journal", "mixed_runs.py",
+        "runs in turn all go to one journal", "entries/mixed_runs.py",
         "yield number, RunSequence([run for run in self._runs if run.ledger_id % n == number])", "yield 0, self",
         ["tests.bookie.test_bookie.RunSequenceTests"],
     ),

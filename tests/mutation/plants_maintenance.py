@@ -246,17 +246,17 @@ PLANTS = (
         ["tests.storage.test_ledger_states", "tests.storage.test_ledger_storage"],
     ),
     Plant(
-        "background work does not yield to clients", "adaptive.py",
-        "elif latency > self.bound:", "elif False:", ["tests.test_adaptive"],
+        "background work does not yield to clients", "limits/adaptive.py",
+        "elif latency > self.bound:", "elif False:", ["tests.limits.test_adaptive"],
     ),
     Plant(
-        "work without a limit does not yield", "throttle.py",
+        "work without a limit does not yield", "limits/throttle.py",
         "self._speed = Rate(known.entries or speed.entries, known.bytes or speed.bytes)", "self._speed = UNLIMITED",
-        ["tests.test_throttle", "tests.test_adaptive"],
+        ["tests.limits.test_throttle", "tests.limits.test_adaptive"],
     ),
     Plant(
-        "the speed of work that yields counts as its full speed", "throttle.py",
-        "known.bytes or speed.bytes", "speed.bytes or known.bytes", ["tests.test_throttle"],
+        "the speed of work that yields counts as its full speed", "limits/throttle.py",
+        "known.bytes or speed.bytes", "speed.bytes or known.bytes", ["tests.limits.test_throttle"],
     ),
     Plant(
         "a suspended scrub reads on", "bookie/maintenance/scrubber.py",
@@ -264,9 +264,9 @@ PLANTS = (
         ["tests.bookie.maintenance.test_scrubber"],
     ),
     Plant(
-        "limits are not changed", "adaptive.py",
+        "limits are not changed", "limits/adaptive.py",
         "for throttle, rate in changes:\n            throttle.change(rate)", "changes = []",
-        ["tests.test_adaptive"],
+        ["tests.limits.test_adaptive"],
     ),
     Plant(
         "changed keys do not reach the work", "bookie/lifecycle/admin.py",

@@ -12,7 +12,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.codec.adds import Adds, stored_adds
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
-from bookkeeper_twisted.model import DigestType, EntryRun
+from bookkeeper_twisted.entries.entry_run import EntryRun
+from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.protocol.client.connection import ClientConnection, ConnectionLimits, ConnectionOwner
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.protocol.client.traffic import Traffic

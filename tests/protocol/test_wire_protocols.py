@@ -9,8 +9,8 @@ from bookkeeper_twisted.codec.runs import AddRun, ReadRun
 from bookkeeper_twisted.codec.wire_protocol import IWireProtocol
 from bookkeeper_twisted.codec.wires import INCLUDED, V2Protocol
 from bookkeeper_twisted.config.client import ClientConfig
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import ConfigError, Status
-from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.protocol import wire_protocols
 from bookkeeper_twisted.protocol.wire_protocols import V2, V3, ClientWires, client_wires
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from bookkeeper_twisted.model import Entry, EntryRun, LedgerMetadata, LedgerState
+from bookkeeper_twisted.entries.entry_run import EntryRun
+from bookkeeper_twisted.model import Entry, LedgerMetadata, LedgerState
 
 
 @attrs.frozen

@@ -10,9 +10,10 @@ import attrs
 from zope.interface import implementer
 
 from bookkeeper_twisted.codec.metadata_formats import decode_ledger_metadata
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import DamageError, InvalidCookieError
 from bookkeeper_twisted.metadata.interfaces import Versioned
-from bookkeeper_twisted.model import EntryRun, LedgerMetadata, LedgerState
+from bookkeeper_twisted.model import LedgerMetadata, LedgerState
 
 from .checker import Checker
 from .world import IWitness, World

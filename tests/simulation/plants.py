@@ -34,13 +34,14 @@ from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.operations import HIGH_PRIORITY
 from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
 from bookkeeper_twisted.config.client import ClientConfig
+from bookkeeper_twisted.entries.entry_run import ENTRY_HEADER_SIZE, EntryRun
 from bookkeeper_twisted.errors import MetadataError, MetadataVersionError
 from bookkeeper_twisted.ledger.recovery_rules import RecoveryRules
 from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.ledger.tally import AckTally
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.metadata.update_loop import update
-from bookkeeper_twisted.model import ENTRY_HEADER_SIZE, EntryRun, LedgerMetadata, LedgerState, Segment
+from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
 from bookkeeper_twisted.protocol.client.outstanding_adds import SentAdds
 
 from .cluster import Parts

@@ -9,9 +9,9 @@ from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOpt
 from bookkeeper_twisted.bookie.maintenance.maintenance import COMPACTION_READ, COMPACTION_WRITE, MaintenanceOptions
 from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
 from bookkeeper_twisted.config.client import ClientConfig
+from bookkeeper_twisted.limits.throttle import Rate
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
-from bookkeeper_twisted.throttle import Rate
 
 from .world import BookieSettings, stream
 

@@ -3,7 +3,8 @@
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.model import Entry, EntryRun, LedgerMetadata, LedgerState, Segment
+from bookkeeper_twisted.entries.entry_run import EntryRun
+from bookkeeper_twisted.model import Entry, LedgerMetadata, LedgerState, Segment
 
 from .checker import Checker
 

@@ -3,8 +3,8 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import ConfigError
+from bookkeeper_twisted.limits.ratelimit import Rate
 from bookkeeper_twisted.model import DigestType
-from bookkeeper_twisted.ratelimit import Rate
 from bookkeeper_twisted.spark.id_ranges import ALL_IDS
 from bookkeeper_twisted.spark.options import SinkOptions, SourceOptions
 

@@ -3,8 +3,8 @@
 import struct
 from collections.abc import Sequence
 
-from bookkeeper_twisted.mixed_runs import MixedRun
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.entries.entry_run import EntryRun
+from bookkeeper_twisted.entries.mixed_runs import MixedRun
 from bookkeeper_twisted.storage.interfaces import IndexRow
 
 _HEAD = struct.Struct(">qqqq")

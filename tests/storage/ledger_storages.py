@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import LogDamageError
-from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.directory_storage import DirectoryStorage
 from bookkeeper_twisted.storage.files.disk_queue import DiskQueue
 from bookkeeper_twisted.storage.interfaces import ICheckpoint, IndexFactory, IndexRow, JournalPosition

@@ -7,8 +7,8 @@ import attrs
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import NoWritableDirectoryError, StorageError
-from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
 from bookkeeper_twisted.storage.interfaces import ICheckpoint, IndexRow, JournalPosition, LedgerRow
 from bookkeeper_twisted.storage.journal.log_mark import LogMark

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.entries.mixed_runs import MixedRun
 from bookkeeper_twisted.errors import NoWritableDirectoryError, StorageError
-from bookkeeper_twisted.mixed_runs import MixedRun
 from bookkeeper_twisted.storage import directory_storage
 from bookkeeper_twisted.storage.directory_storage import DirectoryStorage, merged, storage_error
 from bookkeeper_twisted.storage.entry_log.reader import EntryLogReader

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import DamageError, StorageError
-from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.entry_log.scan import Record
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
 from bookkeeper_twisted.storage.files.filesystem import RealFileSystem

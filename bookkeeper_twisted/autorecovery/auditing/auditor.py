@@ -11,11 +11,11 @@ from twisted.python.failure import Failure
 
 from ...client.interfaces import IBookieClient
 from ...config.autorecovery import AutorecoveryConfig
+from ...limits.throttle import Throttles
 from ...metadata.interfaces import IAuditing, ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
 from ...metadata.registered import bookies_there
 from ...model import AuditorCheck
 from ...placement.interfaces import IPlacementPolicy
-from ...throttle import Throttles
 from ..interfaces import ILedgerChecker
 from ..limits import CHECKER_METADATA, REPLICATION_METADATA
 from ..switch import Switch

@@ -8,9 +8,9 @@ from twisted.internet.interfaces import IReactorTime
 
 from ...client.steps import for_each
 from ...errors import MetadataError, NoSuchLedgerMetadataError
+from ...limits.throttle import Throttle
 from ...metadata.interfaces import ILedgerManager
 from ...model import LedgerMetadata
-from ...throttle import Throttle
 from ..switch import Switch
 
 Visit = Callable[[int, LedgerMetadata], Awaitable[None]]

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Collection
 
+from ...limits.throttle import Throttle
 from ...metadata.interfaces import IUnderreplication
-from ...throttle import Throttle
 
 
 class Marker:

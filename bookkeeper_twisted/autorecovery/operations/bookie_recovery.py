@@ -22,10 +22,10 @@ from ...errors import (
 )
 from ...ledger.findings import FragmentReport, LossKind, ReplicaLoss
 from ...ledger.fragments import fragments_of
+from ...limits.throttle import UNLIMITED, Rate, Throttles
 from ...metadata.interfaces import IUnderreplication, Versioned
 from ...metadata.locked_work import under_lock
 from ...model import LedgerMetadata
-from ...throttle import UNLIMITED, Rate, Throttles
 from ..limits import REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
 from ..metrics import CopierMetrics
 from ..presence import Presence

@@ -16,6 +16,7 @@ from ...client.reading.bookie_health import UNANSWERED
 from ...client.reading.context import ReadingContext
 from ...codec.operations import MAX_COUNT
 from ...codec.runs import BatchReply, ReadReply
+from ...entries.entry_run import EntryRun
 from ...errors import (
     ERROR_OF_STATUS,
     BadRequestError,
@@ -25,8 +26,7 @@ from ...errors import (
     UnexpectedConditionError,
 )
 from ...ledger.replica_scan import Answer, BatchQuestion, Question, Scanning
-from ...model import EntryRun
-from ...throttle import Throttle
+from ...limits.throttle import Throttle
 from ..limits import ConcurrencyLimit, piece
 from ..metrics import CheckerMetrics
 from ..retries import Retries, is_transient

@@ -19,8 +19,8 @@ from ...errors import BookKeeperError, ClientClosedError
 from ...ledger.findings import CheckReport, FragmentReport, Inconclusive, LossKind, ReplicaLoss
 from ...ledger.fragments import EVERY_ENTRY, LedgerFragment, fragments_of
 from ...ledger.replica_scan import DAMAGED, MISSING, UNREACHABLE, ReplicaScan, lost_ranges
+from ...limits.throttle import Throttle
 from ...model import INVALID_ENTRY_ID, LedgerMetadata
-from ...throttle import Throttle
 from ..interfaces import ILedgerChecker
 from ..limits import ConcurrencyLimit
 from ..metrics import CheckerMetrics

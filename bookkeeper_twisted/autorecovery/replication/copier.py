@@ -16,10 +16,10 @@ from ...errors import EntriesLostError, IllegalOperationError, NotEnoughBookiesE
 from ...ledger.copy_plan import CopyRun, copy_plan, losses_of_targets, lost_everywhere, without
 from ...ledger.findings import FragmentReport, LossKind, ReplicaLoss
 from ...ledger.fragments import LedgerFragment, Moves
+from ...limits.throttle import Throttle
 from ...metadata.interfaces import Versioned
 from ...metadata.update_loop import update
 from ...model import LedgerMetadata
-from ...throttle import Throttle
 from ..metrics import CopierMetrics
 from ..presence import Presence
 from .copying import CopyLimits, CopySettings, EntryCopies, LatencyProbe

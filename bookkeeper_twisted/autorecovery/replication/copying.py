@@ -19,10 +19,11 @@ from ...client.steps import for_each
 from ...codec.adds import ENTRY_AT, Adds, scattered_adds, stored_adds
 from ...codec.digest import Digester
 from ...codec.operations import RECOVERY_ADD
+from ...entries.entry_run import EntryRun
 from ...errors import BookKeeperError, ClientClosedError
 from ...ledger.copy_plan import CopyRun
-from ...model import EntryRun, LedgerMetadata
-from ...throttle import Throttle
+from ...limits.throttle import Throttle
+from ...model import LedgerMetadata
 from ..limits import piece
 from ..metrics import CopierMetrics
 from ..retries import Retries, is_transient

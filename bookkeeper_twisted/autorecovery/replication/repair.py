@@ -24,9 +24,9 @@ from ...errors import (
 )
 from ...ledger.findings import CheckReport, FragmentReport, LossKind, ReplicaLoss
 from ...ledger.schedule import schedule_of
+from ...limits.throttle import Throttle
 from ...metadata.interfaces import Versioned
 from ...model import LedgerMetadata
-from ...throttle import Throttle
 from ..interfaces import ILedgerChecker
 from .copier import Copier
 from .placement import Placement

@@ -32,10 +32,10 @@ from ...errors import (
     NotUnderreplicatedError,
 )
 from ...ledger.findings import CheckReport
+from ...limits.throttle import Throttle
 from ...metadata.interfaces import IMetadataDriver, IRegistration, IUnderreplication, Versioned
 from ...metadata.mark_removal import remove_mark
 from ...model import UnderreplicatedLedger
-from ...throttle import Throttle
 from ..interfaces import LedgerStatus
 from ..limits import ConcurrencyLimit
 from ..metrics import WorkerMetrics

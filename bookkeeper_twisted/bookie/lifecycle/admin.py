@@ -9,10 +9,10 @@ from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from ...adaptive import ISpeedLimits
 from ...config.bookie import BookieConfig
 from ...errors import NotServingError
 from ...instruments import Instruments
+from ...limits.adaptive import ISpeedLimits
 from ...metrics import new_registry, pieces
 from ...storage.file_listing import FileKind, files_of
 from ...storage.index.run_index import FILE_NAME

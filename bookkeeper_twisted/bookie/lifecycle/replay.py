@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 import attrs
 from twisted.logger import Logger
 
+from ...entries.entry_run import EntryRun
 from ...errors import JournalDamageError, StorageError
-from ...model import EntryRun
 from ...storage.interfaces import IJournal, ILedgerStorage, JournalPosition, LedgerRow
 from ..checkpointer import is_disk_full
 from ..records import EXPLICIT_LAC, FENCE, IDS, KEY, lac_of_packet, trailing_bytes

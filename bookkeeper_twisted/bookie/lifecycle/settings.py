@@ -1,12 +1,12 @@
 """From the configuration to the options of the parts."""
 
 from ...config.bookie import BookieConfig
+from ...limits.throttle import Rate
 from ...protocol.authentication import authentication_provider
 from ...protocol.server.limits import ServerLimits
 from ...storage.files.space_reserve import MOST_BYTES
 from ...storage.journal.files import JournalSettings
 from ...storage.ledger_storage import StorageSettings
-from ...throttle import Rate
 from ..bookie import BookieOptions
 from ..engine import EngineOptions
 from ..group_commit import CommitOptions

@@ -20,13 +20,13 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from ...errors import LogDamageError, StorageError
+from ...limits.throttle import Throttle
 from ...metrics import MaintenanceMetrics
 from ...storage.files.disk_queue import DiskQueue
 from ...storage.interfaces import IndexRow
 from ...storage.maintenance.copying import LogCopy
 from ...storage.maintenance.plan import LogUsage, candidates, is_scarce, next_group
 from ...storage.maintenance.row_reader import RowCutter, RowReader, Step, VerifiedRow
-from ...throttle import Throttle
 from ..checkpointer import is_disk_full
 from .lanes import MaintainedDirectory, step_limits
 from .log_collector import LogCollector

@@ -8,9 +8,9 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from ...adaptive import LimitsStatus, SpeedLimits
 from ...errors import IncorrectParameterError
-from ...ratelimit import Rate
+from ...limits.adaptive import LimitsStatus, SpeedLimits
+from ...limits.ratelimit import Rate
 from ...storage.index.rows import row_bytes
 from ...storage.ledger_dirs import entry_log_name
 from ..admin import (

@@ -14,9 +14,9 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ...errors import BookKeeperError
+from ...limits.throttle import Throttle
 from ...metrics import ScrubMetrics
 from ...storage.maintenance.scrub import NO_LEDGER, DamagedEntries
-from ...throttle import Throttle
 from .ledger_collector import Cluster
 
 _FIRST_PAUSE = 5.0

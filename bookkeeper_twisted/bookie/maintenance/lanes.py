@@ -7,12 +7,12 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 
 from ...errors import StorageError
+from ...limits.throttle import Throttle
 from ...storage.directory_storage import DirectoryStorage
 from ...storage.interfaces import IFileSystem, JournalPosition
 from ...storage.journal.scrub import JournalScrub
 from ...storage.maintenance.log_space import LogSpace
 from ...storage.maintenance.row_reader import PASSED_OVER, STEP_BYTES
-from ...throttle import Throttle
 from ..group_commit import GroupCommit
 from ..interfaces import IStorageExecutor
 

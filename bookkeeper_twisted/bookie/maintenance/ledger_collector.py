@@ -17,11 +17,11 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from ...errors import LedgerLockedError, MetadataError, NoSuchLedgerMetadataError, StorageError
+from ...limits.throttle import Throttle
 from ...metadata.interfaces import ILedgerManager, IUnderreplication
 from ...metadata.locked_work import under_lock
 from ...metrics import MaintenanceMetrics
 from ...storage.interfaces import ILedgerStorage
-from ...throttle import Throttle
 from ..bookie import Bookie
 
 REMEMBERED = 7 * 86400

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from twisted.logger import Logger
 
 from ...errors import StorageError
+from ...limits.throttle import Throttle
 from ...metrics import MaintenanceMetrics
 from ...storage.maintenance.plan import MOST_LOGS
-from ...throttle import Throttle
 from .lanes import MaintainedDirectory
 
 

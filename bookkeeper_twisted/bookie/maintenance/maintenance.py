@@ -8,13 +8,13 @@ import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from ...adaptive import AdaptiveThrottles
 from ...instruments import Instruments, RecentQuantile
+from ...limits.adaptive import AdaptiveThrottles
+from ...limits.throttle import Rate, Throttles
 from ...metrics import MaintenanceMetrics, ScrubMetrics
 from ...storage.interfaces import IFileSystem, ILedgerStorage
 from ...storage.journal.log_mark import read_mark
 from ...storage.ledger_dirs import mark_name
-from ...throttle import Rate, Throttles
 from ..engine import Engine
 from ..interfaces import IStorageExecutor
 from .compactor import Compactor

@@ -10,10 +10,10 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ...errors import StorageError
+from ...limits.throttle import Throttle
 from ...metrics import ScrubMetrics
 from ...storage.index.rows import live_bytes
 from ...storage.maintenance.scrub import NO_LEDGER, DamagedEntries, Scrub, ScrubRecord
-from ...throttle import Throttle
 from .known_damage import KnownDamage
 from .lanes import MaintainedDirectory, MaintainedJournal, step_limits
 from .progress import Progress, Suspension

@@ -1,8 +1,9 @@
 """Batch reads: pieces of cached runs; where memory ends, few large loads."""
 
 from ...codec.runs import FENCE, BatchRead
+from ...entries.entry_run import EntryRun
 from ...errors import Status, UnauthorizedAccessError
-from ...model import INVALID_ENTRY_ID, MAX_ENTRY_ID, EntryRun
+from ...model import INVALID_ENTRY_ID, MAX_ENTRY_ID
 from ...protocol.turns import SHARE
 from .context import RequestContext, check_ids, status_of
 from .read_ahead import LoadsUnderWay

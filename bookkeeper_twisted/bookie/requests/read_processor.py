@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 
 from ...codec.runs import ReadRun
 from ...codec.strides import stretches
+from ...entries.entry_run import EntryRun
 from ...errors import BadRequestError, BookieError, NoSuchLedgerError, Status
-from ...model import INVALID_ENTRY_ID, EntryRun
+from ...model import INVALID_ENTRY_ID
 from ..interfaces import LoadLaterError
 from .context import RequestContext, status_of
 from .read_ahead import FIRST_WINDOW

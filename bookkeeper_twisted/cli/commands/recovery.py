@@ -15,8 +15,8 @@ from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each
 from ...embedding.local_host import host_name
 from ...instruments import Instruments
+from ...limits.throttle import Rate
 from ...model import LedgerMetadata, check_bookie_id
-from ...throttle import Rate
 from ..shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext, from_
 from ..shell_text import line
 

@@ -12,9 +12,9 @@ from twisted.internet.protocol import Factory
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ...attended_time import TOLERANCE
 from ...codec.wire_protocol import IWireProtocol
 from ...errors import BookieHandleNotAvailableError, UnauthorizedAccessError
+from ...limits.attended_time import TOLERANCE
 from ...protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
 from ...protocol.client.authentication import AuthenticatedConnection
 from ...protocol.client.connection import ClientConnection, ConnectionLimits, ConnectionOwner

@@ -11,10 +11,10 @@ from typing import Any
 
 from twisted.internet.defer import Deferred, DeferredList
 
-from ...attended_time import AttendedTime
 from ...codec.wire_protocol import IWireProtocol
 from ...config.client import ClientConfig
 from ...errors import ClientClosedError
+from ...limits.attended_time import AttendedTime
 from ...protocol.client.request_ids import RequestIds
 from ...protocol.wire_protocols import client_wires
 from .bookie_peer import BookiePeer, PeerCounts

@@ -9,6 +9,7 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from ...codec.digest import Digester
 from ...codec.operations import MAX_COUNT
+from ...entries.entry_run import EntryRun
 from ...errors import (
     BadRequestError,
     BookKeeperError,
@@ -18,7 +19,7 @@ from ...errors import (
     NoSuchLedgerError,
 )
 from ...ledger.entry_batch import EntryBatch
-from ...model import INVALID_ENTRY_ID, Entry, EntryRun
+from ...model import INVALID_ENTRY_ID, Entry
 from .context import ReadingContext
 from .lac_coverage import LacCoverage
 from .ledger_view import LedgerView

@@ -17,6 +17,7 @@ from twisted.internet.defer import Deferred
 from ...codec.digest import Digester
 from ...codec.operations import MAX_COUNT
 from ...codec.runs import BatchReply, ReadReply
+from ...entries.entry_run import EntryRun
 from ...errors import (
     ERROR_OF_STATUS,
     BadRequestError,
@@ -30,7 +31,7 @@ from ...errors import (
 )
 from ...ledger.entry_batch import verified_prefix
 from ...ledger.schedule import Schedule
-from ...model import EntryRun, LedgerMetadata
+from ...model import LedgerMetadata
 from .bookie_health import UNANSWERED
 from .context import ReadingContext
 from .speculation import Speculation

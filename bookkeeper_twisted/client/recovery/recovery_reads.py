@@ -13,9 +13,9 @@ from twisted.python.failure import Failure
 from ...codec.digest import Digester
 from ...codec.operations import MAX_COUNT
 from ...codec.runs import BatchReply
+from ...entries.entry_run import EntryRun
 from ...errors import BadRequestError, BookKeeperError, DigestMatchError
 from ...ledger.recovery_rules import EntryVote, RecoveryRules, Verdict
-from ...model import EntryRun
 from ..interfaces import IBookieClient
 from ..reading.bookie_health import UNANSWERED, BatchSupport
 from ..reading.replica_reads import most_telling, verified_entries

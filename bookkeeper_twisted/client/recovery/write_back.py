@@ -8,9 +8,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from ...codec.digest import Digester
+from ...entries.entry_run import EntryRun
 from ...errors import LedgerRecoveryError
 from ...ledger.recovery_rules import RecoveryRules
-from ...model import EntryRun
 from ..interfaces import IBookieClient
 from ..writing.batch import Waiter
 from ..writing.batchers import Batchers

@@ -2,8 +2,8 @@
 
 import struct
 
+from ...entries.entry_run import EntryRun
 from ...errors import CodecError, Status
-from ...model import EntryRun
 from ..framing import LENGTH_SIZE, frame_length
 from ..messages import AuthResponse, Header
 from ..operations import V2Op

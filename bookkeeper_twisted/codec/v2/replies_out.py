@@ -7,8 +7,8 @@ import struct
 from collections.abc import Sequence
 from itertools import repeat
 
+from ...entries.entry_run import EntryRun
 from ...errors import CodecError, Status
-from ...model import EntryRun
 from .. import messages as m
 from ..operations import AUTH_DISABLED_PLUGIN
 from ..strides import big_endian, low_bytes

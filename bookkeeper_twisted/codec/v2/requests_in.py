@@ -3,9 +3,10 @@
 import struct
 from collections.abc import Iterator, Sequence
 
+from ...entries.columns import column
+from ...entries.entry_run import EntryRun
+from ...entries.mixed_runs import Entries, MixedRun, sequence
 from ...errors import CodecError, Status
-from ...mixed_runs import Entries, MixedRun, sequence
-from ...model import EntryRun, column
 from ..framing import LENGTH_SIZE, MOST_ITEMS, frame_length
 from ..messages import AuthRequest, Header, ReadRequest, RejectedRequest
 from ..operations import FENCE, HIGH_PRIORITY, MASTER_KEY_SIZE, MIN_ENTRY_SIZE, V2Op

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import repeat
 
+from ...entries.entry_run import EntryRun
 from ...errors import CodecError
-from ...model import EntryRun
 from .. import messages as m
 from ..operations import FENCE, HIGH_PRIORITY, MASTER_KEY_SIZE, V2Op
 from ..runs import BatchRead

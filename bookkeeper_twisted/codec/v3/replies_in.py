@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from ...entries.entry_run import EntryRun
 from ...errors import CodecError, Status
-from ...model import EntryRun
 from .. import messages as m
 from ..availability import decode_availability
 from ..framing import LENGTH_SIZE, frame_length

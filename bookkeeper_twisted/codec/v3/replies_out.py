@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from itertools import repeat
 from typing import Any
 
+from ...entries.columns import column
+from ...entries.entry_run import EntryRun
 from ...errors import CodecError, Status
-from ...model import EntryRun, column
 from .. import messages as m
 from ..availability import encode_availability
 from ..operations import Operation

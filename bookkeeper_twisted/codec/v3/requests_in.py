@@ -4,9 +4,9 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...entries.entry_run import EntryRun
+from ...entries.mixed_runs import Entries, MixedRun, sequence
 from ...errors import Status
-from ...mixed_runs import Entries, MixedRun, sequence
-from ...model import EntryRun
 from .. import messages as m
 from ..framing import LENGTH_SIZE, MOST_ITEMS, frame_length
 from ..messages import Header, RejectedRequest

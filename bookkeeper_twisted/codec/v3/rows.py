@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import attrs
 
+from ...entries.columns import column
 from ...errors import masked
-from ...model import column
 from ..operations import HIGH_PRIORITY, RECOVERY_ADD
 from ..strides import same_columns
 from ..varints import decode_column, decode_varint, fill_column, width

@@ -18,7 +18,6 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ...attended_time import AttendedTime
 from ...codec.adds import Adds
 from ...codec.connection import ClientDecoder
 from ...codec.messages import ErrorResponse, ReadRequest
@@ -33,6 +32,7 @@ from ...errors import (
     Status,
     UnexpectedConditionError,
 )
+from ...limits.attended_time import AttendedTime
 from ...model import INVALID_ENTRY_ID
 from .block_writer import BlockWriter
 from .cold_calls import ColdCall

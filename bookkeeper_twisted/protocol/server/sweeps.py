@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
-from ...attended_time import AttendedTime
+from ...limits.attended_time import AttendedTime
 
 
 class Sweeps:

@@ -5,10 +5,10 @@ from contextlib import suppress
 
 from ...blocking_reads import Address, SocketPool, requests
 from ...codec.digest import Digester
+from ...entries.entry_run import EntryRun
 from ...errors import BookieError, BookieIOError, BookKeeperError, DataUnknownError
 from ...ledger.replica_scan import Answer, BatchQuestion, Finding, Question, ReplicaScan
 from ...ledger.schedule import Schedule
-from ...model import EntryRun
 
 BATCH_BYTES, BATCH_ENTRIES = 2 << 20, 1 << 20
 """Most that is asked for at a time."""

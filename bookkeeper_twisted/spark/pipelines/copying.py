@@ -13,11 +13,11 @@ from ...blocking_reads.adds import Load
 from ...codec.adds import ENTRY_AT, scattered_adds, stored_adds
 from ...codec.digest import Digester
 from ...codec.operations import RECOVERY_ADD
+from ...entries.entry_run import EntryRun
 from ...errors import BookKeeperError, NoSuchEntryError, ReadError
 from ...ledger.copy_plan import CopyRun, copy_plan
 from ...ledger.findings import ReplicaLoss
 from ...ledger.fragments import LedgerFragment
-from ...model import EntryRun
 
 MAX_UNREADABLE = 100
 """Entries of a part after which it is given up."""

@@ -21,8 +21,8 @@ from ...codec.digest import Digester
 from ...config.client import ClientConfig
 from ...ledger.findings import LossKind, ReplicaLoss
 from ...ledger.replica_scan import DAMAGED, MISSING, UNREACHABLE
+from ...limits.ratelimit import UNLIMITED, Rate
 from ...model import LedgerMetadata
-from ...ratelimit import UNLIMITED, Rate
 from ..driver.cluster import ClusterView, connected
 from ..driver.planning import ENTRY_OVERHEAD
 from ..options import Secret

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from ...errors import BookieHandleNotAvailableError, IncorrectParameterError
-from ...ratelimit import UNLIMITED, Rate
+from ...limits.ratelimit import UNLIMITED, Rate
 from ...storage.entry_log.format import HEADER_SIZE, decode_map, parse_header
 from ...storage.entry_log.scan import LogScan
 from ...storage.files.filesystem import RealFileSystem

@@ -11,8 +11,8 @@ from ...blocking_reads import Address, Timeouts
 from ...codec.digest import Digester
 from ...ledger.replica_scan import DAMAGED, LENGTH, MISSING, OK, UNREACHABLE
 from ...ledger.schedule import schedule_of
+from ...limits.ratelimit import UNLIMITED, Rate
 from ...model import DigestType
-from ...ratelimit import UNLIMITED, Rate
 from ..driver.planning import ENTRY_OVERHEAD
 from ..options import Secret
 from ..task.pacing import pace_of, tenth_of_a_second, time_of_day

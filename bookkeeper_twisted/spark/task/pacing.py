@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from ...ratelimit import Rate, TokenBucket
+from ..limits.ratelimit import Rate, TokenBucket
 
 
 class Pace:

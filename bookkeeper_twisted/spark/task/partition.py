@@ -19,6 +19,7 @@ from ...model import LedgerMetadata
 from ...ratelimit import UNLIMITED, Rate
 from ..options import Secret, SourceOptions
 from .columns import Columns, columns_of, joined
+from ..limits.ratelimit import UNLIMITED, Rate
 from .pacing import pace_of, tenth_of_a_second
 
 

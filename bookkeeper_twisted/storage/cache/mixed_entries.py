@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, compress, pairwise
 from operator import itemgetter, ne, or_
 
-from ...model import INVALID_ENTRY_ID, EntryRun
+from ...entries.entry_run import EntryRun
+from ...model import INVALID_ENTRY_ID
 from .run_list import NO_ENTRY, RunList
 
 ENTRY_OVERHEAD = 80

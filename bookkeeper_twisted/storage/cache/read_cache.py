@@ -3,8 +3,8 @@
 from bisect import bisect_right
 from collections import OrderedDict
 
-from ...mixed_runs import MixedRun
-from ...model import EntryRun
+from ...entries.entry_run import EntryRun
+from ...entries.mixed_runs import MixedRun
 from .run_list import RUN_OVERHEAD, RunList
 
 

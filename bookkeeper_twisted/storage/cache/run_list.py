@@ -7,7 +7,8 @@ replaces what it covers: the newest copy of an entry wins.
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from ...model import INVALID_ENTRY_ID, EntryRun
+from ...entries.entry_run import EntryRun
+from ...model import INVALID_ENTRY_ID
 
 NO_ENTRY = 1 << 63
 """Above every entry id."""

@@ -6,8 +6,8 @@ cost more than the entry: single entries are kept by columns (:mod:`.mixed_entri
 
 from collections.abc import Iterator, Sequence
 
-from ...mixed_runs import MixedRun
-from ...model import EntryRun
+from ...entries.entry_run import EntryRun
+from ...entries.mixed_runs import MixedRun
 from .mixed_entries import LedgerView, MixedEntries, SortedEntries, ascending
 from .run_list import RUN_OVERHEAD, RunList
 

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from ...crc32c import crc32c_of_bytes
+from ...entries.entry_run import EntryRun
 from ...errors import DamageError, LostLogError
-from ...model import EntryRun
 from ..cache.mixed_entries import Scattered
 from ..index.rows import first_bad_block, record_offsets
 from ..index.scattered import Records

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from operator import sub
 
 from ...crc32c import Buffer
+from ...entries.entry_run import EntryRun, lay_out
 from ...errors import NO_SPACE
-from ...model import EntryRun, lay_out
 from ..cache.mixed_entries import SortedEntries
 from ..files.disk_queue import DiskQueue
 from ..files.replace import replace_file

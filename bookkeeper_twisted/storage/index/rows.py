@@ -11,8 +11,8 @@ from itertools import accumulate, pairwise, repeat
 from operator import sub
 
 from ...crc32c import Buffer, crc32c_of_block, crc32c_of_bytes
+from ...entries.entry_run import EntryRun
 from ...errors import DamageError
-from ...model import EntryRun
 from ..cache.mixed_entries import PART, SortedEntries
 from ..interfaces import CHECKSUM_BLOCK, IndexRow, IRunIndex
 from ..mixed_rows import MOST_APART, MixedRows

@@ -11,7 +11,7 @@ from zope.interface.verify import verifyObject
 
 from ...bookie.admin import ADMINISTRATOR, IBackgroundWork, IBookieAdmin, Phase
 from ...errors import ConfigError, IncorrectParameterError, NoSuchThrottleError, NotServingError
-from ...ratelimit import Rate
+from ...limits.ratelimit import Rate
 
 
 class BookieAdminContract(SynchronousTestCase):

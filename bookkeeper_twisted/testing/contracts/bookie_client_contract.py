@@ -14,6 +14,7 @@ from ...client.interfaces import IBookieClient
 from ...codec.adds import Adds, stored_adds
 from ...codec.digest import Digester
 from ...codec.operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD
+from ...entries.entry_run import EntryRun
 from ...errors import (
     BookieHandleNotAvailableError,
     ClientClosedError,
@@ -23,7 +24,7 @@ from ...errors import (
     Status,
     UnauthorizedAccessError,
 )
-from ...model import INVALID_ENTRY_ID, DigestType, EntryRun
+from ...model import INVALID_ENTRY_ID, DigestType
 from ..sealing import sealed
 
 T = TypeVar("T")

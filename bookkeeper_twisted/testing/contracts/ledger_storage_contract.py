@@ -10,9 +10,9 @@ import attrs
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
+from ...entries.entry_run import EntryRun
+from ...entries.mixed_runs import MixedRun
 from ...errors import StorageError
-from ...mixed_runs import MixedRun
-from ...model import EntryRun
 from ...storage.interfaces import ICheckpoint, ILedgerStorage, JournalPosition, LedgerRow
 from ..streams import Random
 from .storage_life import StorageLife

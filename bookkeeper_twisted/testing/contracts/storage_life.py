@@ -11,9 +11,9 @@ from typing import Any
 
 import attrs
 
+from ...entries.entry_run import EntryRun
+from ...entries.mixed_runs import MixedRun
 from ...errors import DamageError
-from ...mixed_runs import MixedRun
-from ...model import EntryRun
 from ...storage.interfaces import ICheckpoint, JournalPosition, LedgerRow
 from ..streams import stream
 

@@ -15,8 +15,9 @@ from ...codec.digest import Digester
 from ...codec.operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD, Operation
 from ...codec.runs import AddReplies, AddRun, BatchRead, BatchReply, ReadReply, ReadRun
 from ...codec.wire_protocol import IWireProtocol
+from ...entries.entry_run import EntryRun
 from ...errors import CodecError, Status
-from ...model import DigestType, EntryRun
+from ...model import DigestType
 from ..sealing import sealed
 
 LEDGER = 7

@@ -19,11 +19,11 @@ from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.ledger.findings import CheckReport, FragmentReport, Inconclusive, LossKind, ReplicaLoss
 from bookkeeper_twisted.ledger.fragments import fragments_of
 from bookkeeper_twisted.ledger.placement import Adherence
+from bookkeeper_twisted.limits.throttle import Throttles
 from bookkeeper_twisted.metadata.embedded.driver import EmbeddedDriver
 from bookkeeper_twisted.metadata.embedded.memory import MemorySession, MemoryStore
 from bookkeeper_twisted.metadata.embedded.workers import InlineWorker
 from bookkeeper_twisted.model import BookieServiceInfo, LedgerMetadata, LedgerState, Segment
-from bookkeeper_twisted.throttle import Throttles
 
 NO_CHECKS = {"auditor_periodic_bookie_check_interval": 0, "auditor_periodic_check_interval": 0}
 

@@ -12,8 +12,8 @@ from bookkeeper_twisted.errors import (
     TooManyRequestsError,
 )
 from bookkeeper_twisted.instruments import render
+from bookkeeper_twisted.limits.throttle import Rate
 from bookkeeper_twisted.metrics import new_registry
-from bookkeeper_twisted.throttle import Rate
 
 from ..recovery_case import DIGESTS, RecoveryCase
 

@@ -12,8 +12,8 @@ from bookkeeper_twisted.errors import (
     WriteOnReadOnlyBookieError,
 )
 from bookkeeper_twisted.ledger.schedule import Schedule
+from bookkeeper_twisted.limits.throttle import Rate
 from bookkeeper_twisted.model import WriteFlag
-from bookkeeper_twisted.throttle import Rate
 
 from ...client.cluster_case import BOOKIES
 from ..recovery_case import DIGESTS, RecoveryCase

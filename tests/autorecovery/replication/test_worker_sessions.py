@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from bookkeeper_twisted.autorecovery.limits import REPLICATION_WRITE
 from bookkeeper_twisted.autorecovery.replication.worker import ReplicationWorker
 from bookkeeper_twisted.errors import MetadataError
-from bookkeeper_twisted.throttle import Rate
+from bookkeeper_twisted.limits.throttle import Rate
 
 from ...client.cluster_case import BOOKIES
 from .worker_case import WorkerCase

@@ -14,8 +14,8 @@ from twisted.python.failure import Failure
 from bookkeeper_twisted.bookie.engine import Engine
 from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
 from bookkeeper_twisted.crc32c import crc32c
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import StorageError
-from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.bookie_status import BookieStatus, save_status
 from bookkeeper_twisted.storage.cookies import DirectoryLocks, must_stamp, read_cookies, stamp
 from bookkeeper_twisted.storage.interfaces import IFileSystem, IndexFactory

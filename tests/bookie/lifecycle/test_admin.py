@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.bookie.admin import ADMINISTRATOR, Phase
 from bookkeeper_twisted.errors import MASK, BookieRegisteredError, ConfigError, InvalidCookieError
-from bookkeeper_twisted.ratelimit import Rate
+from bookkeeper_twisted.limits.ratelimit import Rate
 from bookkeeper_twisted.storage.cookies import COOKIE_NAME
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.testing.contracts import admin_contract

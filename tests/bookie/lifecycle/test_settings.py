@@ -4,7 +4,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle import settings
 from bookkeeper_twisted.config.bookie import BookieConfig
-from bookkeeper_twisted.throttle import Rate
+from bookkeeper_twisted.limits.throttle import Rate
 
 MIB = 1 << 20
 

@@ -8,7 +8,7 @@ from random import Random
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.mixed_runs import RunSequence
+from bookkeeper_twisted.entries.mixed_runs import RunSequence
 
 from ...silence import forget_failures
 from ...simulated_disk.crash import CrashReport, Facts, Violation

@@ -13,8 +13,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.bookie.maintenance import lanes
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
 from bookkeeper_twisted.bookie.maintenance.maintenance import COMPACTION_READ, COMPACTION_WRITE, MaintenanceOptions
+from bookkeeper_twisted.limits.throttle import Rate
 from bookkeeper_twisted.storage.maintenance.row_reader import RowReader, Step
-from bookkeeper_twisted.throttle import Rate
 
 from ...simulated_disk.crash import Facts
 from ...simulated_disk.sim_disk import SimDisk

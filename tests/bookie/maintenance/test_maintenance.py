@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.maintenance.maintenance import COMPACTION_WRITE, SCRUB, MaintenanceOptions
 from bookkeeper_twisted.errors import DamageError
-from bookkeeper_twisted.throttle import Rate
+from bookkeeper_twisted.limits.throttle import Rate
 
 from ...simulated_disk.crash import Facts
 from ...simulated_disk.sim_disk import SimDisk

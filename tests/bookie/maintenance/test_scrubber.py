@@ -8,6 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions
 from bookkeeper_twisted.bookie.maintenance.maintenance import SCRUB, MaintenanceOptions
 from bookkeeper_twisted.errors import LogDamageError
+from bookkeeper_twisted.limits.throttle import Rate
 from bookkeeper_twisted.storage.files.replace import replace_file
 from bookkeeper_twisted.storage.journal.log_mark import read_mark
 from bookkeeper_twisted.storage.maintenance.scrub import (
@@ -18,7 +19,6 @@ from bookkeeper_twisted.storage.maintenance.scrub import (
     load_record,
     save_record,
 )
-from bookkeeper_twisted.throttle import Rate
 
 from ...simulated_disk.crash import Facts
 from ...simulated_disk.sim_disk import Operation, SimDisk

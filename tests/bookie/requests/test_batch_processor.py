@@ -14,8 +14,8 @@ from bookkeeper_twisted.codec.runs import FENCE, BatchRead, BatchReply
 from bookkeeper_twisted.codec.v2 import requests_out as v2_requests_out
 from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wires import V2
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import Status
-from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage
 from tests.wires import WIRES
 

@@ -17,8 +17,9 @@ from bookkeeper_twisted.codec.runs import AddReplies, BatchRead, BatchReply, Rea
 from bookkeeper_twisted.codec.v2 import requests_out as v2_requests_out
 from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wires import V2, V3
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import Status
-from bookkeeper_twisted.model import MAX_ENTRY_ID, EntryRun
+from bookkeeper_twisted.model import MAX_ENTRY_ID
 from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.journal.files import JournalSettings

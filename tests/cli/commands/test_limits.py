@@ -6,13 +6,13 @@ from typing import Any
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 
-from bookkeeper_twisted.adaptive import AdaptiveThrottles, SpeedLimits
 from bookkeeper_twisted.http.cluster_api import SharedClient
 from bookkeeper_twisted.http.site import make_autorecovery_site, make_site
+from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, SpeedLimits
+from bookkeeper_twisted.limits.ratelimit import Rate
+from bookkeeper_twisted.limits.throttle import Throttles
 from bookkeeper_twisted.model import BookieServiceInfo, Endpoint
-from bookkeeper_twisted.ratelimit import Rate
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
-from bookkeeper_twisted.throttle import Throttles
 
 from ...http.http_case import HttpCase
 from ..shell_case import BOOKIES, ShellCase

@@ -14,7 +14,8 @@ from bookkeeper_twisted.client.claims.threads import Threads
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.runs import AddRun
-from bookkeeper_twisted.model import DigestType, EntryRun
+from bookkeeper_twisted.entries.entry_run import EntryRun
+from bookkeeper_twisted.model import DigestType
 
 LEDGER = 7
 DIGESTER = Digester(DigestType.CRC32C, b"password")

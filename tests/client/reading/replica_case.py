@@ -6,8 +6,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.reading.replica_reads import ReplicaReader
 from bookkeeper_twisted.codec.digest import Digester
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.ledger.schedule import Schedule
-from bookkeeper_twisted.model import DigestType, EntryRun, LedgerMetadata, Segment
+from bookkeeper_twisted.model import DigestType, LedgerMetadata, Segment
 from bookkeeper_twisted.testing.bookies import MemoryBookies
 from bookkeeper_twisted.testing.sealing import sealed
 

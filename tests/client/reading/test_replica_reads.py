@@ -8,6 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.reading.bookie_health import REMEMBERED, BatchSupport
 from bookkeeper_twisted.client.reading.replica_reads import MAX_SINGLE_READS, most_telling
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import (
     BadRequestError,
     BookieHandleNotAvailableError,
@@ -18,7 +19,7 @@ from bookkeeper_twisted.errors import (
     RequestTimeoutError,
     UnauthorizedAccessError,
 )
-from bookkeeper_twisted.model import EntryRun, Segment
+from bookkeeper_twisted.model import Segment
 from bookkeeper_twisted.testing.sealing import sealed
 
 from .replica_case import LEDGER, ReplicaCase

@@ -4,9 +4,9 @@ from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.client.recovery.write_back import WriteBack
 from bookkeeper_twisted.client.writing.ensemble_change import RememberedEnsembleChange
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import LedgerRecoveryError, NotEnoughBookiesError, WriteOnReadOnlyBookieError
 from bookkeeper_twisted.ledger.recovery_rules import RecoveryRules
-from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.testing.sealing import sealed
 
 from .recovery_case import LEDGER, SIZE, RecoveryTestCase, payload

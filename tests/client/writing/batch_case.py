@@ -21,16 +21,10 @@ from bookkeeper_twisted.codec.adds import Adds
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.config.client import ClientConfig
+from bookkeeper_twisted.entries.entry_run import ENTRY_HEADER_SIZE
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, BookieIOError, RequestTimeoutError
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
-from bookkeeper_twisted.model import (
-    ENTRY_HEADER_SIZE,
-    BookieServiceInfo,
-    DigestType,
-    LedgerMetadata,
-    Segment,
-    WriteFlag,
-)
+from bookkeeper_twisted.model import BookieServiceInfo, DigestType, LedgerMetadata, Segment, WriteFlag
 from bookkeeper_twisted.placement.bookie_watcher import BookieWatcher
 from bookkeeper_twisted.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.protocol.client.outstanding_adds import AddsDone

@@ -12,9 +12,9 @@ from bookkeeper_twisted.codec.messages import ReadRequest, RejectedRequest
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
 from bookkeeper_twisted.codec.strides import FEW_A_RUN
 from bookkeeper_twisted.codec.v2 import requests_in, requests_out
+from bookkeeper_twisted.entries.entry_run import EntryRun
+from bookkeeper_twisted.entries.mixed_runs import MixedRun, RunSequence
 from bookkeeper_twisted.errors import CodecError, Status
-from bookkeeper_twisted.mixed_runs import MixedRun, RunSequence
-from bookkeeper_twisted.model import EntryRun
 
 from ..flatten import flat, single_runs
 from ..wire_examples import KEY, OTHER_KEY, entry, quick, run

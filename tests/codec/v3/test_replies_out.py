@@ -10,8 +10,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.protobuf import wire_pb
 from bookkeeper_twisted.codec.v3 import layout, replies_out
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import Status
-from bookkeeper_twisted.model import EntryRun
 
 from ..wire_examples import id64, quick, run, signed64
 

@@ -15,9 +15,10 @@ from bookkeeper_twisted.codec.protobuf import parse, wire_pb
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
 from bookkeeper_twisted.codec.v3 import layout, requests_out
 from bookkeeper_twisted.codec.wires import V3
+from bookkeeper_twisted.entries.entry_run import EntryRun
+from bookkeeper_twisted.entries.mixed_runs import MixedRun, RunSequence
 from bookkeeper_twisted.errors import CodecError, Status
-from bookkeeper_twisted.mixed_runs import MixedRun, RunSequence
-from bookkeeper_twisted.model import DigestType, EntryRun
+from bookkeeper_twisted.model import DigestType
 
 from ..flatten import flat
 from ..wire_examples import KEY, OTHER_KEY, entry, quick, run, v3_adds

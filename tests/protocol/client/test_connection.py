@@ -6,6 +6,7 @@ from typing import Any
 from twisted.internet.defer import CancelledError, Deferred
 
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, BatchReply, ReadRun
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import (
     BadRequestError,
     BookieHandleNotAvailableError,
@@ -14,7 +15,6 @@ from bookkeeper_twisted.errors import (
     RequestTimeoutError,
     Status,
 )
-from bookkeeper_twisted.model import EntryRun
 
 from ..connected import LEDGER, Answers, ConnectedTestCase, run_of
 

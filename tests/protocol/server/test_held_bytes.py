@@ -5,7 +5,7 @@ from twisted.logger import capturedLogs
 from twisted.python.failure import Failure
 
 from bookkeeper_twisted.codec.v2 import requests_out
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.protocol.server.limits import ServerLimits
 
 from .test_connection import ServerTestCase

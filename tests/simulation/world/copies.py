@@ -3,6 +3,7 @@
 import attrs
 
 from bookkeeper_twisted.model import EntryRun
+from ...entries.entry_run import EntryRun
 
 _Key = tuple[int, int]
 

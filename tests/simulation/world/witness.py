@@ -12,6 +12,8 @@ from bookkeeper_twisted.bookie.interfaces import AddDone, IBookie
 from bookkeeper_twisted.mixed_runs import Entries
 from bookkeeper_twisted.model import EntryRun
 
+from ...entries.entry_run import EntryRun
+from ...entries.mixed_runs import Entries
 from .copies import StoredCopies
 
 

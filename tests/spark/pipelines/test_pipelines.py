@@ -14,8 +14,8 @@ from bookkeeper_twisted.embedding import make_bookie
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, NotUnderreplicatedError
 from bookkeeper_twisted.ledger.findings import LossKind, ReplicaLoss
 from bookkeeper_twisted.ledger.replica_scan import OK
+from bookkeeper_twisted.limits.ratelimit import Rate
 from bookkeeper_twisted.model import DigestType
-from bookkeeper_twisted.ratelimit import Rate
 from bookkeeper_twisted.spark import main
 from bookkeeper_twisted.spark.reactor import THREAD
 from bookkeeper_twisted.spark.task.pacing import Pace

@@ -6,7 +6,7 @@ from typing import Any, cast
 import attrs
 
 from bookkeeper_twisted.ledger.findings import LossKind, ReplicaLoss
-from bookkeeper_twisted.ratelimit import Rate
+from bookkeeper_twisted.limits.ratelimit import Rate
 from bookkeeper_twisted.spark.pipelines import replicate
 from bookkeeper_twisted.spark.pipelines.repairs import REPAIRED, Check
 from bookkeeper_twisted.spark.reactor import THREAD

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.mixed_runs import MixedRun
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.entries.entry_run import EntryRun
+from bookkeeper_twisted.entries.mixed_runs import MixedRun
 from bookkeeper_twisted.storage.cache import mixed_entries
 from bookkeeper_twisted.storage.cache.mixed_entries import ENTRY_OVERHEAD
 from bookkeeper_twisted.storage.cache.read_cache import ReadCache

@@ -4,7 +4,7 @@ import random
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.storage.cache import mixed_entries
 from bookkeeper_twisted.storage.cache.mixed_entries import MOST_TOGETHER, MixedEntries, SortedEntries, ascending
 from bookkeeper_twisted.storage.cache.run_list import RunList

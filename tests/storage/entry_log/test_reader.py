@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import DamageError, LostLogError
-from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.cache.mixed_entries import Scattered
 from bookkeeper_twisted.storage.entry_log.reader import DECODED_ROWS, MOST_HINTS, WARMED, EntryLogReader
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter

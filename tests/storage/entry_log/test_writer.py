@@ -5,7 +5,7 @@ from functools import partial
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.storage.cache.mixed_entries import SortedEntries
 from bookkeeper_twisted.storage.entry_log import writer as entry_log
 from bookkeeper_twisted.storage.entry_log.format import parse_header

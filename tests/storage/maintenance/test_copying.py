@@ -8,8 +8,8 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import LogDamageError
-from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.directory_storage import DirectoryStorage
 from bookkeeper_twisted.storage.entry_log.scan import LogScan
 from bookkeeper_twisted.storage.files.disk_queue import DiskQueue

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.admin import BookieState, DirectoryUsage, Phase
-from bookkeeper_twisted.ratelimit import Rate
+from bookkeeper_twisted.limits.ratelimit import Rate
 from bookkeeper_twisted.testing.admin import FakeBackgroundWork, FakeBookieAdmin
 from bookkeeper_twisted.testing.contracts import admin_contract
 

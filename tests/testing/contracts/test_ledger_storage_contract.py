@@ -6,8 +6,8 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import StorageError
-from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.interfaces import JournalPosition
 from bookkeeper_twisted.testing.contracts import ledger_storage_contract
 from bookkeeper_twisted.testing.ledger_storage import MemoryLedgerStorage

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, compress
 from types import MappingProxyType
 
-from .model import EntryRun, lay_out
+from .entry_run import EntryRun, lay_out
 
 
 class MixedRun:

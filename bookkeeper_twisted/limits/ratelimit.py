@@ -1,7 +1,7 @@
 """The arithmetic of speed limits: a token bucket for entries and bytes a second.
 
 Time is an argument, so that one class serves the Deferred-returning limiter of
-:mod:`bookkeeper_twisted.throttle`, tasks that sleep, and tests.
+:mod:`bookkeeper_twisted.limits.throttle`, tasks that sleep, and tests.
 
 A bucket fills at its rate up to the amount of one second.  A request passes as soon as the bucket is not in
 debt, whatever its size, and takes its whole amount: a request larger than the bucket passes and delays

@@ -23,8 +23,8 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import Interface, implementer
 
-from .instruments import Instruments
-from .metrics import AdaptiveMetrics
+from ..instruments import Instruments
+from ..metrics import AdaptiveMetrics
 from .ratelimit import Rate
 from .throttle import Throttles, ThrottleStatus
 

@@ -8,12 +8,18 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.adaptive import LEAST_FACTOR, AdaptiveThrottles, ISpeedLimits, SpeedLimits, YieldController
 from bookkeeper_twisted.errors import NoSuchThrottleError
 from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.limits.adaptive import (
+    LEAST_FACTOR,
+    AdaptiveThrottles,
+    ISpeedLimits,
+    SpeedLimits,
+    YieldController,
+)
+from bookkeeper_twisted.limits.ratelimit import Rate
+from bookkeeper_twisted.limits.throttle import Throttles
 from bookkeeper_twisted.metrics import new_registry, render
-from bookkeeper_twisted.ratelimit import Rate
-from bookkeeper_twisted.throttle import Throttles
 
 MIB = 1 << 20
 

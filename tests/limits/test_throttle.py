@@ -6,9 +6,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import NoSuchThrottleError
 from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.limits.ratelimit import Rate
+from bookkeeper_twisted.limits.throttle import Throttle, Throttles
 from bookkeeper_twisted.metrics import new_registry, render
-from bookkeeper_twisted.ratelimit import Rate
-from bookkeeper_twisted.throttle import Throttle, Throttles
 
 
 class ThrottleTests(SynchronousTestCase):

@@ -11,8 +11,8 @@ asks for an estimate and settles the difference, so that it is not paid late::
     await throttle.acquire(expected)
     throttle.settle(found - expected)
 
-:mod:`bookkeeper_twisted.ratelimit` has the
-arithmetic, :mod:`bookkeeper_twisted.adaptive` what makes the work yield to clients.
+:mod:`bookkeeper_twisted.limits.ratelimit` has the
+arithmetic, :mod:`bookkeeper_twisted.limits.adaptive` what makes the work yield to clients.
 """
 
 from collections import deque
@@ -22,9 +22,9 @@ import attrs
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
-from .errors import NoSuchThrottleError
-from .instruments import Instruments
-from .metrics import ThrottleMetrics
+from ..errors import NoSuchThrottleError
+from ..instruments import Instruments
+from ..metrics import ThrottleMetrics
 from .ratelimit import UNLIMITED, Rate, TokenBucket
 
 __all__ = ["UNLIMITED", "Rate", "Throttle", "Throttles"]
@@ -62,7 +62,7 @@ class Throttle:
 
     :ivar name: under which metrics, HTTP and the shell show it.
     :ivar limit: set by the operator.
-    :param rate: that limit at first, see :class:`~bookkeeper_twisted.ratelimit.Rate`.
+    :param rate: that limit at first, see :class:`~bookkeeper_twisted.limits.ratelimit.Rate`.
     """
 
     def __init__(

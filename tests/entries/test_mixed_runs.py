@@ -4,8 +4,8 @@ import struct
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.mixed_runs import MixedRun, RunSequence, sequence
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.entries.entry_run import EntryRun
+from bookkeeper_twisted.entries.mixed_runs import MixedRun, RunSequence, sequence
 
 
 def _sealed(ledger_id: int, entry_id: int, lac: int) -> bytes:

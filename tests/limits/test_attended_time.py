@@ -3,7 +3,7 @@
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.attended_time import TOLERANCE, AttendedTime
+from bookkeeper_twisted.limits.attended_time import TOLERANCE, AttendedTime
 
 
 class AttendedTimeTests(SynchronousTestCase):

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.ratelimit import Rate, TokenBucket
+from bookkeeper_twisted.limits.ratelimit import Rate, TokenBucket
 
 _requests = st.lists(st.tuples(st.integers(1, 50), st.integers(0, 5000), st.floats(0, 3)), max_size=40)
 

@@ -1,0 +1,48 @@
+"""Columns of records of one size, cut out by few C calls."""
+
+import struct
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+_BLOCKS = (512, 64)
+"""Records that are unpacked together, so that few formats serve all counts."""
+
+Unpack = Callable[[bytes, int], tuple[Any, ...]]
+"""Unpacks some records from an offset on."""
+
+
+def unpack_all(unpack: Callable[[int], Unpack], data: bytes, at: int, stride: int, count: int) -> Sequence[Any]:
+    """Unpack records by few C calls: a loop over them would cost several times as much.
+
+    :param unpack: gives what unpacks so many records.
+    :param data: the records, side by side; may be longer.
+    :param at: where the first one begins.
+    :param stride: bytes of each.
+    :returns: the values of all, in order.
+    """
+    if count <= _BLOCKS[-1]:
+        return unpack(count)(data, at)
+    values: list[Any] = []
+    for block in _BLOCKS:
+        while count >= block:
+            values += unpack(block)(data, at)
+            at, count = at + block * stride, count - block
+    if count:
+        values += unpack(count)(data, at)
+    return values
+
+
+@lru_cache(maxsize=1024)
+def _cutter(stride: int, start: int, end: int, count: int) -> Unpack:
+    return struct.Struct(f"{start}x{end - start}s{stride - end}x" * count).unpack_from
+
+
+def column(data: bytes, stride: int, count: int, start: int, end: int) -> Sequence[bytes]:
+    """Cut bytes ``start:end`` out of each of ``count`` records of ``stride`` bytes.
+
+    :param data: the records, side by side; may be longer.
+    """
+    if count == 1:
+        return (data[start:end],)
+    return unpack_all(partial(_cutter, stride, start, end), data, 0, stride, count)

@@ -1,0 +1,194 @@
+"""The run: consecutive entries of one ledger, laid out back to back as ``i32 size, entry bytes``.
+
+This is the layout of an entry log and of a batch-read reply, and a journal record list too, so a run travels from the
+socket to the journal, the cache, the disk and back to a socket without being laid out again.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
+
+from ..model import INVALID_ENTRY_ID
+from .columns import column
+
+ENTRY_HEADER_SIZE = 32
+"""ledgerId, entryId, lastAddConfirmed, ledger length: four big-endian i64 in front of digest and payload."""
+
+_SIZE = struct.Struct(">i")
+_IDS = struct.Struct(">qq")
+_LAC = struct.Struct(">q")
+
+_VIEWED = 512
+"""Bytes of a record from which a view of its entry costs less than a copy."""
+
+
+def lay_out(entries: Sequence[bytes]) -> tuple[bytes, int, Sequence[int] | None]:
+    """Return the records of entries, with stride and offsets as an :class:`EntryRun` has them.
+
+    :param entries: their bytes, at least one.
+    """
+    sizes = list(map(len, entries))
+    size = sizes[0]
+    if sizes.count(size) == len(sizes):
+        return _SIZE.pack(size).join((b"", *entries)), size + 4, None
+    parts: list[bytes] = [b""] * (2 * len(sizes))
+    parts[::2] = map(_SIZE.pack, sizes)
+    parts[1::2] = entries
+    return b"".join(parts), 0, [0, *accumulate([n + 4 for n in sizes])]
+
+
+class EntryRun:
+    """Consecutive entries of one ledger, ids ``first .. first + count - 1``, never empty.
+
+    :ivar data: the records, each ``i32 size`` and ``size`` entry bytes.
+    :ivar stride: bytes of one record where all have the same size, else 0.
+    :ivar offsets: where ``stride`` is 0: ``count + 1`` record offsets in ``data``, else None.
+    """
+
+    __slots__ = ("ledger_id", "first", "count", "data", "stride", "offsets")
+
+    def __init__(
+        self, ledger_id: int, first: int, count: int, data: bytes, stride: int, offsets: Sequence[int] | None = None
+    ) -> None:
+        self.ledger_id = ledger_id
+        self.first = first
+        self.count = count
+        self.data = data
+        self.stride = stride
+        self.offsets = offsets
+
+    @classmethod
+    def of_entries(cls, ledger_id: int, first: int, entries: Sequence[bytes]) -> "EntryRun":
+        """Make a run of entries.
+
+        :param first: id of the first one.
+        :param entries: header, digest and payload of each, at least one; their ids are not checked.
+        """
+        return cls(ledger_id, first, len(entries), *lay_out(entries))
+
+    @classmethod
+    def join(cls, runs: Sequence["EntryRun"]) -> "EntryRun":
+        """Make one run of several; the data are copied unless it is a single one.
+
+        :param runs: at least one, each beginning where the one before ends.
+        """
+        head = runs[0]
+        if len(runs) == 1:
+            return head
+        data = b"".join([r.data for r in runs])
+        count = sum([r.count for r in runs])
+        stride = head.stride
+        if stride and all(r.stride == stride for r in runs):
+            return cls(head.ledger_id, head.first, count, data, stride)
+        offsets = [0]
+        for r in runs:
+            base = offsets.pop()
+            offsets.extend([base + o for o in r.record_offsets()])
+        return cls(head.ledger_id, head.first, count, data, 0, offsets)
+
+    @property
+    def last(self) -> int:
+        return self.first + self.count - 1
+
+    @property
+    def size(self) -> int:
+        """Bytes of all records, their size words included."""
+        return len(self.data)
+
+    def runs(self) -> "Iterator[EntryRun]":
+        """The run itself, as entries of several ledgers (:mod:`.mixed_runs`) give all of theirs."""
+        yield self
+
+    def ids(self) -> Iterator[tuple[int, int]]:
+        """Ledger and id of every entry, in order."""
+        return ((self.ledger_id, entry_id) for entry_id in range(self.first, self.last + 1))
+
+    def record_offsets(self) -> Sequence[int]:
+        """``count + 1`` offsets of the records in :attr:`data`."""
+        if self.offsets is not None:
+            return self.offsets
+        return range(0, self.count * self.stride + 1, self.stride)
+
+    def bounds(self, first: int, count: int) -> tuple[int, int]:
+        """Return where the records of ``count`` entries from ``first`` on begin and end in :attr:`data`."""
+        index = first - self.first
+        if self.offsets is None:
+            return index * self.stride, (index + count) * self.stride
+        return self.offsets[index], self.offsets[index + count]
+
+    def slice(self, first: int, count: int) -> "EntryRun":
+        """Return the entries ``first .. first + count - 1``, which must be in the run; all of them without a copy."""
+        if count == self.count:
+            return self
+        index, stride, offsets = first - self.first, self.stride, self.offsets
+        if offsets is None:
+            data = self.data[index * stride : (index + count) * stride]
+        else:
+            start = offsets[index]
+            data = self.data[start : offsets[index + count]]
+            offsets = [o - start for o in offsets[index : index + count + 1]]
+        return EntryRun(self.ledger_id, first, count, data, stride, offsets)
+
+    def entry(self, entry_id: int) -> bytes:
+        """Return a copy of the entry ``entry_id``, which must be in the run, without the size word."""
+        start, end = self.bounds(entry_id, 1)
+        return self.data[start + 4 : end]
+
+    def entries(self) -> Sequence[bytes]:
+        """The bytes of all entries, without the size words."""
+        if self.offsets is None:
+            return column(self.data, self.stride, self.count, 4, self.stride)
+        data = self.data
+        return [data[a + 4 : b] for a, b in pairwise(self.offsets)]
+
+    def pieces(self) -> "Sequence[bytes | memoryview]":
+        """The bytes of all entries, without the size words, to be joined: views where these cost less than copies."""
+        if self.size < _VIEWED * self.count:
+            return self.entries()
+        data = memoryview(self.data)
+        if self.offsets is None:
+            stride = self.stride
+            return [data[at + 4 : at + stride] for at in range(0, len(data), stride)]
+        return [data[a + 4 : b] for a, b in pairwise(self.offsets)]
+
+    def last_add_confirmed(self) -> int:
+        """The LAC field of the last entry, the highest of an ordinary writer's run; -1 if too short."""
+        start, end = self.bounds(self.last, 1)
+        lac: int = _LAC.unpack_from(self.data, start + 20)[0] if end - start >= 28 else INVALID_ENTRY_ID
+        return lac
+
+    def ids_match(self) -> bool:
+        """Whether the first and the last record carry the ids the run claims (design 3)."""
+        start, _ = self.bounds(self.first, 1)
+        last, end = self.bounds(self.last, 1)
+        if end > len(self.data) or end - last < 20:
+            return False
+        return (
+            _IDS.unpack_from(self.data, start + 4) == (self.ledger_id, self.first)
+            and _IDS.unpack_from(self.data, last + 4) == (self.ledger_id, self.last)
+            and _SIZE.unpack_from(self.data, last)[0] == end - last - 4
+        )
+
+    def fitting(self, first: int, max_count: int, budget: int, overhead: int) -> int:
+        """Return the number of entries from ``first`` on that fit a batch reply.
+
+        :param max_count: at most so many, > 0.
+        :param budget: bytes left for entries; each costs its record size plus ``overhead``.
+        :returns: 0 if not even the first one fits.
+        """
+        limit = min(max_count, self.last - first + 1)
+        if self.offsets is None:
+            return max(0, min(limit, budget // (self.stride + overhead)))
+        index = first - self.first
+        base = self.offsets[index]
+        low, high = 0, limit
+        while low < high:  # the cost grows with the count, so a binary search is exact
+            middle = (low + high + 1) // 2
+            if self.offsets[index + middle] - base + overhead * middle <= budget:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def __repr__(self) -> str:
+        return f"<EntryRun ledger {self.ledger_id} entries {self.first}..{self.last}, {len(self.data)} bytes>"
