@@ -61,6 +61,10 @@ class RepositoryTests(SynchronousTestCase):
         """No function is over 50 lines."""
         self._keeps(architecture.functions_are_short)
 
+    def test_room_size(self) -> None:
+        """No room has over fifteen modules."""
+        self._keeps(architecture.rooms_are_small)
+
     def test_counterparts(self) -> None:
         """Each module is reached by a test of its room."""
         self._keeps(architecture.modules_have_tests)
@@ -245,6 +249,25 @@ class RuleTests(SynchronousTestCase):
         self._finds(rule, "tests/a.py", "def f():\n" + "    x\n" * 50, "tests/a.py:1: f has 51 lines")
         nested = "class A:\n  class B:\n    async def f():\n" + "      x\n" * 50
         self._finds(rule, "tests/a.py", nested, "tests/a.py:3: f has 51 lines")
+
+    def test_large_room(self) -> None:
+        """Fifteen modules in a room pass, sixteen do not; its root, rooms inside it and tests are not counted."""
+        room = "bookkeeper_twisted/codec"
+        tree = {f"{room}/m{number}.py": "" for number in range(15)}
+        tree |= {f"{room}/__init__.py": "", f"{room}/v2/layout.py": ""}
+        tree |= {f"tests/codec/test_m{number}.py": "" for number in range(16)}
+        self.assertEqual(list(architecture.rooms_are_small(tree, frozenset())), [])
+        tree[f"{room}/more.py"] = ""
+        self.assertEqual(list(architecture.rooms_are_small(tree, frozenset())), [f"{room}: 16 modules"])
+
+    def test_known_large_room(self) -> None:
+        """A large room that is known passes; one that is known and not large has to be taken from the list."""
+        room = "bookkeeper_twisted/codec"
+        tree = {f"{room}/m{number}.py": "" for number in range(16)}
+        rule = architecture.rooms_are_small
+        self.assertEqual(list(rule(tree, frozenset({room}))), [])
+        del tree[f"{room}/m0.py"]
+        self.assertEqual(list(rule(tree, frozenset({room}))), [f"{room}: no large room any more"])
 
     def test_missing_test_module(self) -> None:
         """A module that no test of its room reaches is named."""
