@@ -1,10 +1,13 @@
-"""V2 replies made many at a time."""
+"""V2 replies, made many at a time and one by one."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.codec import messages as m
+from bookkeeper_twisted.codec.operations import V2Op
 from bookkeeper_twisted.codec.v2 import replies_out
+from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import Status
 
 from ..wire_examples import id64, quick, run, signed64
@@ -54,3 +57,19 @@ class ReplyTests(SynchronousTestCase):
         """Java's V2 client drops the connection on 107, so it is told of an I/O error (S5)."""
         reply = replies_out.ids_reply(2, 2, Status.EUNKNOWNLEDGERSTATE, 7, 0)
         self.assertEqual(reply[8:12], (101).to_bytes(4, "big"))
+
+
+class ColdTests(SynchronousTestCase):
+    """Answers to cold requests outside the worked examples."""
+
+    def test_fencing_read_response(self) -> None:
+        """The answer to a fencing read echoes version and ids of the request."""
+        response = m.ReadResponse(m.Header(V2, 1, V2Op.READ), Status.EUA, 7, -1)
+        self.assertEqual(
+            replies_out.encode_response(response).hex(), "0000001801020000000000660000000000000007ffffffffffffffff"
+        )
+
+    def test_other_auth_versions(self) -> None:
+        """The answer of a plugin echoes the version of the request."""
+        response = m.AuthResponse(m.Header(V2, 1, V2Op.AUTH), "sasl", b"x")
+        self.assertEqual(replies_out.encode_response(response)[4:8], b"\x01\x03\x00\x00")

@@ -1,4 +1,4 @@
-"""What V2 can say, and what it cannot."""
+"""V2 requests: what V2 can say, and what it cannot."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -15,7 +15,7 @@ from ..wire_examples import KEY, run
 
 
 class EncodingTests(SynchronousTestCase):
-    """Requests and responses outside the worked examples."""
+    """Requests outside the worked examples."""
 
     def test_rows_and_single_adds(self) -> None:
         """A run of adds has the bytes of its adds one by one, of one size and of several."""
@@ -49,18 +49,6 @@ class EncodingTests(SynchronousTestCase):
         plain = BatchRead(V2, 2, 0, 7, 0, 1, 1, 1)
         waiting = BatchRead(V2, 2, 0, 7, 0, 1, 1, 1, None, 5, 1000)
         self.assertEqual(requests_out.encode_batch_read(waiting), requests_out.encode_batch_read(plain))
-
-    def test_fencing_read_response(self) -> None:
-        """The answer to a fencing read echoes version and ids of the request."""
-        response = m.ReadResponse(m.Header(V2, 1, V2Op.READ), Status.EUA, 7, -1)
-        self.assertEqual(
-            replies_out.encode_response(response).hex(), "0000001801020000000000660000000000000007ffffffffffffffff"
-        )
-
-    def test_other_auth_versions(self) -> None:
-        """The answer of a plugin echoes the version of the request."""
-        response = m.AuthResponse(m.Header(V2, 1, V2Op.AUTH), "sasl", b"x")
-        self.assertEqual(replies_out.encode_response(response)[4:8], b"\x01\x03\x00\x00")
 
     def test_reads(self) -> None:
         """Reads go out in order."""
