@@ -9,8 +9,8 @@ of modules nor of what a package directly consists of.
 
 import ast
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -129,14 +129,6 @@ DOORS: dict[str, frozenset[str]] = {
 MODULE_CIRCLES: Circles = frozenset()
 # and of what a package directly consists of:
 ROOM_CIRCLES: Circles = frozenset()
-
-# Rooms that have more modules than a room may; one that has no longer has to go from here.
-LARGE_ROOMS = frozenset({
-    "bookkeeper_twisted/client/writing",
-    "bookkeeper_twisted/metadata/zookeeper",
-    "bookkeeper_twisted/spark",
-    "bookkeeper_twisted/testing/contracts",
-})  # fmt: skip
 
 
 def read_tree(root: Path) -> dict[str, str]:
@@ -283,12 +275,10 @@ def functions_are_short(tree: Tree) -> Iterator[str]:
                 yield f"{path}:{line}: {name} has {lines} lines"
 
 
-def rooms_are_small(tree: Tree, known: frozenset[str] = LARGE_ROOMS) -> Iterator[str]:
+def rooms_are_small(tree: Tree) -> Iterator[str]:
     """No room has more than fifteen modules directly in its folder, ``__init__.py`` not counted."""
     counts = Counter(path.rpartition("/")[0] for path, _ in _modules(tree) if not path.endswith("/__init__.py"))
-    large = {room for room, count in counts.items() if count > MAX_ROOM_MODULES}
-    yield from (f"{room}: {counts[room]} modules" for room in sorted(large - known))
-    yield from (f"{room}: no large room any more" for room in sorted(known - large))
+    yield from (f"{room}: {count} modules" for room, count in sorted(counts.items()) if count > MAX_ROOM_MODULES)
 
 
 def modules_have_tests(tree: Tree) -> Iterator[str]:

@@ -256,18 +256,9 @@ class RuleTests(SynchronousTestCase):
         tree = {f"{room}/m{number}.py": "" for number in range(15)}
         tree |= {f"{room}/__init__.py": "", f"{room}/v2/layout.py": ""}
         tree |= {f"tests/codec/test_m{number}.py": "" for number in range(16)}
-        self.assertEqual(list(architecture.rooms_are_small(tree, frozenset())), [])
+        self.assertEqual(list(architecture.rooms_are_small(tree)), [])
         tree[f"{room}/more.py"] = ""
-        self.assertEqual(list(architecture.rooms_are_small(tree, frozenset())), [f"{room}: 16 modules"])
-
-    def test_known_large_room(self) -> None:
-        """A large room that is known passes; one that is known and not large has to be taken from the list."""
-        room = "bookkeeper_twisted/codec"
-        tree = {f"{room}/m{number}.py": "" for number in range(16)}
-        rule = architecture.rooms_are_small
-        self.assertEqual(list(rule(tree, frozenset({room}))), [])
-        del tree[f"{room}/m0.py"]
-        self.assertEqual(list(rule(tree, frozenset({room}))), [f"{room}: no large room any more"])
+        self.assertEqual(list(architecture.rooms_are_small(tree)), [f"{room}: 16 modules"])
 
     def test_missing_test_module(self) -> None:
         """A module that no test of its room reaches is named."""

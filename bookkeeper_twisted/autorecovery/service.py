@@ -12,9 +12,8 @@ from ..config.autorecovery import AUDITOR, WORKER, AutorecoveryConfig
 from ..errors import BookKeeperError
 from ..instruments import Instruments, RecentQuantile
 from ..limits.adaptive import AdaptiveThrottles, SpeedLimits
-from ..limits.throttle import Throttles
+from ..limits.throttle import Rate, Throttles
 from ..metadata.interfaces import IAuditing, IMetadataDriver
-from ..throttle import Rate, Throttles
 from .auditing.auditor import Auditor, AuditorParts
 from .auditing.auditor_metrics import AuditorMetrics
 from .auditing.election import AuditorElection

@@ -18,8 +18,7 @@ from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.fields import from_options
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.ledger.findings import LossKind
-from bookkeeper_twisted.throttle import UNLIMITED, Rate
-from bookkeeper_twisted.limits.ratelimit import Rate
+from bookkeeper_twisted.limits.throttle import UNLIMITED, Rate
 
 from .recovery_case import RecoveryCase
 

@@ -21,8 +21,8 @@ from typing import Any
 
 from ...codec.adds import FRAME_OVERHEAD, Adds, seal_adds
 from ...codec.digest import Digester, pack_headers
-from .terms import Term
 from ...entries.columns import column
+from .terms import Term
 
 STORED_BY_SLICE = 4096
 """Payloads from this size on are stored as a slice: a compiled layout for each size would not pay."""

@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
-from ...attended_time import AttendedTime
+from ...limits.attended_time import AttendedTime
 
 _MOST_LOOKS = 4
 """Looks at a batch that waits for its ack quorum: each notices whether the process was held up since the one before."""

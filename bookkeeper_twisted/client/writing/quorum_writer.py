@@ -36,7 +36,6 @@ from ...errors import (
 )
 from ...ledger.schedule import Schedule
 from ...ledger.tally import items_at, places_of
-from ...limits.attended_time import AttendedTime
 from ..interfaces import IEnsembleChange
 from .batch import Batch, Waiter
 from .failed_bookies import AddRules, FailedBookies

@@ -11,11 +11,10 @@ from typing import Any
 import attrs
 import pyarrow
 
+from ...entries.entry_run import EntryRun
 from ...ledger.entry_batch import LAC_AT, integers, record_batch
-from ...model import EntryRun, LedgerMetadata
+from ...model import LedgerMetadata
 from ..options import SourceOptions
-from ..entries.entry_run import EntryRun
-from ..model import LedgerMetadata
 
 BATCH_BYTES = 512 << 10
 """From so many bytes on a batch is not joined with others: joining copies it."""

@@ -9,8 +9,7 @@ import time
 from collections.abc import Callable
 from functools import lru_cache
 
-from ...ratelimit import Rate, TokenBucket
-from ..limits.ratelimit import Rate, TokenBucket
+from ...limits.ratelimit import Rate, TokenBucket
 
 
 class Pace:

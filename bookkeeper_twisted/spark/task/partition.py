@@ -15,11 +15,10 @@ import attrs
 from ...blocking_reads import Fragment, FragmentReader, ReadLimits, SocketPool, Timeouts, dial
 from ...codec.digest import Digester
 from ...errors import NoSuchEntryError
+from ...limits.ratelimit import UNLIMITED, Rate
 from ...model import LedgerMetadata
-from ...ratelimit import UNLIMITED, Rate
 from ..options import Secret, SourceOptions
 from .columns import Columns, columns_of, joined
-from ..limits.ratelimit import UNLIMITED, Rate
 from .pacing import pace_of, tenth_of_a_second
 
 

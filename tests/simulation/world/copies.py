@@ -2,8 +2,7 @@
 
 import attrs
 
-from bookkeeper_twisted.model import EntryRun
-from ...entries.entry_run import EntryRun
+from bookkeeper_twisted.entries.entry_run import EntryRun
 
 _Key = tuple[int, int]
 

@@ -8,9 +8,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
 from bookkeeper_twisted.config.client import ClientConfig
+from bookkeeper_twisted.entries.entry_run import EntryRun
 
 from . import BookieNode, BookieSettings, ClientNode, IWitness, World
-from bookkeeper_twisted.entries.entry_run import EntryRun
 
 
 @implementer(IWitness)

@@ -9,11 +9,9 @@ from twisted.internet.defer import Deferred
 from zope.interface import Interface, implementer
 
 from bookkeeper_twisted.bookie.interfaces import AddDone, IBookie
-from bookkeeper_twisted.mixed_runs import Entries
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.entries.entry_run import EntryRun
+from bookkeeper_twisted.entries.mixed_runs import Entries
 
-from ...entries.entry_run import EntryRun
-from ...entries.mixed_runs import Entries
 from .copies import StoredCopies
 
 

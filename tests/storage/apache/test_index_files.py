@@ -15,7 +15,7 @@ from bookkeeper_twisted.storage.apache.index_files import (
 )
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 
-from ..simulated_disk.sim_disk import SimDisk
+from ...simulated_disk.sim_disk import SimDisk
 from ..index.java_stores import STORES, java_store
 
 CURRENT = "/ledgers/current"

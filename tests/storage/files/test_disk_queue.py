@@ -14,7 +14,7 @@ from bookkeeper_twisted.storage.files.disk_queue import BUSY_BYTES, DEPTH, MOST_
 from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.interfaces import IFile
 
-from ..simulated_disk.sim_disk import SimDisk
+from ...simulated_disk.sim_disk import SimDisk
 
 _PAGE = 4096
 _MIB = 1 << 20

@@ -4,9 +4,9 @@ import errno
 
 from twisted.trial.unittest import SynchronousTestCase
 
-
-from ..simulated_disk.sim_disk import SimDisk
 from bookkeeper_twisted.storage.files.replace import replace_file
+
+from ...simulated_disk.sim_disk import SimDisk
 
 
 def _content(disk: SimDisk, path: str) -> bytes:

@@ -10,9 +10,9 @@ from bookkeeper_twisted.storage.files.space_reserve import SpaceReserve
 from bookkeeper_twisted.storage.interfaces import JournalPosition, LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
 
-from ..simulated_disk.sim_disk import Operation, SimDisk
-from ..simulated_disk.sim_index import SimIndex
-from ..simulated_disk.small_disk import SmallDisk
+from ...simulated_disk.sim_disk import Operation, SimDisk
+from ...simulated_disk.sim_index import SimIndex
+from ...simulated_disk.small_disk import SmallDisk
 from ..entries import run
 from ..ledger_storages import write
 
