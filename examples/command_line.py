@@ -11,6 +11,13 @@ from twisted.internet.task import react
 
 from bookkeeper_twisted.errors import BookKeeperError
 
+_MEANINGS = {
+    "uri": "metadata service URI of a cluster, as sqlite:///FOLDER/metadata.db or zk+hierarchical://HOST:2181/ledgers; "
+    "left out: bookies of this run alone",
+    "ledger": "id of the ledger to recover; left out, or -1: one that this run makes",
+    "directory": "where the bookie keeps its files; left out: a temporary one",
+}
+
 
 def run(
     main: Callable[..., Coroutine[Any, Any, None]],
@@ -26,7 +33,8 @@ def run(
     parser = argparse.ArgumentParser(description=inspect.getdoc(inspect.getmodule(main)))
     for index, parameter in enumerate(names):
         default = None if index == 0 else parameter.default
-        parser.add_argument(parameter.name, nargs="?", default=default, type=parameter.annotation)
+        meaning = _MEANINGS.get(parameter.name, f"default: {default}")
+        parser.add_argument(parameter.name, nargs="?", default=default, type=parameter.annotation, help=meaning)
     first, *others = vars(parser.parse_args()).values()
     try:
         if first is not None:

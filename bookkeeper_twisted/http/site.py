@@ -25,13 +25,18 @@ _LOOPBACK = HostNames()
 
 
 class _Paths(Resource):
-    """Finds a page by its whole path; what is not there is not found."""
+    """Finds a page by its whole path; what is not there is not found.  The root names all paths, one a line."""
 
     isLeaf = True
 
     def __init__(self, pages: Mapping[str, Resource]) -> None:
         super().__init__()
-        self._pages = pages
+        paths = "".join(f"/{path}\n" for path in sorted(pages))
+
+        async def listing(question: Question) -> Answer:
+            return Answer(paths)
+
+        self._pages = {"": ApiPage(listing), **pages}
 
     def render(self, request: Request) -> object:
         path = request.path.decode("ascii", "replace").strip("/")

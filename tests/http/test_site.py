@@ -47,6 +47,14 @@ class SiteTests(SynchronousTestCase):
         self.assertIn(b"process_open_fds", body)
         self.assertEqual(self.get("/api/v1/bookie/info", site=site)[0], 404)
 
+    def test_root(self) -> None:
+        """The root names every path, and each of them is there."""
+        status, _, body = self.get("/")
+        paths = body.decode().splitlines()
+        self.assertEqual((status, paths), (200, sorted(paths)))
+        self.assertLess({"/metrics", "/heartbeat", "/api/v1/bookie/info"}, {*paths})
+        self.assertEqual(self.get("/", "PUT")[0], 404)
+
     def test_heartbeat(self) -> None:
         """``/heartbeat`` says OK, byte for byte as Apache's bookie does."""
         self.assertEqual((self.get("/heartbeat")[0], self.get("/heartbeat")[2]), (200, b"OK\n"))
@@ -64,8 +72,9 @@ class SiteTests(SynchronousTestCase):
         status, _, body = self.get("/metrics", site=site)
         self.assertEqual((status, body[:21]), (200, b"bookie_WRITE_BYTES 3\n"))
         self.assertIn(b"process_open_fds", body)
-        for path in ("/", "/heartbeat", "/api/v1/bookie/info", "/api/v1/config/server_config"):
+        for path in ("/heartbeat", "/api/v1/bookie/info", "/api/v1/config/server_config"):
             self.assertEqual(self.get(path, site=site)[0], 404)
+        self.assertEqual(self.get("/", site=site)[2], b"/metrics\n")
         self.assertEqual(self.get("/metrics", "PUT", site)[0], 405)
         self.assertTrue(site.hosts.allow(b"bookie-0.bookie.pulsar.svc.cluster.local:8000"))
 
@@ -93,7 +102,7 @@ class SiteTests(SynchronousTestCase):
 
     def test_not_found(self) -> None:
         """Other paths are not found."""
-        for path in ("/", "/metrics/x", "/api/v1/nothing"):
+        for path in ("/metrics/x", "/api/v1/nothing"):
             self.assertEqual(self.get(path)[0], 404)
 
     def test_wrong_method(self) -> None:
