@@ -19,7 +19,7 @@ from itertools import accumulate, pairwise
 
 from ..entries.columns import column
 from ..entries.entry_run import ENTRY_HEADER_SIZE, EntryRun
-from ..errors import Status
+from ..errors import CodecError, Status
 from .digest import Digester
 from .operations import MASTER_KEY_SIZE, V2Op
 from .v2 import layout, replies_out, requests_out
@@ -124,6 +124,16 @@ class Adds:
     def flags(self) -> int:
         """The flags of all of them."""
         return int.from_bytes(self.frames[4:8], "big") & _FLAGS
+
+
+def frames_and_replies(adds: Adds, first_number: int = 0) -> tuple[bytes, bytes]:
+    """Encode ``adds`` in V2, as :meth:`.IWireProtocol.encode_adds` does: the frames as they are.
+
+    :param first_number: ignored, V2 has no numbers.
+    """
+    if adds.deferred_sync:
+        raise CodecError("V2 has no deferred sync")
+    return adds.frames, adds._replies or adds.replies
 
 
 def largest_payload(max_frame_size: int, digest_size: int) -> int:

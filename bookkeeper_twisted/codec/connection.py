@@ -80,12 +80,14 @@ class ClientDecoder:
     :param wire: what it speaks.
     :param max_frame_size: bytes of the longest frame, its length word included.
     :ivar error: what ended the decoder; the connection has to be closed, what is outstanding has failed.
+    :ivar keeps: whether a reply has begun and is not complete: else :meth:`add` returns what it is given.
     """
 
-    __slots__ = ("error", "_limit", "_buffer", "_scan")
+    __slots__ = ("error", "keeps", "_limit", "_buffer", "_scan")
 
     def __init__(self, wire: IWireProtocol, max_frame_size: int = DEFAULT_MAX_FRAME_SIZE) -> None:
         self.error: CodecError | None = None
+        self.keeps = False
         self._limit = max_frame_size
         self._buffer = FrameBuffer(max_frame_size)
         self._scan = wire.scan_replies
@@ -104,7 +106,9 @@ class ClientDecoder:
         :param chunk: any part of the stream.
         :returns: what is to be scanned, beginning with a reply; empty while there is none.
         """
-        return self._buffer.add(chunk)
+        data = self._buffer.add(chunk)
+        self.keeps = bool(self._buffer)
+        return data
 
     def scan(self, data: bytes, at: int) -> list[object]:
         """Read what :meth:`add` returned, and keep the incomplete reply at its end.
@@ -120,4 +124,5 @@ class ClientDecoder:
         except CodecError as error:
             self.error = error
             self._buffer.clear()
+        self.keeps = bool(self._buffer)
         return items

@@ -187,6 +187,10 @@ class BatchRead:
         self.previous_lac = previous_lac
         self.timeout_ms = timeout_ms
 
+    def wait(self, timeout_ms: int) -> None:
+        """Make it a long poll: the bookie waits at most ``timeout_ms`` until the first entry is confirmed."""
+        self.previous_lac, self.timeout_ms = self.first - 1, timeout_ms
+
     def failure(self, status: Status) -> bytes:
         """Encode an error reply.
 

@@ -7,7 +7,7 @@ from zope.interface import implementer
 from ..entries.entry_run import EntryRun
 from ..entries.mixed_runs import Entries, MixedRun
 from ..errors import CodecError, Status
-from .adds import Adds
+from .adds import Adds, frames_and_replies
 from .messages import ErrorResponse, Header, ReadRequest, ReadResponse
 from .operations import HIGH_PRIORITY, V3_HIGH_PRIORITY, Operation, V2Op
 from .runs import AddRun, BatchRead, ReadRun
@@ -47,18 +47,13 @@ class V2Protocol:
     batch_head = 0
     batch_counts_by_first = True
 
+    encode_adds = staticmethod(frames_and_replies)
     encode_batch_read = staticmethod(v2_requests_out.encode_batch_read)
     encode_request = staticmethod(v2_requests_out.encode_request)
     encode_response = staticmethod(v2_replies_out.encode_response)
 
     def __repr__(self) -> str:
         return "V2"
-
-    def encode_adds(self, adds: Adds, first_number: int) -> tuple[bytes, bytes]:
-        """See :meth:`.IWireProtocol.encode_adds`: the frames as they are."""
-        if adds.deferred_sync:
-            raise CodecError("V2 has no deferred sync")
-        return adds.frames, adds.replies
 
     def encode_reads(self, ledger_id: int, entry_ids: Sequence[int], first_number: int) -> bytes:
         """See :meth:`.IWireProtocol.encode_reads`."""

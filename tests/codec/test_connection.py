@@ -71,6 +71,23 @@ class SplitTests(SynchronousTestCase):
         for wire in (V2, V3):
             self.check_byte_by_byte(ClientDecoder, replies(wire), wire)
 
+    def test_keeps(self) -> None:
+        """A decoder of replies says whether it keeps the beginning of one; else chunks are returned as they are."""
+        for wire in (V2, V3):
+            decoder, stream = ClientDecoder(wire), replies(wire)
+            for byte in stream:
+                before = decoder.keeps
+                chunk = bytes((byte,))
+                data = decoder.add(chunk)
+                self.assertTrue(before or data is chunk)
+                decoder.scan(data, 0)
+            self.assertFalse(decoder.keeps)
+            decoder.receive(stream[:3])
+            self.assertEqual((decoder.keeps, decoder.receive(b""), decoder.keeps), (True, [], True))
+            decoder.receive(b"\xff" * 64 * 64)
+            self.assertIsNotNone(decoder.error)
+            self.assertFalse(decoder.keeps)
+
     @quick
     @given(st.lists(st.integers(min_value=0, max_value=len(MIXED_STREAM)), max_size=12))
     def test_requests_cut_anywhere(self, cuts: list[int]) -> None:
