@@ -21,8 +21,7 @@ from twisted.internet.testing import MemoryReactor
 from bookkeeper_twisted.codec.adds import seal_adds
 from bookkeeper_twisted.codec.digest import Digester, pack_headers
 from bookkeeper_twisted.model import DigestType
-from bookkeeper_twisted.protocol.client.block_writer import BlockWriter
-from bookkeeper_twisted.protocol.client.traffic import Traffic
+from bookkeeper_twisted.protocol.client.block_writer import BlockWriter, WriteHistograms
 from bookkeeper_twisted.protocol.direct_transport import DirectConnection
 
 from . import buffer_paths as paths
@@ -139,11 +138,11 @@ def copies_for_a_slow_peer(connection: type[Connection], backlog: bool) -> float
     clock, slow, sent = Clock(), _SlowSocket(), 0
     transport: Any = connection(slow, Protocol(), MemoryReactor())  # type: ignore[arg-type]
     transport.connected = True
-    writer = BlockWriter(clock, Traffic(clock.seconds), lambda events, size: None)
+    writer = BlockWriter(clock, WriteHistograms())
     writer.start(transport)
 
     def empty() -> None:
-        while writer.queued or transport.dataBuffer or transport._tempDataBuffer:
+        while writer.queue.size or transport.dataBuffer or transport._tempDataBuffer:
             transport.doWrite()
 
     for data, events in _batches():

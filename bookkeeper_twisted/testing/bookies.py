@@ -25,7 +25,7 @@ from ..errors import (
     Status,
 )
 from ..model import INVALID_ENTRY_ID
-from ..protocol.client.outstanding_adds import AddsDone
+from ..protocol.client.sent_adds import AddsDone
 from .memory_bookie import MemoryBookie
 
 T = TypeVar("T")

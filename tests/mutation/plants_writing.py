@@ -234,16 +234,19 @@ PLANTS = (
         "for entry_id in sorted(later):", "for entry_id in later:", _ROOM,
     ),
     Plant(
-        "a reply that comes once more confirms the next entry", "protocol/client/outstanding_adds.py",
+        "a reply that comes once more confirms the next entry", "protocol/client/sent_adds.py",
         "data[at:end] != self.replies[start : start + end - at]",
-        "data[at:end] != self.replies[: end - at]", ["tests.protocol.client.test_outstanding_adds.ConfirmedTests"],
+        "data[at:end] != self.replies[: end - at]", ["tests.protocol.client.test_in_flight_adds.ConfirmedTests"],
     ),
     Plant(
         "the data of an entry confirm an add", "protocol/client/connection.py",
-        "        data, at = self._decoder.add(data), 0\n        if self._foretold:\n"
-        "            self._finish_adds(self._adds.confirmed(data), None)\n",
-        "        chunk, data, at = data, self._decoder.add(data), 0\n        if self._foretold:\n"
-        "            self._finish_adds(self._adds.confirmed(chunk), None)\n", ["tests.protocol.client.test_connection"],
+        "        if self._decoder.keeps:\n            data = self._decoder.add(data)\n        at, end = 0, len(data)\n"
+        "        if self.wire.add_reply_size:\n            while at < end:\n                start = at\n"
+        "                adds, at = self.in_flight.confirmed(data, start)\n",
+        "        chunk = data\n        if self._decoder.keeps:\n            data = self._decoder.add(data)\n"
+        "        at, end = 0, len(data)\n"
+        "        if self.wire.add_reply_size:\n            while at < end:\n                start = at\n"
+        "                adds, at = self.in_flight.confirmed(chunk, start)\n", ["tests.protocol.client.test_connection"],
     ),
     Plant(
         "what a recovery sends counts as sent for the first time", "client/writing/batchers.py",
@@ -318,7 +321,7 @@ PLANTS = (
     Plant(
         "a flow that was answered has replies to come for ever", "protocol/client/connection.py",
         "        for start, end in stretches(numbers) if numbers else ():\n"
-        "            self.in_flight.flows.replied(numbers[start], end - start)\n",
+        "            self.in_flight.replied(numbers[start], end - start)\n",
         "", ["tests.protocol.client.test_connection"],
     ),
     Plant(

@@ -14,6 +14,8 @@ from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.model import DigestType
+from bookkeeper_twisted.instruments import Histogram
+from bookkeeper_twisted.protocol.client.block_writer import WriteHistograms
 from bookkeeper_twisted.protocol.client.connection import ClientConnection, ConnectionLimits, ConnectionOwner
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.protocol.client.traffic import Traffic
@@ -27,6 +29,17 @@ Answers = list[tuple[int, int, Exception | None]]
 
 def run_of(first: int, count: int) -> EntryRun:
     return sealed(DIGESTER, LEDGER, first, -1, 0, [b"data"] * count)
+
+
+class Recorded(Histogram):
+    """A histogram that appends its values to a list."""
+
+    def __init__(self, values: list[Any]) -> None:
+        super().__init__(())
+        self._values = values
+
+    def record(self, value: float) -> None:
+        self._values.append(value)
 
 
 class ClosingTransport(StringTransport):
@@ -60,7 +73,7 @@ class ConnectedTestCase(SynchronousTestCase):
         self.blocks: list[int] = []
         owner = ConnectionOwner(
             "bookie:1", self.flow_ids, self.traffic, lambda: self.lost.append(self.connection),
-            lambda n, _: self.blocks.append(n),
+            WriteHistograms(requests=Recorded(self.blocks)),
         )  # fmt: skip
         self.connection = ClientConnection(self.clock, WIRES[self.wire], limits, owner)
         self.transport = ClosingTransport()

@@ -12,7 +12,7 @@ from bookkeeper_twisted.codec.operations import FENCE
 from bookkeeper_twisted.codec.runs import BatchReply
 from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
 from bookkeeper_twisted.config.client import ClientConfig
-from bookkeeper_twisted.protocol.client.outstanding_adds import AddsDone
+from bookkeeper_twisted.protocol.client.sent_adds import AddsDone
 
 from .checker import Checker
 from .history import History

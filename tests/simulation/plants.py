@@ -42,7 +42,7 @@ from bookkeeper_twisted.ledger.tally import AckTally
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.metadata.update_loop import update
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
-from bookkeeper_twisted.protocol.client.outstanding_adds import SentAdds
+from bookkeeper_twisted.protocol.client.sent_adds import SentAdds
 
 from .cluster import Parts
 from .scenario import Scenario
@@ -236,10 +236,10 @@ _REPLACE = Batch.replace
 
 def _confirmed_in_turn(self: SentAdds, data: bytes, at: int) -> range:
     """Replies come in the order of requests."""
-    first, count, head, size = self.count - self.left, 0, self.replies[:12], len(self.replies) // self.count
+    first, count, head, size = self.n_answered, 0, self.replies[:12], len(self.replies) // self.count
     while count < self.left and data.startswith(head, at + count * size):
         count += 1
-    self.left -= count
+    self.n_answered += count
     return range(first, first + count)
 
 

@@ -68,11 +68,12 @@ class NetworkBookieClient(Flow):
         settings = SocketSettings(
             clock=clock, resolve=resolve, limits=limits, no_delay=config.client_tcp_no_delay, flow_ids=FlowIds(),
             authentication=authentication or AuthenticationDisabled(),
-            connect_timeout=config.client_connect_timeout_millis / 1000, wrote=metrics.wrote,
+            connect_timeout=config.client_connect_timeout_millis / 1000, writes=metrics.writes,
         )  # fmt: skip
         super().__init__(ConnectionPool(settings, config, metrics.watch), answered)
 
     def close(self) -> "Deferred[None]":
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.close`: ends all flows."""
-        self._end = ClientClosedError("the client was closed")
-        return self.pool.close(self._end)
+        error = ClientClosedError("the client was closed")
+        self._refuse(error)
+        return self.pool.close(error)

@@ -7,8 +7,6 @@ which no socket is made, and a request without one fails at once, because there 
 the pause doubles with each failure up to a limit.
 """
 
-from itertools import count
-
 import attrs
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.logger import Logger
@@ -21,8 +19,6 @@ FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 3.0
 LOG_PAUSE = 60.0
 """Seconds in which the log has one line at most for connections of a bookie that were lost or refused."""
-
-_choices = count(1)
 
 
 def least_busy(sockets: "list[BookieSocket]") -> BookieSocket:
@@ -97,7 +93,6 @@ class BookiePeer:
         else:
             assert self._last_error is not None
             raise self._last_error
-        socket.chosen = next(_choices)
         socket.join(ids)
         if opens:
             socket.connect()
@@ -174,7 +169,7 @@ class BookiePeer:
             open=len(connections),
             sockets=len(self.sockets),
             flows=sum(len(socket.flows) for socket in self.sockets),
-            queued=sum(connection.writer.queued for connection in connections),
+            queued=sum(connection.writer.queue.size for connection in connections),
             unacknowledged=sum(socket.traffic.unacknowledged for socket in self.sockets),
             orphans=sum(connection.in_flight.orphans for connection in connections),
         )

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from itertools import count
 from typing import cast
 
 import attrs
@@ -17,6 +18,7 @@ from ...errors import BookieHandleNotAvailableError, UnauthorizedAccessError
 from ...limits.attended_time import TOLERANCE
 from ...protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
 from ...protocol.client.authentication import AuthenticatedConnection
+from ...protocol.client.block_writer import WriteHistograms
 from ...protocol.client.connection import ClientConnection, ConnectionLimits, ConnectionOwner
 from ...protocol.client.request_ids import FlowIds, RequestIds
 from ...protocol.client.traffic import Traffic
@@ -26,6 +28,7 @@ Resolve = Callable[[str], "Deferred[IStreamClientEndpoint]"]
 """Bookie id to endpoint; fails with a BookKeeperError if there is no address."""
 
 
+_choices = count(1)
 _USABLE = (ConnectionState.CONNECTING, ConnectionState.AUTHENTICATING, ConnectionState.READY)
 
 
@@ -35,7 +38,7 @@ class SocketSettings:
 
     :ivar authentication: makes the client's side of the exchange for each of them.
     :ivar connect_timeout: seconds after which the endpoints give up.
-    :ivar wrote: called with the number of requests and bytes of each write.
+    :ivar writes: where each write is counted.
     """
 
     clock: IReactorTime
@@ -45,7 +48,7 @@ class SocketSettings:
     flow_ids: FlowIds
     authentication: IAuthenticationProvider = attrs.field(factory=AuthenticationDisabled)
     connect_timeout: float = 10.0
-    wrote: Callable[[int, int], None] = lambda events, size: None
+    writes: WriteHistograms = attrs.field(factory=WriteHistograms)
 
 
 class _QuietFactory(Factory):
@@ -108,6 +111,7 @@ class BookieSocket:
 
     def join(self, ids: RequestIds) -> None:
         """Count a flow that chose this socket by its ``ids``; it stays counted until :meth:`leave`."""
+        self.chosen = next(_choices)
         self.flows[ids.flow_id] = ids
 
     def leave(self, ids: RequestIds, error: Exception) -> None:
@@ -158,7 +162,7 @@ class BookieSocket:
 
     def _dial(self, endpoint: IStreamClientEndpoint) -> "Deferred[IProtocol]":
         settings = self._settings
-        owner = ConnectionOwner(self._bookie_id, settings.flow_ids, self.traffic, self._lost, settings.wrote)
+        owner = ConnectionOwner(self._bookie_id, settings.flow_ids, self.traffic, self._lost, settings.writes)
 
         def protocol() -> ClientConnection:
             return ClientConnection(settings.clock, self._wire, settings.limits, owner, settings.no_delay)
@@ -238,8 +242,8 @@ class BookieSocket:
         connection = self.connection
         if connection is None or self.state is not ConnectionState.READY:
             return
-        if connection.heard:
-            connection.heard = self._asked_for_life = False
+        if connection.take_heard():
+            self._asked_for_life = False
         elif self._asked_for_life:
             connection.abort(BookieHandleNotAvailableError(f"{self._bookie_id} gave no sign of life"))
         else:

@@ -2,7 +2,7 @@
 
 The main protocol, V2, carries adds, reads and batch reads; a complete one, V3, what only that has, and the requests
 whose V2 reply could be mistaken for another's: fencing reads, and keys that are taken (see
-:mod:`~bookkeeper_twisted.protocol.client.outstanding`), be it by another flow on the same ledger.  With
+:mod:`~bookkeeper_twisted.protocol.client.in_flight`), be it by another flow on the same ledger.  With
 ``wireProtocol = v3`` everything is V3; ``auto`` is V2 as described, and V3 for deferred sync, which V2
 cannot say and ``v2`` therefore refuses (:class:`~bookkeeper_twisted.protocol.wire_protocols.ClientWires`).
 
@@ -25,7 +25,7 @@ from ...errors import ERROR_OF_STATUS, BookKeeperError, ClientClosedError, Illeg
 from ...protocol.client import cold_calls
 from ...protocol.client.cold_calls import ColdCall
 from ...protocol.client.connection import ClientConnection
-from ...protocol.client.outstanding_adds import AddsDone
+from ...protocol.client.sent_adds import AddsDone
 from ..interfaces import IBookieClient
 from .bookie_socket import BookieSocket
 from .pool import ConnectionPool
@@ -189,6 +189,10 @@ class Flow:
         self._end = self._end or ClientClosedError("the handle was closed")
         self._leave(self._end)
         return succeed(None)
+
+    def _refuse(self, error: Exception) -> None:
+        """Requests that are made from now on fail with ``error``."""
+        self._end = error
 
     def _leave_if_quiet(self) -> None:
         """The end of a flow that asks nothing more, as soon as it waits for nothing."""

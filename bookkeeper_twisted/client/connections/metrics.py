@@ -7,6 +7,7 @@ entries.  Where Apache's client counts the same, the name is the same.
 from collections.abc import Callable
 
 from ...instruments import Instruments
+from ...protocol.client.block_writer import WriteHistograms
 from .bookie_peer import BookiePeer
 
 _CHANNEL = "per_channel_bookie_client_"
@@ -16,22 +17,18 @@ _BYTES = (128, 512, 1024, 4096, 16 << 10, 64 << 10, 128 << 10, 256 << 10)
 
 
 class ClientMetrics:
-    """The connections of one client, of which no other may count here."""
+    """The connections of one client, of which no other may count here.
+
+    :ivar writes: writes to sockets.
+    """
 
     def __init__(self, instruments: Instruments) -> None:
         self._instruments = instruments
         self._bookies = set[str]()
-        self._requests = instruments.histogram(_OURS + "requests_per_write", _REQUESTS)
-        self._bytes = instruments.histogram(_OURS + "bytes_per_write", _BYTES)
-
-    def wrote(self, requests: int, size: int) -> None:
-        """Counts one write to a socket.
-
-        :param requests: in the write.
-        :param size: its bytes.
-        """
-        self._requests.record(requests)
-        self._bytes.record(size)
+        self.writes = WriteHistograms(
+            instruments.histogram(_OURS + "requests_per_write", _REQUESTS),
+            instruments.histogram(_OURS + "bytes_per_write", _BYTES),
+        )
 
     def watch(self, peer: BookiePeer) -> None:
         """Exports what is going on at the sockets to a bookie, and what has been.

@@ -1,32 +1,138 @@
-"""From frames to the transport, while it has room: batches at once, other requests in blocks at the end of the turn."""
+"""Writes the requests of one connection: batches at once, others in blocks at the end of the turn.
 
-from collections.abc import Callable
+A batch that cannot be written at once, as the transport has no room or other frames wait, joins the queue of its flow,
+as other requests do.  A write is a *block*: flow by flow, the frames of each in the order they were queued and next to
+each other, so that the bookie finds long runs of one ledger.  No flow may fill a block alone while others wait.  Frames
+are complete when they are queued, so a block has its real length: nothing is padded or split.  Order matters within a
+flow only, which its queue keeps; no request is a barrier for others.
+"""
+
 from typing import Any, cast
 
+import attrs
 from twisted.internet.interfaces import IConsumer, IPushProducer, IReactorTime, ITransport
 from zope.interface import implementer
 
-from .traffic import Traffic
-from .write_queue import WriteQueue
+from ...instruments import Histogram
+
+MAX_BLOCK = 256 << 10
+"""Bytes after which a block is not continued."""
+
+MAX_TURN_EVENTS = 500
+"""Requests of one flow in a block after which it is the next flow's turn."""
+
+MAX_TURN_BYTES = 64 << 10
+"""The same in bytes."""
+
+
+class WriteQueue:
+    """The frames that wait to be written, by flow.
+
+    :ivar size: bytes of them; 0 if nothing waits.
+    """
+
+    __slots__ = ("size", "_put", "_queues")
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._put: list[Any] = []  # what is in no queue yet: flow id, frames, how many requests they are, ...
+        self._queues: dict[int, list[Any]] = {}  # of each flow: frames, how many requests they are, frames, ...
+
+    def put(self, flow_id: int, frames: bytes, events: int) -> None:
+        """Queue the frames of one write.
+
+        :param flow_id: of the queue they join, behind what it has.
+        :param frames: whole frames.
+        :param events: number of requests in them.
+        """
+        self._put += (flow_id, frames, events)
+        self.size += len(frames)
+
+    def block(self) -> tuple[bytes, int]:
+        """Take out the next block, and how many requests it has."""
+        put, self._put = self._put, []
+        flow_ids, all_frames, all_events = put[::3], put[1::3], put[2::3]
+        if not self._queues and len(set(flow_ids)) == len(flow_ids):
+            block, events = b"".join(all_frames), sum(all_events)
+            if len(block) <= MAX_TURN_BYTES and events <= MAX_TURN_EVENTS:  # no flow has more than one turn
+                self.size = 0
+                return block, events
+        for flow_id, frames, events in zip(flow_ids, all_frames, all_events, strict=True):
+            self._queues.setdefault(flow_id, []).extend((frames, events))
+        items: list[Any] = []
+        size = 0
+        while self._queues and size < MAX_BLOCK:
+            size += self._round(items, MAX_BLOCK - size)
+        self.size -= size
+        return b"".join(items[::2]), sum(items[1::2])
+
+    def _round(self, items: list[Any], room: int) -> int:
+        """Take out a turn of each flow until ``room`` is filled.
+
+        :returns: how many bytes.
+        """
+        size, ends = 0, list[tuple[int, int]]()
+        for flow_id, queue in self._queues.items():
+            end, turn_bytes = (2, len(queue[0])) if len(queue) == 2 else _turn(queue)
+            items += queue[:end]
+            size += turn_bytes
+            ends.append((flow_id, end))
+            if size >= room:
+                break
+        for flow_id, end in ends:
+            queue = self._queues.pop(flow_id)
+            if end < len(queue):
+                del queue[:end]
+                self._queues[flow_id] = queue  # behind all others
+        return size
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self.size, self._put, self._queues = 0, [], {}
+
+
+def _turn(queue: list[Any]) -> tuple[int, int]:
+    """Return where the turn of a flow ends in its queue, and its bytes; at least one item."""
+    size = events = 0
+    for at in range(0, len(queue), 2):
+        length = len(queue[at])
+        events += queue[at + 1]
+        if at and (size + length > MAX_TURN_BYTES or events > MAX_TURN_EVENTS):
+            return at, size
+        size += length
+    return len(queue), size
+
+
+@attrs.frozen
+class WriteHistograms:
+    """Counts writes by their sizes.
+
+    :ivar requests: in each write.
+    :ivar sizes: bytes of each write.
+    """
+
+    requests: Histogram = attrs.field(factory=lambda: Histogram(()))
+    sizes: Histogram = attrs.field(factory=lambda: Histogram(()))
 
 
 @implementer(IPushProducer)
 class BlockWriter:
-    """Writes what the flows of one connection queue.
+    """Writes what the flows of one connection send.
 
+    :ivar queue: frames that wait; whoever puts some into it without :meth:`put` calls :meth:`write` later.
     :ivar writable: whether the transport takes more; what is queued meanwhile is written later.
-    :ivar gathering: whether replies are taken: what their callbacks send is written in blocks behind the last one.
+    :ivar written: bytes.
     """
 
-    def __init__(self, clock: IReactorTime, traffic: Traffic, wrote: Callable[[int, int], None]) -> None:
-        """:param wrote: called with the number of requests and bytes of each write."""
+    def __init__(self, clock: IReactorTime, histograms: WriteHistograms) -> None:
+        """:param histograms: where each write is counted."""
+        self.queue = WriteQueue()
         self.writable = True
-        self.gathering = False
+        self.written = 0
         self._clock = clock
-        self._traffic = traffic
-        self._wrote = wrote
+        self._requests = histograms.requests
+        self._sizes = histograms.sizes
         self._transport: Any = None
-        self._queue = WriteQueue()
         self._flush_call: Any = None
 
     def start(self, transport: ITransport) -> None:
@@ -36,8 +142,8 @@ class BlockWriter:
             cast(IConsumer, transport).registerProducer(self, True)
 
     def stop(self) -> None:
-        """Drops what is queued and writes no more."""
-        self._queue.clear()
+        """Drop what is queued and write no more."""
+        self.queue.clear()
         if self._flush_call is not None:
             self._flush_call.cancel()
             self._flush_call = None
@@ -48,63 +154,49 @@ class BlockWriter:
     def put(self, flow_id: int, frames: bytes, events: int) -> None:
         """Queue frames until the next turn of the reactor, or until the transport has room.
 
-        :param flow_id: the queue they join; queues take turns (:class:`~.write_queue.WriteQueue`).
+        :param flow_id: the queue they join; queues take turns.
         :param frames: whole frames.
         :param events: number of requests in them.
         """
-        self._queue.put(flow_id, frames, events)
+        self.queue.put(flow_id, frames, events)
         if self._flush_call is None:
             self._flush_call = self._clock.callLater(0, self._flush)
 
     def send(self, flow_id: int, frames: bytes, events: int) -> None:
-        """Write frames at once, behind what is queued.
-
-        They are queued, too, while the transport has no room, or replies are taken.
+        """Write frames at once, behind what is queued; they are queued, too, while the transport has no room.
 
         :param flow_id: as of :meth:`put`.
         :param frames: whole frames.
         :param events: number of requests in them.
         """
-        if self.gathering:
-            self._queue.put(flow_id, frames, events)
-            return
-        if self._queue or not self.writable or self._transport is None:
+        if self.queue.size or not self.writable or self._transport is None:
             self.put(flow_id, frames, events)
-            self._write()
-            return
-        size = len(frames)
-        self._traffic.wrote(size)
-        self._wrote(events, size)
-        self._transport.write(frames)
+            self.write()
+        else:
+            self._pass(frames, events)
 
-    def gathered(self) -> None:
-        """Writes what was sent while replies were taken."""
-        self.gathering = False
-        if self._queue:
-            self._write()
+    def write(self) -> None:
+        """Write what is queued while the transport has room."""
+        while self.queue.size and self.writable and self._transport is not None:
+            self._pass(*self.queue.block())
 
-    @property
-    def queued(self) -> int:
-        """Bytes that wait to be written."""
-        return self._queue.size
+    def _pass(self, block: bytes, events: int) -> None:
+        size = len(block)
+        self.written += size
+        self._requests.record(events)
+        self._sizes.record(size)
+        self._transport.write(block)
 
     def _flush(self) -> None:
         self._flush_call = None
-        self._write()
-
-    def _write(self) -> None:
-        while self._queue and self.writable and self._transport is not None:
-            block, events = self._queue.block()
-            self._traffic.wrote(len(block))
-            self._wrote(events, len(block))
-            self._transport.write(block)
+        self.write()
 
     def pauseProducing(self) -> None:
         self.writable = False
 
     def resumeProducing(self) -> None:
         self.writable = True
-        self._write()
+        self.write()
 
     def stopProducing(self) -> None:
         self.writable = False

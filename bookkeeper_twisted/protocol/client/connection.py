@@ -8,7 +8,7 @@ they were made, after its owner was called, so that an errback which asks again 
 connection.  A flow that leaves fails its own requests only, and its late replies are dropped.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -34,12 +34,12 @@ from ...errors import (
 )
 from ...limits.attended_time import AttendedTime
 from ...model import INVALID_ENTRY_ID
-from .block_writer import BlockWriter
+from .block_writer import BlockWriter, WriteHistograms
 from .cold_calls import ColdCall
 from .in_flight import InFlight, SentRequest
-from .outstanding import SentCall, SentReads
-from .outstanding_adds import AddsDone, AddsPart, Answered, SentAdds
 from .request_ids import FlowIds, RequestIds
+from .sent_adds import AddsDone, AddsPart, Answered, SentAdds
+from .sent_reads import SentReads
 from .traffic import Traffic
 
 T = TypeVar("T")
@@ -59,6 +59,11 @@ class ConnectionLimits:
     read_timeout: float = 5.0
     max_frame_size: int = 5 << 20
 
+    @property
+    def scan_interval(self) -> float:
+        """Seconds between two looks at what is overdue."""
+        return min(1.0, self.add_timeout / 4, self.read_timeout / 4)
+
 
 @attrs.frozen
 class ConnectionOwner:
@@ -66,16 +71,16 @@ class ConnectionOwner:
 
     :ivar bookie_id: the bookie at the other end.
     :ivar flow_ids: of the client.
-    :ivar traffic: counts what is written and acknowledged.
+    :ivar traffic: measures what is written and not acknowledged.
     :ivar lost: called once, as soon as the connection is of no more use.
-    :ivar wrote: called with the number of requests and bytes of each write.
+    :ivar writes: where each write is counted.
     """
 
     bookie_id: str
     flow_ids: FlowIds
     traffic: Traffic
     lost: Callable[[], None]
-    wrote: Callable[[int, int], None] = lambda events, size: None
+    writes: WriteHistograms = attrs.field(factory=WriteHistograms)
 
 
 class ClientConnection(Protocol):
@@ -84,7 +89,6 @@ class ClientConnection(Protocol):
     :ivar wire: the protocol.
     :ivar in_flight: what is outstanding.
     :ivar writer: what is asked while the transport is full is kept there.
-    :ivar heard: whether anything was received; a reader of it may reset it.
     :ivar disconnected: fires once the socket is gone.
     """
 
@@ -95,25 +99,18 @@ class ClientConnection(Protocol):
         no_delay: bool = True,
     ) -> None:  # fmt: skip
         self.wire = wire
-        self.heard = False
+        self.in_flight = InFlight(wire.numbered, owner.flow_ids)
+        self.writer = BlockWriter(clock, owner.writes)
         self.disconnected: Deferred[None] = Deferred()
-        self.writer = BlockWriter(clock, owner.traffic, owner.wrote)
         self._clock = clock
         self._limits = limits
-        self._traffic = owner.traffic
-        self._lost = owner.lost
-        self._bookie_id = owner.bookie_id
-        self.in_flight = InFlight(wire.numbered, owner.flow_ids, owner.traffic)
-        self._adds = self.in_flight.adds
+        self._owner = owner
         self._no_delay = no_delay
-        self._numbered = wire.numbered
-        self._foretold = bool(wire.add_reply_size)
         self._decoder = ClientDecoder(wire, limits.max_frame_size)
-        self._received_at = 0.0  # while replies are taken: when they were received
-        self._n_asked = 0
+        self._heard = False
+        self._received_at: float | None = None  # while replies are taken: when they were received
         self._scan_call: Any = None
         self._time = AttendedTime(clock.seconds)  # of deadlines: a time in which no reply was read is not the bookie's
-        self._scan_interval = min(1.0, limits.add_timeout / 4, limits.read_timeout / 4)
         self._end: Exception | None = None
         self._receivers: dict[type, Callable[[Any], None]] = {
             AddReplies: self._add_replies,
@@ -121,6 +118,7 @@ class ClientConnection(Protocol):
             BatchReply: self._batch_reply,
             ErrorResponse: self._error_response,
         }
+        owner.traffic.follow(self.writer, self.in_flight)
 
     # ---- requests ------------------------------------------------------------------------------------
 
@@ -142,23 +140,29 @@ class ClientConnection(Protocol):
         :returns: False if nothing was done, because replies without numbers could not be distinguished from others on
             this connection.
         """
-        in_flight, count = self.in_flight, len(adds.entry_ids)
+        count, first, numbers = len(adds.entry_ids), 0, None
         if self._end is not None:
-            done(self._bookie_id, range(count), self._end)
+            done(self._owner.bookie_id, range(count), self._end)
             return True
-        first, numbers = 0, None
-        if self._numbered:
+        if self.wire.numbered:
             first = self._take_ids(ids, count)
             numbers = range(first, first + count)
-        elif self._adds.is_taken(adds, fresh):
+        frames, replies = self.wire.encode_adds(adds, first)
+        now = self._received_at
+        if now is None:
+            now = self._clock.seconds() - self._time.held_up
+        deadline = now + self._limits.add_timeout
+        if not self.in_flight.add(ids, adds, len(frames), replies, numbers, deadline, done, fresh):
             return False
-        data, replies = self.wire.encode_adds(adds, first)
-        deadline = (self._received_at or self._time.seconds()) + self._limits.add_timeout
-        flow, order = in_flight.flows.of(ids), self._asked()
-        self._adds.insert(SentAdds(flow, order, deadline, len(data), adds, replies, numbers, done), fresh)
+        if self._scan_call is None:
+            self._scan_later()
         ledger_id = adds.ledger_ids[0]
         one = ledger_id == adds.ledger_ids[-1]  # a ledger with much to write takes turns with the others
-        self.writer.send(~ledger_id if one else ids.flow_id, data, count)
+        queue_id = ~ledger_id if one else ids.flow_id
+        if self._received_at is None:
+            self.writer.send(queue_id, frames, count)
+        else:
+            self.writer.queue.put(queue_id, frames, count)  # what callbacks send is written behind the last reply
         return True
 
     def read(self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
@@ -169,7 +173,7 @@ class ClientConnection(Protocol):
             (RequestTimeoutError) or the connection ends; to cancel it gives all of them up.
         """
         number, keys = 0, cast(Sequence[Any], [(ledger_id, entry_id) for entry_id in entry_ids])
-        if self._numbered:
+        if self.wire.numbered:
             number = self._take_ids(ids, len(entry_ids))
             keys = range(number, number + len(entry_ids))
         return self._read(ids, keys, self.wire.encode_reads(ledger_id, entry_ids, number))
@@ -196,15 +200,14 @@ class ClientConnection(Protocol):
             return fail(self._end)
         deferred: Deferred[list[ReadReply]] = Deferred(lambda _: self.in_flight.give_up(reads))
         deadline = self._time.seconds() + self._limits.read_timeout
-        flow, order = self.in_flight.flows.of(ids), self._put(ids, frames, len(keys))
-        reads = SentReads(flow, order, deadline, keys, len(frames), deferred)
-        self.in_flight.read(reads)
+        reads = self.in_flight.read(ids, keys, len(frames), deadline, deferred)
+        self._put(ids, frames, len(keys))
         return deferred
 
     def ask_for_life(self) -> None:
         """Ask for any reply: it shows that the bookie is alive."""
         if self.can_read(_NO_LEDGER, (0,)):
-            self.read(self.in_flight.flows.own, _NO_LEDGER, (0,)).addErrback(lambda _: None)
+            self.read(self.in_flight.own, _NO_LEDGER, (0,)).addErrback(lambda _: None)
 
     def read_batch(
         self, ids: RequestIds, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
@@ -220,7 +223,7 @@ class ClientConnection(Protocol):
         number = self._take_ids(ids, 1)
         request = self.wire.batch_read(ledger_id, first, number, max_count, max_size, flags, master_key)
         if patience is not None:
-            request.previous_lac, request.timeout_ms = first - 1, int(patience * 1000)
+            request.wait(int(patience * 1000))
         frame = self.wire.encode_batch_read(request)
         return self._call(ids, number, frame, ledger_id, first, BatchReply, lambda reply: reply, patience or 0.0)
 
@@ -261,9 +264,8 @@ class ClientConnection(Protocol):
 
         deferred: Deferred[T] = Deferred(given_up)
         deadline = self._time.seconds() + self._limits.read_timeout + patience
-        flow, order = self.in_flight.flows.of(ids), self._put(ids, frame, 1)
-        sent = SentCall(flow, order, deadline, ledger_id, entry_id, len(frame), expected, result, deferred)
-        self.in_flight.call(number, sent)
+        self.in_flight.call(ids, number, len(frame), deadline, ledger_id, entry_id, expected, result, deferred)
+        self._put(ids, frame, 1)
         return deferred
 
     def _take_ids(self, ids: RequestIds, count: int) -> int:
@@ -281,19 +283,31 @@ class ClientConnection(Protocol):
     # ---- replies -------------------------------------------------------------------------------------
 
     def dataReceived(self, data: bytes) -> None:
-        self.heard = self.writer.gathering = True
-        self._received_at = self._time.seconds()
-        self._receive(data)
-        self._received_at = 0.0
-        self.writer.gathered()
+        self._heard = True
+        self._received_at = self._clock.seconds() - self._time.held_up
+        if self._decoder.keeps:
+            data = self._decoder.add(data)
+        at, end = 0, len(data)
+        if self.wire.add_reply_size:
+            while at < end:
+                start = at
+                adds, at = self.in_flight.confirmed(data, start)
+                if at == start:
+                    break
+                if adds is not None:
+                    self._complete(adds, None)
+        if at < end:
+            self._decode(data, at)
+        self._received_at = None
+        if self.writer.queue.size:
+            self.writer.write()
 
-    def _receive(self, data: bytes) -> None:
-        data, at = self._decoder.add(data), 0
-        if self._foretold:
-            self._finish_adds(self._adds.confirmed(data), None)
-            at = self._adds.n_confirmed
-        if at == len(data):
-            return
+    def take_heard(self) -> bool:
+        """Test whether anything was received since the last call."""
+        heard, self._heard = self._heard, False
+        return heard
+
+    def _decode(self, data: bytes, at: int) -> None:
         for item in self._decoder.scan(data, at):
             if self._end is not None:
                 return  # a callback closed the connection: what was still parsed is not delivered
@@ -307,32 +321,34 @@ class ClientConnection(Protocol):
 
     def _add_replies(self, replies: AddReplies) -> None:
         ledger_ids, entry_ids, numbers = replies.ledger_ids, replies.entry_ids, replies.txn_ids
-        keys: Sequence[Any] = numbers if self._numbered else list(zip(ledger_ids, entry_ids, strict=True))
+        keys: Sequence[Any] = numbers if self.wire.numbered else list(zip(ledger_ids, entry_ids, strict=True))
         if replies.status is Status.EOK:
-            self._finish_adds(self._adds.answered(keys), None)
+            self._complete_adds(keys, None)
         else:
             for start, end in stretches(entry_ids, ledger_ids):
                 error = ERROR_OF_STATUS[replies.status](ledger_ids[start], entry_ids[start])
-                self._finish_adds(self._adds.answered(keys[start:end]), error)
+                self._complete_adds(keys[start:end], error)
         for start, end in stretches(numbers) if numbers else ():
-            self.in_flight.flows.replied(numbers[start], end - start)
+            self.in_flight.replied(numbers[start], end - start)
 
-    def _finish_adds(self, finished: Iterable[Answered], error: Exception | None) -> None:
-        bookie_id = self._bookie_id
-        for sent in finished:
-            try:
-                sent.done(bookie_id, sent.places, error)  # type: ignore[misc]  # it waits for them
-            except Exception:
-                self._log.failure("completing adds failed")
-            flow = sent.flow
-            if flow.quiet is not None and not flow.waiting:
-                flow.quiet()
+    def _complete_adds(self, keys: Sequence[Any], error: Exception | None) -> None:
+        for adds in self.in_flight.answered_adds(keys):
+            self._complete(adds, error)
+
+    def _complete(self, adds: Answered, error: Exception | None) -> None:
+        try:
+            adds.done(self._owner.bookie_id, adds.places, error)  # type: ignore[misc]  # it waits for them
+        except Exception:
+            self._log.failure("completing adds failed")
+        flow = adds.flow
+        if flow.quiet is not None and not flow.waiting:
+            flow.quiet()
 
     def _read_reply(self, reply: ReadReply) -> None:
-        key = reply.txn_id if self._numbered else (reply.ledger_id, reply.entry_id)
+        key = reply.txn_id if self.wire.numbered else (reply.ledger_id, reply.entry_id)
         assert key is not None
         if reply.txn_id is not None:
-            self.in_flight.flows.replied(reply.txn_id)
+            self.in_flight.replied(reply.txn_id)
         if isinstance(key, int) and self._finish_call(key, reply.status, reply):
             return  # a long poll; its deadline is its own, so it is not among the reads
         self._finish_reads(self.in_flight.answered_read(key, reply))
@@ -342,11 +358,11 @@ class ClientConnection(Protocol):
             reads.deferred.callback(cast(list[ReadReply], reads.replies))
 
     def _batch_reply(self, reply: BatchReply) -> None:
-        self.in_flight.flows.replied(reply.request_id)
+        self.in_flight.replied(reply.request_id)
         self._finish_call(reply.request_id, reply.status, reply)
 
     def _call_reply(self, reply: Any) -> None:
-        self.in_flight.flows.replied(reply.header.txn_id)
+        self.in_flight.replied(reply.header.txn_id)
         self._finish_call(reply.header.txn_id, reply.status, reply)
 
     def _error_response(self, reply: ErrorResponse) -> None:
@@ -354,9 +370,9 @@ class ClientConnection(Protocol):
         self._finish_call(number, reply.status, reply)
         # a success without content is none: a request asks for content
         kind = UnexpectedConditionError if reply.status is Status.EOK else ERROR_OF_STATUS[reply.status]
-        self._finish_adds(self._adds.answered((number,)), kind())
+        self._complete_adds((number,), kind())
         self._finish_reads(self.in_flight.answered_read(number, ReadReply(reply.status, -1, -1, number, None)))
-        self.in_flight.flows.replied(number)
+        self.in_flight.replied(number)
 
     def _finish_call(self, number: int, status: Status, reply: object) -> bool:
         call = self.in_flight.take_call(number)
@@ -372,40 +388,29 @@ class ClientConnection(Protocol):
 
     # ---- sending -------------------------------------------------------------------------------------
 
-    def _put(self, ids: RequestIds, frames: bytes, count: int) -> int:
-        """Queues requests of a flow.
-
-        :returns: their place in the order of all requests.
-        """
+    def _put(self, ids: RequestIds, frames: bytes, count: int) -> None:
+        """Queue requests of a flow, and watch their deadline."""
         self.writer.put(ids.flow_id, frames, count)
-        return self._asked()
-
-    def _asked(self) -> int:
-        """Count a request and watch its deadline.
-
-        :returns: its place in the order of all requests.
-        """
         if self._scan_call is None:
             self._scan_later()
-        self._n_asked += 1
-        return self._n_asked
 
     # ---- time-outs -----------------------------------------------------------------------------------
 
     def _scan_later(self) -> None:
-        self._time.scheduled(self._scan_interval)
-        self._scan_call = self._clock.callLater(self._scan_interval, self._scan)
+        interval = self._limits.scan_interval
+        self._time.scheduled(interval)
+        self._scan_call = self._clock.callLater(interval, self._scan)
 
     def _scan(self) -> None:
         self._scan_call = None
         self._time.arrived()
-        self._traffic.recent()
+        self._owner.traffic.recent()
         overdue = self.in_flight.expire(self._time.seconds())
         if self.in_flight:
             self._scan_later()
         if overdue:
-            n = sum(sent.count for sent in overdue)
-            self._log.warn("bookie {bookie_id}: {n} requests had no reply in time", bookie_id=self._bookie_id, n=n)
+            bookie_id, n = self._owner.bookie_id, sum(sent.count for sent in overdue)
+            self._log.warn("bookie {bookie_id}: {n} requests had no reply in time", bookie_id=bookie_id, n=n)
         self._fail(overdue, RequestTimeoutError("no reply in time"))
         if self.in_flight.abandoned > _MAX_ABANDONED:
             self.abort(BookieHandleNotAvailableError("too many replies are overdue"))
@@ -457,12 +462,12 @@ class ClientConnection(Protocol):
             self._scan_call.cancel()
             self._scan_call = None
         outstanding = self.in_flight.clear()
-        self._lost()
+        self._owner.lost()
         self._fail(outstanding, error)
 
     def _fail(self, sent: Sequence[SentRequest], error: Exception) -> None:
         for one in sent:
             if isinstance(one, SentAdds | AddsPart):
-                self._finish_adds((one,), error)
+                self._complete(one, error)
             elif not one.deferred.called:  # else an errback before this one has cancelled it
                 one.deferred.errback(error)

@@ -1,39 +1,80 @@
-"""Everything outstanding on one connection, with its bytes and its flows in account."""
+"""The account of one connection: requests that are in flight, their bytes, and the flows that sent them.
 
-from collections.abc import Callable, Sequence
+Adds are kept in the order in which they were sent, since a bookie with one journal confirms them in this order; reads
+are found by key, other calls by number.  Every request is one of a flow, and a connection has many.  No other module
+changes a count: what a method here puts in is counted, what it takes out is settled, once: its bytes are not
+unacknowledged any more, and its flow does not wait for it.
+
+A V2 reply has no number, it names ledger and entry.  This key of an add or a read is *taken* while the request is
+outstanding, and also after it was given up (timed out, cancelled, its flow left): a late reply must meet the request
+that caused it, never a newer one.  The connection refuses a taken key, and the caller uses a protocol with numbers.  An
+entry that is sent for the first time (*fresh*) can only meet adds that are not.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
+from typing import Any
 
+from twisted.internet.defer import Deferred
+
+from ...codec.adds import Adds
 from ...codec.runs import ReadReply
-from .flow_table import FlowTable
-from .outstanding import OutstandingReads, SentCall, SentReads
-from .outstanding_adds import Answered, OutstandingAdds
-from .request_ids import FlowIds, RequestIds
-from .traffic import Traffic
+from .request_ids import CONNECTION_FLOW, FLOW_SHIFT, FlowIds, RequestIds
+from .sent_adds import AddsDone, Answered, Key, SentAdds, TakenEntries
+from .sent_reads import ReadKey, ReadsByKey, SentCall, SentReads
 
 SentRequest = Answered | SentReads | SentCall
 
 
-class InFlight:
-    """Requests between being made and being answered or given up.
+class SendingFlow:
+    """The requests of one flow on one connection.
 
-    What a method takes out is settled: its bytes are no load any more, and its flow does not wait for it.
-
-    :param numbered: whether requests have numbers of their own; else adds and reads are matched by ledger and entry.
-    :ivar flows: the flows with requests here.
-    :ivar adds: the adds among the requests, which is where they are inserted and answered.
+    :ivar waiting: entries and requests that wait for replies.
+    :ivar expected_replies: replies to come that carry a request id of this flow, given up or not.
+    :ivar closed: whether the flow left, so that replies to come are orphans.
+    :ivar quiet: called when no request waits any more, for flows that are to leave then.
     """
 
-    def __init__(self, numbered: bool, flow_ids: FlowIds, traffic: Traffic) -> None:
-        self.flows = FlowTable(flow_ids)
-        self._by_key = not numbered  # a reply names ledger and entry: the key of what is given up stays taken
-        self._traffic = traffic
-        self.adds = OutstandingAdds(self._by_key, traffic)
-        self._reads = OutstandingReads()
+    __slots__ = ("ids", "waiting", "expected_replies", "closed", "quiet")
+
+    def __init__(self, ids: RequestIds) -> None:
+        self.ids = ids
+        self.waiting = 0
+        self.expected_replies = 0
+        self.closed = False
+        self.quiet: Callable[[], None] | None = None
+
+
+class InFlight:
+    """Requests between being made and being answered or given up, and the flows that made them.
+
+    :ivar own: request ids of the connection's own flow.
+    :ivar unacknowledged: bytes of requests that wait for their replies; 0 if no request does.
+    :ivar abandoned: keys that stay taken by replies to requests that were given up.
+    """
+
+    def __init__(self, numbered: bool, flow_ids: FlowIds) -> None:
+        """:param numbered: whether requests have numbers of their own; else adds and reads are matched by ledger and
+            entry, which stay taken once they are given up.
+        :param flow_ids: of the client; an id is held here while its flow is here, or replies to it are to come.
+        """
+        self.own = RequestIds(CONNECTION_FLOW)
+        self.unacknowledged = 0
+        self.abandoned = 0
+        self._by_key = not numbered
+        self._flow_ids = flow_ids
+        self._flows: dict[int, SendingFlow] = {CONNECTION_FLOW: SendingFlow(self.own)}
+        self._n_sent = 0
+        self._adds: deque[SentAdds] = deque()
+        self._taken = TakenEntries()  # those that were perhaps sent before, and have no numbers
+        self._n_again = 0  # sent adds that have such entries
+        self._reads = ReadsByKey()
         self._calls: dict[int, SentCall] = {}
         self._emptied: Callable[[], object] | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.adds or self._reads or self._calls)
+        return self.unacknowledged > 0
 
     def when_empty(self, emptied: Callable[[], object]) -> None:
         """Register a callback for the moment at which no request is outstanding.
@@ -41,64 +82,207 @@ class InFlight:
         :param emptied: called once, before the callbacks of the last request.
         """
         self._emptied = emptied
-        self.adds.emptied = self._call_if_empty
+
+    def _settle(self, *ended: SentRequest) -> None:
+        for sent in ended:
+            sent.flow.waiting -= sent.count
+            self.unacknowledged -= sent.size
+        if self._emptied is not None:
+            self._call_if_empty()
 
     def _call_if_empty(self) -> None:
-        if self._emptied is not None and not self:
+        if self._emptied is not None and not self.unacknowledged:
             emptied, self._emptied = self._emptied, None
             emptied()
 
-    # ---- in ------------------------------------------------------------------------------------------
+    def is_pending(self, first: int, count: int) -> bool:
+        """Test whether a reply to one of the requests ``first .. first + count - 1`` is to come."""
+        ids = range(first, first + count)
+        if self._reads.are_taken(ids) or not self._calls.keys().isdisjoint(ids):
+            return True
+        keys: set[Key] = set(ids)
+        return not self._by_key and any(sent.holds(keys) for sent in self._adds)
+
+    # ---- adds ------------------------------------------------------------------------------------------
+
+    def is_taken(self, adds: Adds, fresh: bool) -> bool:
+        """Test whether a reply without a number to one of these adds could be mistaken for another request's.
+
+        :param fresh: whether the entries are sent for the first time.
+        """
+        if not self._adds or (fresh and not self._n_again) or not self._by_key:
+            return False
+        if self._taken.have_any(adds.ledger_ids, adds.entry_ids):
+            return True
+        if fresh or self._n_again == len(self._adds):
+            return False
+        keys = set(zip(adds.ledger_ids, adds.entry_ids, strict=True))
+        return any(sent.holds(keys) for sent in self._adds if not sent.again)
+
+    def add(
+        self, ids: RequestIds, adds: Adds, size: int, replies: bytes, numbers: range | None, deadline: float,
+        done: AddsDone, fresh: bool,
+    ) -> bool:  # fmt: skip
+        """Count adds that are to be sent now.
+
+        :param ids: of the flow that sends them.
+        :param size: bytes of their frames.
+        :param replies: the bytes that confirm all of them; none if they are not foretold.
+        :param numbers: of the requests, None where they have none.
+        :param done: kept for the caller.
+        :param fresh: whether the entries are sent for the first time.
+        :returns: False if nothing was done, because a key is taken.
+        :raises ValueError: another flow has the id.
+        """
+        if (self._n_again or not fresh) and self.is_taken(adds, fresh):
+            return False
+        flow = self._flows.get(ids.flow_id)
+        if flow is None or flow.ids is not ids:
+            flow = self._join(ids)
+        order = self._n_sent = self._n_sent + 1
+        ledger_ids, entry_ids, count = adds.ledger_ids, adds.entry_ids, len(adds.entry_ids)
+        again = self._by_key and not fresh
+        sent = SentAdds(
+            flow, order, deadline, size, count, range(count), ledger_ids, entry_ids, replies, numbers, again, done
+        )  # fmt: skip
+        self._adds.append(sent)
+        flow.waiting += count
+        self.unacknowledged += size
+        if not self._by_key:
+            flow.expected_replies += count
+        elif again:
+            self._n_again += 1
+            self._taken.put(ledger_ids, entry_ids)
+        return True
+
+    def confirmed(self, data: bytes, at: int) -> tuple[Answered | None, int]:
+        """Take out the adds of one request that received bytes confirm, if these are the foretold replies.
+
+        :param data: what was received.
+        :param at: where in it a reply begins.
+        :returns: the adds, None if they were given up, and where the replies to them end: at ``at`` if the bytes are
+            anything else, and have to be decoded.
+        """
+        if not self._adds:
+            return None, at
+        sent = self._adds[0]
+        if sent.n_answered or sent.done is None or not data.startswith(sent.replies, at):
+            return self._confirmed_in_part(data, at)
+        self._adds.popleft()  # all of what was sent first: the usual case
+        if sent.again:
+            self._n_again -= 1
+            self._taken.take(*sent.ids_at(sent.places))
+        sent.flow.waiting -= sent.count
+        self.unacknowledged -= sent.size
+        if self._emptied is not None:
+            self._call_if_empty()
+        return sent, at + len(sent.replies)
+
+    def _confirmed_in_part(self, data: bytes, at: int) -> tuple[Answered | None, int]:
+        first = self._adds[0]
+        if len(data) - at >= len(first.replies) // first.count:
+            for sent in self._adds:
+                places = sent.confirmed(data, at)
+                if places:
+                    part = self._answered(sent, places)
+                    return part, at + len(places) * len(sent.replies) // sent.count
+        return None, at
+
+    def answered_adds(self, keys: Sequence[Key]) -> Iterator[Answered]:
+        """Take out the adds that replies answer, one request after the other.
+
+        :param keys: of the replies, in the order in which they came; such that are not here are ignored.
+        """
+        for sent in list(self._adds):
+            if keys and sent in self._adds:  # else what was answered before has ended it
+                places, keys = sent.take(keys)
+                part = self._answered(sent, places) if places else None
+                if part is not None:
+                    yield part
+
+    def _answered(self, sent: SentAdds, places: Sequence[int]) -> Answered | None:
+        """:returns: the adds at the places that were just answered, None if they were given up."""
+        if not sent.left:
+            self._adds.remove(sent)
+            self._n_again -= sent.again
+        if sent.again:
+            self._taken.take(*sent.ids_at(places))
+        if sent.done is None:
+            self.abandoned -= len(places)
+            return None
+        part = sent.part(places)
+        self._settle(part)
+        return part
+
+    # ---- reads and other calls -------------------------------------------------------------------------
 
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
         """Test whether replies to these reads could be distinguished from others.
 
         :param entry_ids: all of ``ledger_id``, -1 for the last entry; an id that is here twice cannot.
         """
-        return not (self._by_key and self._reads.is_taken([(ledger_id, e) for e in entry_ids]))
+        return not (self._by_key and self._reads.are_taken([(ledger_id, entry_id) for entry_id in entry_ids]))
 
-    def is_pending(self, first: int, count: int) -> bool:
-        """Test whether a reply to one of the requests ``first .. first + count - 1`` is to come."""
-        ids = range(first, first + count)
-        return self.adds.is_pending(first, count) or self._reads.is_taken(ids) or not self._calls.keys().isdisjoint(ids)
+    def read(
+        self, ids: RequestIds, keys: Sequence[ReadKey], size: int, deadline: float,
+        deferred: "Deferred[list[ReadReply]]",
+    ) -> SentReads:  # fmt: skip
+        """Count reads that are to be sent now.
 
-    def read(self, sent: SentReads) -> None:
-        """Remember reads that were ``sent``; their keys are not taken."""
-        self._reads.insert(sent)
-        if not isinstance(sent.keys[0], tuple):
-            sent.flow.expected_replies += sent.count
-        self._sent(sent)
-
-    def call(self, number: int, sent: SentCall) -> None:
-        """Remember a request that is neither add nor read.
-
-        :param number: its request id, by which the reply is matched.
+        :param ids: of the flow that sends them.
+        :param keys: of each; none of them is taken.
+        :param size: bytes of their frames.
+        :param deferred: kept for the caller.
+        :raises ValueError: another flow has the id.
         """
-        self._calls[number] = sent
-        sent.flow.expected_replies += 1
-        self._sent(sent)
+        flow = self._count(ids, len(keys), size, 0 if self._by_key else len(keys))
+        reads = SentReads(flow, self._n_sent, deadline, size, keys, [None] * len(keys), deferred)
+        self._reads.put(reads)
+        return reads
 
-    def _sent(self, sent: SentReads | SentCall) -> None:
-        sent.flow.waiting += sent.count
-        self._traffic.unacknowledged += sent.size
+    def call(
+        self, ids: RequestIds, number: int, size: int, deadline: float, ledger_id: int, entry_id: int, expected: type,
+        result: Callable[[Any], Any], deferred: "Deferred[Any]",
+    ) -> None:  # fmt: skip
+        """Count a request that is neither add nor read, and that is to be sent now.
 
-    # ---- out -----------------------------------------------------------------------------------------
+        :param ids: of the flow that sends it.
+        :param number: its request id, by which the reply is matched.
+        :param size: bytes of its frame.
+        :param ledger_id, entry_id, expected, result, deferred: kept for the caller.
+        :raises ValueError: another flow has the id.
+        """
+        flow = self._count(ids, 1, size, 1)
+        self._calls[number] = SentCall(
+            flow, self._n_sent, deadline, size, ledger_id, entry_id, expected, result, deferred
+        )  # fmt: skip
 
-    def _settle(self, *ended: SentReads | SentCall) -> None:
-        for sent in ended:
-            sent.flow.waiting -= sent.count
-            self._traffic.unacknowledged -= sent.size
-        self._call_if_empty()
+    def _count(self, ids: RequestIds, count: int, size: int, expected_replies: int) -> SendingFlow:
+        flow = self._flows.get(ids.flow_id)
+        if flow is None or flow.ids is not ids:
+            flow = self._join(ids)
+        self._n_sent += 1
+        flow.waiting += count
+        flow.expected_replies += expected_replies
+        self.unacknowledged += size
+        return flow
 
-    def answered_read(self, key: int | tuple[int, int], reply: ReadReply) -> SentReads | None:
+    def answered_read(self, key: ReadKey, reply: ReadReply) -> SentReads | None:
         """File the reply to one read; take out the reads it was sent with once they are complete.
 
         :param key: the number of the read, or without numbers ledger and entry.
         :returns: the reads if this reply completes them, else None; None, too, for a reply to reads that were given up.
         """
-        reads = self._reads.answered(key, reply)
-        if reads is not None:
-            self._settle(reads)
+        if key not in self._reads:
+            return None
+        slot = self._reads.pop(key)
+        if slot is None:
+            self.abandoned -= 1
+            return None
+        reads, index = slot
+        if not reads.file(index, reply):
+            return None
+        self._settle(reads)
         return reads
 
     def take_call(self, number: int) -> SentCall | None:
@@ -113,8 +297,12 @@ class InFlight:
 
     def give_up(self, reads: SentReads) -> None:
         """Take out ``reads`` that are not complete; without numbers the keys of the replies to come stay taken."""
-        if self._reads.give_up(reads, self._by_key):
+        missing = self._reads.give_up(reads, self._by_key)
+        if missing:
+            self.abandoned += missing * self._by_key
             self._settle(reads)
+
+    # ---- requests that end without a reply -------------------------------------------------------------
 
     def expire(self, now: float) -> Sequence[SentRequest]:
         """Take out the requests whose deadlines have passed.
@@ -122,41 +310,67 @@ class InFlight:
         :param now: seconds of the clock that the deadlines are of.
         :returns: these requests, in the order in which they were made.
         """
-        calls = {number: call for number, call in self._calls.items() if call.deadline <= now}
-        adds, reads = self.adds.expire(now), self._reads.expire(now, self._by_key)
-        return self._ended(adds, reads, calls)
+        return self._end(lambda sent: sent.deadline <= now)
 
     def leave(self, ids: RequestIds) -> Sequence[SentRequest]:
         """End a flow: take out its requests.  Its late replies will be dropped.
 
+        Its id stays held until no reply to its requests is to come.
+
         :param ids: of the flow; one that is not here has no effect.
         :returns: these requests, in the order in which they were made.
         """
-        flow = self.flows.known(ids)
+        flow = self._flows.get(ids.flow_id)
         if flow is None:
             return ()
-        ended: Sequence[SentRequest] = ()
-        if flow.waiting:
-            calls = {number: call for number, call in self._calls.items() if call.flow is flow}
-            adds, reads = self.adds.leave(flow), self._reads.leave(flow, self._by_key)
-            ended = self._ended(adds, reads, calls)
-        self.flows.leave(flow)
+        ended = self._end(lambda sent: sent.flow is flow) if flow.waiting else ()
+        flow.closed = True
+        self._release_if_over(flow)
         return ended
 
     def clear(self) -> Sequence[SentRequest]:
-        """The connection ends: takes out everything, in order."""
-        ended = self._ended(self.adds.clear(), self._reads.clear(), dict(self._calls))
-        self.flows.clear()
+        """Take out everything, in order, since the connection is gone: no reply will come."""
+        ended = self._end(lambda sent: True)
+        self._adds.clear()
+        self._taken.clear()
+        self._reads.clear()
+        self._n_again = self.abandoned = 0
+        del self._flows[CONNECTION_FLOW]
+        for flow_id in self._flows:
+            self._flow_ids.release(flow_id)
+        self._flows = {CONNECTION_FLOW: SendingFlow(self.own)}
         return ended
 
-    def _ended(
-        self, adds: Sequence[Answered], reads: Sequence[SentReads], calls: dict[int, SentCall]
-    ) -> Sequence[SentRequest]:  # fmt: skip
+    def _end(self, whether: Callable[[SentAdds | SentReads | SentCall], bool]) -> Sequence[SentRequest]:
+        adds = [sent for sent in self._adds if sent.done is not None and whether(sent)]
+        parts = [sent.give_up() for sent in adds]
+        if self._by_key:
+            self.abandoned += sum([part.count for part in parts])
+        else:
+            for sent in adds:
+                self._adds.remove(sent)
+        reads = self._reads.some(whether)
+        for each in reads:
+            self.abandoned += self._reads.give_up(each, self._by_key) * self._by_key
+        calls = {number: call for number, call in self._calls.items() if whether(call)}
         for number in calls:
             del self._calls[number]
-        self._settle(*reads, *calls.values())
-        everything: list[SentRequest] = [*adds, *reads, *calls.values()]
-        return sorted(everything, key=attrgetter("order"))
+        ended: list[SentRequest] = [*parts, *reads, *calls.values()]
+        self._settle(*ended)
+        return sorted(ended, key=attrgetter("order"))
+
+    # ---- flows -----------------------------------------------------------------------------------------
+
+    def _join(self, ids: RequestIds) -> SendingFlow:
+        """A flow is here from its first request on.
+
+        :raises ValueError: another flow has the id.
+        """
+        if ids.flow_id in self._flows:
+            raise ValueError(f"flow id {ids.flow_id} is taken")
+        flow = self._flows[ids.flow_id] = SendingFlow(ids)
+        self._flow_ids.hold(ids.flow_id)
+        return flow
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
         """Test whether requests of a flow are outstanding; if so, remember what to call when there are none any more.
@@ -165,20 +379,29 @@ class InFlight:
         :param quiet: called when an add of the flow is answered and no request of it is outstanding then; the answer to
             a read does not call it.
         """
-        flow = self.flows.known(ids)
+        flow = self._flows.get(ids.flow_id)
         if flow is None or not flow.waiting:
             return False
         flow.quiet = quiet
         return True
 
-    # ---- replies to requests that were given up ---------------------------------------------------------------
+    def replied(self, request_id: int, count: int = 1) -> None:
+        """Count replies that arrived for the flow of a request.
 
-    @property
-    def abandoned(self) -> int:
-        """Keys that stay taken by replies to requests that were given up."""
-        return self.adds.abandoned + self._reads.abandoned
+        :param request_id: of one of the requests; those of flows that are not here have no effect.
+        :param count: of replies to requests of this flow.
+        """
+        flow = self._flows.get(request_id >> FLOW_SHIFT)
+        if flow is not None:
+            flow.expected_replies -= count
+            self._release_if_over(flow)
+
+    def _release_if_over(self, flow: SendingFlow) -> None:
+        if flow.closed and flow.expected_replies <= 0:
+            del self._flows[flow.ids.flow_id]
+            self._flow_ids.release(flow.ids.flow_id)
 
     @property
     def orphans(self) -> int:
         """Replies to come that no request waits for: of flows that left, and of keys that were given up."""
-        return self.flows.orphans + self.abandoned
+        return self.abandoned + sum([flow.expected_replies for flow in self._flows.values() if flow.closed])

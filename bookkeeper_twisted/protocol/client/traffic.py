@@ -2,43 +2,62 @@
 
 from collections.abc import Callable
 
+from .block_writer import BlockWriter
+from .in_flight import InFlight
+
 _HALF_LIFE = 10.0
 """Seconds after which bytes written count half."""
 
 
 class Traffic:
-    """The bytes of one connection.
+    """The load of one connection, also before it is there.
 
     :param now: the time in seconds.
-    :ivar unacknowledged: bytes of requests that wait for their replies.
     """
 
-    __slots__ = ("unacknowledged", "_now", "_recent", "_fresh", "_at")
+    __slots__ = ("_now", "_recent", "_fresh", "_at", "_writer", "_in_flight")
 
     def __init__(self, now: Callable[[], float]) -> None:
-        self.unacknowledged = 0
         self._now = now
         self._recent = 0.0
-        self._fresh = 0.0  # written since the last look
+        self._fresh = 0.0  # written since the last look, less what the writer had written then
         self._at = now()
+        self._writer: BlockWriter | None = None
+        self._in_flight: InFlight | None = None
+
+    def follow(self, writer: BlockWriter, in_flight: InFlight) -> None:
+        """Measure a connection from now on.
+
+        :param writer: of the connection, counts what it writes.
+        :param in_flight: its account.
+        """
+        self._fresh -= writer.written
+        self._writer = writer
+        self._in_flight = in_flight
+
+    @property
+    def unacknowledged(self) -> int:
+        """Bytes of requests that wait for their replies."""
+        return 0 if self._in_flight is None else self._in_flight.unacknowledged
 
     def wrote(self, size: float) -> None:
-        """Count bytes that were written, or are to be expected as if they had been.
+        """Count bytes as if they had been written.
 
         :param size: bytes; :meth:`recent` includes them from its next call on.
         """
         self._fresh += size
 
     def recent(self) -> float:
-        """Looks at the bytes lately written, the older the less they count."""
+        """Return the bytes lately written, the older the less they count."""
         now = self._now()
         if now > self._at:
             self._recent *= 0.5 ** ((now - self._at) / _HALF_LIFE)
             self._at = now
-        self._recent += self._fresh
-        self._fresh = 0.0
+        written = 0 if self._writer is None else self._writer.written
+        self._recent += self._fresh + written
+        self._fresh = -written
         return self._recent
 
     def load(self) -> float:
-        """The load that connections are compared by."""
+        """Return the load that connections are compared by."""
         return self.unacknowledged + self.recent()

@@ -89,10 +89,16 @@ class BookiePeerTests(SocketCase):
         self.let()
         self.assertEqual(len(self.network.attempts), 1)
 
+    def _ask(self, socket: BookieSocket, size: int) -> None:
+        """So many bytes are unacknowledged on a socket."""
+        assert socket.connection is not None
+        in_flight = socket.connection.in_flight
+        in_flight.call(in_flight.own, 1, size, 5.0, 7, 0, int, int, Deferred())
+
     def test_load(self) -> None:
         """Bytes decide before flows; newcomers do not pile up on the socket that was idle."""
         first, second, third = (self._choose() for _ in range(3))
-        first.traffic.unacknowledged = 10_000
+        self._ask(first, 10_000)
         second.traffic.wrote(5_000)
         third.traffic.wrote(1_000)
         chosen = [self._choose() for _ in range(12)]
@@ -170,7 +176,7 @@ class BookiePeerTests(SocketCase):
     def test_counts(self) -> None:
         """Sockets count from the first moment, connections once they are there."""
         first = self._choose()
-        first.traffic.unacknowledged = 7
+        self._ask(first, 7)
         self.hold()
         self._choose()
         self.assertEqual(self.peer.counts(), PeerCounts(1, 2, 2, 0, 7, 0))
@@ -187,7 +193,7 @@ class BookiePeerTests(SocketCase):
         self.clock.advance(1)
         for socket in sockets:
             assert socket.connection is not None
-            socket.connection.heard = True
+            socket.connection.dataReceived(b"")
         self.peer.tick(240, 2, ClientClosedError())
         self.assertEqual(len(self.peer.sockets), 2)
         self.peer.tick(240, 0, ClientClosedError())

@@ -261,7 +261,7 @@ class BookieSocketTests(SocketCase):
         connection = self.successResultOf(self.socket.connected(1))
         reading = connection.read(self.one, 7, (0,))
         self.socket.tick()
-        self.assertEqual(connection.in_flight.flows.own.flow_id, 0)
+        self.assertEqual(connection.in_flight.own.flow_id, 0)
         self.assertTrue(self.socket.usable)
         self.socket.tick()
         self.failureResultOf(reading, BookieHandleNotAvailableError)
@@ -272,12 +272,12 @@ class BookieSocketTests(SocketCase):
         self.socket.connect()
         connection = self.successResultOf(self.socket.connected(1))
         for _ in range(4):
-            connection.heard = True
+            connection.dataReceived(b"")
             self.socket.tick()
-            self.assertEqual(connection.writer.queued, 0)
+            self.assertEqual(connection.writer.queue.size, 0)
         self.socket.tick()
-        self.assertGreater(connection.writer.queued, 0)
-        connection.heard = True
+        self.assertGreater(connection.writer.queue.size, 0)
+        connection.dataReceived(b"")
         self.socket.tick()
         self.socket.tick()
         self.assertTrue(self.socket.usable)

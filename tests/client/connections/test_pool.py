@@ -76,7 +76,7 @@ class ConnectionPoolTests(SocketCase):
         for _ in range(3):
             self.assertTrue(socket.usable)
             assert socket.connection is not None
-            socket.connection.heard = True
+            socket.connection.dataReceived(b"")
             self.clock.advance(10)
         self.assertFalse(socket.usable)
 

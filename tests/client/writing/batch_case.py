@@ -27,7 +27,7 @@ from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.model import BookieServiceInfo, DigestType, LedgerMetadata, Segment, WriteFlag
 from bookkeeper_twisted.placement.bookie_watcher import BookieWatcher
 from bookkeeper_twisted.placement.random_placement import RandomPlacement
-from bookkeeper_twisted.protocol.client.outstanding_adds import AddsDone
+from bookkeeper_twisted.protocol.client.sent_adds import AddsDone
 from bookkeeper_twisted.testing.bookies import TIMEOUT, MemoryBookies
 from bookkeeper_twisted.testing.memory_bookie import MemoryBookie
 from bookkeeper_twisted.testing.ungrouped import split_frames

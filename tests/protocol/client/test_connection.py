@@ -321,6 +321,14 @@ class ConnectionTests(ConnectedTestCase):
             self.connection.dataReceived(part)
         self.assertEqual((answers, self.successResultOf(reading)[0].entry), ([], replies))
 
+    def test_heard(self) -> None:
+        """Whatever is received is a sign of life, once."""
+        self.assertFalse(self.connection.take_heard())
+        self.add(run_of(0, 1))
+        (run,) = self.asked()
+        self.connection.dataReceived(run.replies(Status.EOK)[:7])
+        self.assertEqual([self.connection.take_heard() for _ in range(2)], [True, False])
+
     def test_failing_callback(self) -> None:
         """A completion that raises is logged and does not disturb the connection."""
 

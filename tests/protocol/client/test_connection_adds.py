@@ -59,7 +59,7 @@ class MixedCase(ConnectedTestCase):
 
     def can_add(self, adds: Adds) -> bool:
         """Whether replies to adds could be told from others."""
-        return not self.connection.in_flight.adds.is_taken(adds, False)
+        return not self.connection.in_flight.is_taken(adds, False)
 
     def reply(self, keys: Sequence[Key], status: Status = Status.EOK) -> None:
         """The bookie answers adds."""

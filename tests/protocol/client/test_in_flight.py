@@ -4,18 +4,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred
-from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.runs import ReadReply
 from bookkeeper_twisted.errors import Status
-from bookkeeper_twisted.protocol.client.in_flight import InFlight
-from bookkeeper_twisted.protocol.client.outstanding import SentCall, SentReads
-from bookkeeper_twisted.protocol.client.outstanding_adds import SentAdds
+from bookkeeper_twisted.protocol.client.in_flight import InFlight, SendingFlow
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
-from bookkeeper_twisted.protocol.client.traffic import Traffic
 
-from .test_outstanding_adds import few_adds
+from .test_in_flight_adds import confirmed, few_adds
+
+
+def flow_of(flight: InFlight, ids: RequestIds) -> SendingFlow:
+    """The account's record of a flow."""
+    return flight._flows[ids.flow_id]
 
 
 class InFlightTests(SynchronousTestCase):
@@ -27,26 +28,26 @@ class InFlightTests(SynchronousTestCase):
         """Ten adds, two reads, one call: 1,000, 60 and 40 bytes."""
         self.flow_ids = FlowIds()
         self.ids = RequestIds(self.flow_ids.take())
-        self.traffic = Traffic(Clock().seconds)
-        self.flight = InFlight(self.wire == 3, self.flow_ids, self.traffic)
+        self.flight = InFlight(self.wire == 3, self.flow_ids)
         self.base = self.ids.flow_id << 32
-        flow = self.flow = self.flight.flows.of(self.ids)
         numbers = range(self.base, self.base + 10) if self.wire == 3 else None
         adds = few_adds([7] * 10, range(10))
-        self.flight.adds.insert(SentAdds(flow, 1, 5.0, 1000, adds, b"", numbers, lambda *_: None), True)
+        self.flight.add(self.ids, adds, 1000, b"", numbers, 5.0, lambda *_: None, True)
         keys: Any = (self.base + 10, self.base + 11) if self.wire == 3 else ((7, 0), (7, 1))
-        self.reads = SentReads(flow, 2, 5.0, keys, 60, Deferred())
-        self.flight.read(self.reads)
-        self.call = SentCall(flow, 3, 5.0, 7, 0, 40, int, int, Deferred())
-        self.flight.call(self.base + 12, self.call)
+        self.reads = self.flight.read(self.ids, keys, 60, 5.0, Deferred())
+        self._call(self.ids, self.base + 12, 40)
+        self.flow = flow_of(self.flight, self.ids)
+
+    def _call(self, ids: RequestIds, number: int, size: int) -> None:
+        self.flight.call(ids, number, size, 5.0, 7, 0, int, int, Deferred())
 
     def _account(self) -> tuple[int, int]:
-        return self.traffic.unacknowledged, self.flow.waiting
+        return self.flight.unacknowledged, self.flow.waiting
 
     def test_answered(self) -> None:
         """Answers settle what they answer."""
         self.assertEqual(self._account(), (1100, 13))
-        list(self.flight.adds.answered(range(self.base, self.base + 5)))
+        list(self.flight.answered_adds(range(self.base, self.base + 5)))
         self.assertEqual(self._account(), (600, 8))
         for key in self.reads.keys:
             self.flight.answered_read(key, ReadReply(Status.EOK, 7, 0, None, b""))
@@ -69,7 +70,7 @@ class InFlightTests(SynchronousTestCase):
         self.flight.take_call(self.base + 12)
         self.assertEqual(told, [])
         self.flight.expire(5.0)
-        self.flight.call(self.base + 13, self.call)
+        self._call(self.ids, self.base + 13, 40)
         self.flight.take_call(self.base + 13)
         self.assertEqual(told, [False])
 
@@ -82,12 +83,12 @@ class InFlightTests(SynchronousTestCase):
     def test_leave(self) -> None:
         """A flow that leaves takes its own requests out; its replies are orphans until they come."""
         other = RequestIds(self.flow_ids.take())
-        kept = SentCall(self.flight.flows.of(other), 4, 5.0, 7, 0, 5, int, int, Deferred())
-        self.flight.call(other.flow_id << 32, kept)
+        self._call(other, other.flow_id << 32, 5)
+        kept = flow_of(self.flight, other)
         self.assertEqual([sent.order for sent in self.flight.leave(self.ids)], [1, 2, 3])
-        self.assertEqual((self._account(), kept.flow.waiting), ((5, 0), 1))
+        self.assertEqual((self._account(), kept.waiting), ((5, 0), 1))
         self.assertEqual(self.flight.orphans, 13)
-        self.flight.flows.replied(self.base, 13)
+        self.flight.replied(self.base, 13)
         self.assertEqual(self.flight.orphans, 0)
 
     def test_clear(self) -> None:
@@ -109,20 +110,19 @@ class KeyedInFlightTests(SynchronousTestCase):
         """The keys of a flow that left stay taken, but its id is free: no reply carries it."""
         flow_ids = FlowIds()
         ids = RequestIds(flow_ids.take())
-        flight = InFlight(False, flow_ids, Traffic(Clock().seconds))
-        flow = flight.flows.of(ids)
+        flight = InFlight(False, flow_ids)
         ten = few_adds([7] * 10, range(10))
-        flight.adds.insert(SentAdds(flow, 1, 5.0, 1000, ten, b"", None, lambda *_: None), True)
+        flight.add(ids, ten, 1000, b"", None, 5.0, lambda *_: None, True)
         one = few_adds((7,), (5,))
-        flight.read(SentReads(flow, 2, 5.0, [(7, 3)], 30, Deferred()))
-        self.assertTrue(flight.adds.is_taken(one, False) and not flight.can_read(7, (3,)))
+        flight.read(ids, [(7, 3)], 30, 5.0, Deferred())
+        self.assertTrue(flight.is_taken(one, False) and not flight.can_read(7, (3,)))
         self.assertEqual(len(flight.leave(ids)), 2)
-        self.assertEqual((flight.adds.is_taken(one, False), flight.can_read(7, (3,))), (True, False))
+        self.assertEqual((flight.is_taken(one, False), flight.can_read(7, (3,))), (True, False))
         self.assertEqual((flight.orphans, flight.abandoned), (11, 11))
         flow_ids.release(ids.flow_id)
         self.assertEqual(len(flow_ids), 0)
-        self.assertEqual(list(flight.adds.answered([(7, n) for n in range(10)])), [])
-        self.assertFalse(flight.adds.is_taken(one, False))
+        self.assertEqual(list(flight.answered_adds([(7, n) for n in range(10)])), [])
+        self.assertFalse(flight.is_taken(one, False))
 
 
 class AmongOthersTests(SynchronousTestCase):
@@ -132,27 +132,24 @@ class AmongOthersTests(SynchronousTestCase):
         """Five adds of one ledger, three of many, two reads, one call, and two adds again."""
         flow_ids = FlowIds()
         self.ids = RequestIds(flow_ids.take())
-        self.traffic = Traffic(Clock().seconds)
-        self.flight = InFlight(False, flow_ids, self.traffic)
-        flow = self.flow = self.flight.flows.of(self.ids)
-        self._adds(1, (7,) * 5, range(5), 500)
-        self._adds(2, (7, 8, 9), (5, 0, 0), 100)
-        self.reads = SentReads(flow, 3, 5.0, [(7, 0), (7, 1)], 60, Deferred())
-        self.flight.read(self.reads)
-        self.flight.call(1, SentCall(flow, 4, 5.0, 7, 0, 40, int, int, Deferred()))
-        self._adds(5, (8, 10), (1, 0), 77)
+        self.flight = InFlight(False, flow_ids)
+        self._adds((7,) * 5, range(5), 500)
+        self._adds((7, 8, 9), (5, 0, 0), 100)
+        self.reads = self.flight.read(self.ids, [(7, 0), (7, 1)], 60, 5.0, Deferred())
+        self.flight.call(self.ids, 1, 40, 5.0, 7, 0, int, int, Deferred())
+        self._adds((8, 10), (1, 0), 77)
+        self.flow = flow_of(self.flight, self.ids)
 
-    def _adds(self, order: int, ledger_ids: Sequence[int], entry_ids: Sequence[int], size: int) -> None:
+    def _adds(self, ledger_ids: Sequence[int], entry_ids: Sequence[int], size: int) -> None:
         adds = few_adds(ledger_ids, entry_ids, size)
-        sent = SentAdds(self.flow, order, 5.0, size, adds, adds.replies, None, lambda *_: None)
-        self.flight.adds.insert(sent, False)
+        self.assertTrue(self.flight.add(self.ids, adds, size, adds.replies, None, 5.0, lambda *_: None, False))
 
     def _answer(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> list[tuple[int, list[int]]]:
-        parts = self.flight.adds.answered(list(zip(ledger_ids, entry_ids, strict=True)))
+        parts = self.flight.answered_adds(list(zip(ledger_ids, entry_ids, strict=True)))
         return [(part.order, list(part.places)) for part in parts]
 
     def _account(self) -> tuple[int, int]:
-        return self.traffic.unacknowledged, self.flow.waiting
+        return self.flight.unacknowledged, self.flow.waiting
 
     def _answer_others(self) -> None:
         self._answer((7,) * 5, range(5))
@@ -175,9 +172,9 @@ class AmongOthersTests(SynchronousTestCase):
     def test_confirmed(self) -> None:
         """The bytes of replies settle what they confirm."""
         data = few_adds((7,) * 5, range(5)).replies + few_adds((7, 8), (5, 0)).replies
-        confirmed = [(part.order, list(part.places)) for part in self.flight.adds.confirmed(data + b"rest")]
-        self.assertEqual(confirmed, [(1, [*range(5)]), (2, [0, 1])])
-        self.assertEqual((self.flight.adds.n_confirmed, self._account()), (len(data), (210, 6)))
+        parts, size = confirmed(self.flight, data + b"rest")
+        self.assertEqual([(part.order, list(part.places)) for part in parts], [(1, [*range(5)]), (2, [0, 1])])
+        self.assertEqual((size, self._account()), (len(data), (210, 6)))
 
     def test_others(self) -> None:
         """Replies to what was not asked settle nothing."""
@@ -223,7 +220,7 @@ class AmongOthersTests(SynchronousTestCase):
         """Adds are refused for one entry that is outstanding, or was given up without an answer."""
 
         def can_add(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
-            return not self.flight.adds.is_taken(few_adds(ledger_ids, entry_ids), False)
+            return not self.flight.is_taken(few_adds(ledger_ids, entry_ids), False)
 
         self.assertEqual([can_add((7, 11), (entry_id, 0)) for entry_id in (4, 5, 6)], [False, False, True])
         self.assertFalse(can_add((11, 10), (0, 0)))
@@ -233,3 +230,47 @@ class AmongOthersTests(SynchronousTestCase):
         self.assertFalse(can_add((11, 7), (0, 4)))
         self._answer((7,), (4,))
         self.assertTrue(can_add((11, 7), (0, 4)))
+
+
+class FlowTests(SynchronousTestCase):
+    """Flows on one connection: joining, leaving, and the client's ids, which stay held."""
+
+    def setUp(self) -> None:
+        """One flow with three adds, over V3."""
+        self.flow_ids = FlowIds()
+        self.flight = InFlight(True, self.flow_ids)
+        self.ids = RequestIds(self.flow_ids.take())
+        self.base = self.ids.flow_id << 32
+        self._add(self.ids)
+        self.flow_ids.release(self.ids.flow_id)
+
+    def _add(self, ids: RequestIds) -> None:
+        numbers = range(self.base, self.base + 3)
+        self.flight.add(ids, few_adds([7] * 3, range(3)), 30, b"", numbers, 5.0, lambda *_: None, True)
+
+    def test_duplicate(self) -> None:
+        """A second flow with a live id is refused, and the first one keeps it."""
+        flow = flow_of(self.flight, self.ids)
+        self.assertRaises(ValueError, self._add, RequestIds(self.ids.flow_id))
+        self.assertIs(flow_of(self.flight, self.ids), flow)
+        self.assertEqual((self.flight.unacknowledged, flow.waiting), (30, 3))
+
+    def test_orphans(self) -> None:
+        """The id of a flow that left is held until every reply to it has come."""
+        self.flight.leave(self.ids)
+        self.assertEqual((self.flight.orphans, len(self.flow_ids)), (3, 1))
+        self.flight.replied(self.base, 2)
+        self.assertEqual((self.flight.orphans, len(self.flow_ids)), (1, 1))
+        self.flight.replied(self.base + 9)
+        self.assertEqual((self.flight.orphans, len(self.flow_ids)), (0, 0))
+
+    def test_unknown(self) -> None:
+        """A reply for a flow that never was is dropped."""
+        self.flight.replied(77 << 32)
+        self.assertEqual(self.flight.orphans, 0)
+
+    def test_clear(self) -> None:
+        """With the connection every expected reply is gone."""
+        self.flight.leave(self.ids)
+        self.flight.clear()
+        self.assertEqual((self.flight.orphans, len(self.flow_ids)), (0, 0))

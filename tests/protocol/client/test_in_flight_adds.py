@@ -1,19 +1,15 @@
-"""Adds that a connection waits for: answers in turn and out of turn, keys that are taken, ends."""
+"""Adds in the account of a connection: answers in turn and out of turn, keys that are taken, ends."""
 
 from collections.abc import Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.adds import Adds
-from bookkeeper_twisted.protocol.client.outstanding import SendingFlow
-from bookkeeper_twisted.protocol.client.outstanding_adds import Answered, OutstandingAdds, SentAdds
-from bookkeeper_twisted.protocol.client.request_ids import RequestIds
-from bookkeeper_twisted.protocol.client.traffic import Traffic
-
-FLOW = SendingFlow(RequestIds(1))
+from bookkeeper_twisted.protocol.client.in_flight import InFlight, SentRequest
+from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
+from bookkeeper_twisted.protocol.client.sent_adds import AddsPart, Answered, SentAdds
 
 FIRST = [(10, 0), (11, 0), (12, 0), (13, 0)]
 SECOND = [(20, 5), (21, 5), (22, 5)]
@@ -35,22 +31,20 @@ def _adds(*keys: Key) -> Adds:
     return few_adds(*_columns(keys))
 
 
-def _sent(
-    order: int, keys: Sequence[Key], deadline: float = 5.0, size: int = 1000, number: int | None = None
-) -> SentAdds:
-    """:param number: V3: of the first one."""
-    adds, numbers = _adds(*keys), None if number is None else range(number, number + len(keys))
-    replies = adds.replies if numbers is None else b""
-    return SentAdds(FLOW, order, deadline, size, adds, replies, numbers, lambda *_: None)
+def confirmed(flight: InFlight, data: bytes) -> tuple[list[Answered], int]:
+    """What received bytes confirm, and how many of them were replies as foretold."""
+    parts, at, end = list[Answered](), -1, 0
+    while at < end:
+        at = end
+        part, end = flight.confirmed(data, at)
+        if part is not None:
+            parts.append(part)
+    return parts, end
 
 
-def _places(parts: Sequence[Answered]) -> list[tuple[int, list[int]]]:
+def _places(parts: Sequence[SentRequest]) -> list[tuple[int, list[int]]]:
     """What was answered, or given up: number of the request, places."""
-    return [(part.order, list(part.places)) for part in parts]
-
-
-def _outstanding(by_key: bool = True) -> OutstandingAdds:
-    return OutstandingAdds(by_key, Traffic(Clock().seconds))
+    return [(part.order, list(part.places)) for part in parts if isinstance(part, SentAdds | AddsPart)]
 
 
 class AddsCase(SynchronousTestCase):
@@ -58,17 +52,31 @@ class AddsCase(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Nothing was sent."""
-        self.outstanding = _outstanding()
+        self.begin()
 
-    def send(self, order: int, keys: Sequence[Key], deadline: float = 5.0) -> SentAdds:
-        """Sends adds."""
-        sent = _sent(order, keys, deadline)
-        self.outstanding.insert(sent, False)
-        return sent
+    def begin(self, numbered: bool = False) -> None:
+        """Nothing was sent, on a new connection."""
+        flow_ids = FlowIds()
+        self.ids, self.other = RequestIds(flow_ids.take()), RequestIds(flow_ids.take())
+        self.outstanding = InFlight(numbered, flow_ids)
+
+    def send(
+        self, keys: Sequence[Key], deadline: float = 5.0, size: int = 1000, number: int | None = None,
+        fresh: bool = False,
+    ) -> SentAdds:  # fmt: skip
+        """Send adds.
+
+        :param number: V3: of the first one.
+        """
+        adds, numbers = _adds(*keys), None if number is None else range(number, number + len(keys))
+        replies = adds.replies if numbers is None else b""
+        added = self.outstanding.add(self.ids, adds, size, replies, numbers, deadline, lambda *_: None, fresh)
+        self.assertTrue(added)
+        return self.outstanding._adds[-1]
 
     def answer(self, keys: Sequence[Key]) -> list[tuple[int, list[int]]]:
         """What a row of replies answers."""
-        return _places(list(self.outstanding.answered(keys)))
+        return _places(list(self.outstanding.answered_adds(keys)))
 
     def taken(self, *keys: Key) -> list[bool]:
         """Whether they are taken, each of them."""
@@ -81,7 +89,7 @@ class AnswerTests(AddsCase):
     def setUp(self) -> None:
         """Sends them."""
         super().setUp()
-        self.first, self.second = self.send(1, FIRST), self.send(2, SECOND)
+        self.first, self.second = self.send(FIRST), self.send(SECOND)
 
     def test_in_turn(self) -> None:
         """A row for all of one takes it out."""
@@ -115,7 +123,7 @@ class AnswerTests(AddsCase):
         """Once a reply came out of turn each of the others is found wherever it is, once."""
         self.assertEqual(self.answer([FIRST[2]]), [(1, [2])])
         self.assertEqual(self.answer([FIRST[1]]), [(1, [1])])
-        parts = list(self.outstanding.answered(FIRST[1:3]))
+        parts = list(self.outstanding.answered_adds(FIRST[1:3]))
         self.assertEqual(parts, [])
         self.assertEqual(self.answer([FIRST[3], SECOND[0], FIRST[0]]), [(1, [3, 0]), (2, [0])])
         self.assertEqual(self.answer(SECOND[1:]), [(2, [1, 2])])
@@ -129,7 +137,7 @@ class AnswerTests(AddsCase):
     def test_out_of_turn_after_a_part(self) -> None:
         """What was answered in turn before is not found any more."""
         self.answer(FIRST[:2])
-        parts = list(self.outstanding.answered([FIRST[3], FIRST[1]]))
+        parts = list(self.outstanding.answered_adds([FIRST[3], FIRST[1]]))
         self.assertEqual(_places(parts), [(1, [3])])
         self.assertEqual(self.answer(FIRST[2:3]), [(1, [2])])
 
@@ -137,28 +145,27 @@ class AnswerTests(AddsCase):
         """A reply is not taken for that to another entry of the ledger."""
         for wrong in (1, 3):
             row = [(ledger_id, 1 if n == wrong else entry_id) for n, (ledger_id, entry_id) in enumerate(FIRST)]
-            outstanding = _outstanding()
-            outstanding.insert(_sent(1, FIRST), False)
-            parts = list(outstanding.answered(row))
-            self.assertEqual(_places(parts), [(1, [n for n in range(4) if n != wrong])])
+            self.begin()
+            self.send(FIRST)
+            self.assertEqual(self.answer(row), [(1, [n for n in range(4) if n != wrong])])
 
     def test_unknown(self) -> None:
         """Replies to what was not asked, or was answered before, are ignored."""
         row = [(99, 0), FIRST[0], (10, 7), FIRST[0], SECOND[0], (98, 0)]
-        parts = list(self.outstanding.answered(row))
+        parts = list(self.outstanding.answered_adds(row))
         self.assertEqual(_places(parts), [(1, [0]), (2, [0])])
 
     def test_again(self) -> None:
         """A row that comes twice answers once, also where something else is outstanding."""
         self.answer(FIRST)
-        parts = list(self.outstanding.answered(FIRST))
+        parts = list(self.outstanding.answered_adds(FIRST))
         self.assertEqual(parts, [])
         self.assertEqual(self.answer(SECOND), [(2, [0, 1, 2])])
 
     def test_whose(self) -> None:
         """A part knows who asked and whom to tell, and how many it is."""
-        (part,) = self.outstanding.answered(FIRST[:3])
-        self.assertIs(part.flow, FLOW)
+        (part,) = self.outstanding.answered_adds(FIRST[:3])
+        self.assertIs(part.flow.ids, self.ids)
         self.assertIs(part.done, self.first.done)
         self.assertEqual((part.count, part.size), (3, 750))
 
@@ -169,7 +176,7 @@ class TakenTests(AddsCase):
     def test_before_and_after(self) -> None:
         """A key is taken from when it is sent until it is answered."""
         self.assertEqual(self.taken((10, 3)), [False])
-        self.send(1, [(10, 3), (11, 0)])
+        self.send([(10, 3), (11, 0)])
         self.assertEqual(self.taken((10, 2), (10, 3), (10, 4), (11, 0), (12, 0)), [False, True, False, True, False])
         self.answer([(10, 3)])
         self.assertEqual(self.taken((10, 3), (11, 0)), [False, True])
@@ -178,30 +185,30 @@ class TakenTests(AddsCase):
 
     def test_any(self) -> None:
         """One of many that is taken is enough, and each is compared with its own ledger."""
-        self.send(1, [(10, 3), (11, 8)])
+        self.send([(10, 3), (11, 8)])
         self.assertTrue(self.outstanding.is_taken(_adds((9, 0), (10, 3), (12, 0)), False))
         self.assertFalse(self.outstanding.is_taken(_adds((9, 0), (10, 8), (11, 3)), False))
 
     def test_out_of_turn(self) -> None:
         """What was answered out of turn is free, what was sent with it is not."""
-        self.send(1, [(10, 3), (11, 0), (12, 0)])
+        self.send([(10, 3), (11, 0), (12, 0)])
         self.answer([(11, 0)])
         self.assertEqual(self.taken((10, 3), (11, 0), (12, 0)), [True, False, True])
 
     def test_fresh(self) -> None:
         """An entry that is sent for the first time meets only what was sent again."""
-        self.outstanding.insert(_sent(1, [(10, 3)]), True)
+        self.send([(10, 3)], fresh=True)
         self.assertFalse(self.outstanding.is_taken(_adds((10, 3)), True))
         self.assertTrue(self.outstanding.is_taken(_adds((10, 3)), False))
-        self.send(2, [(11, 0)])
+        self.send([(11, 0)])
         self.assertTrue(self.outstanding.is_taken(_adds((11, 0)), True))
         self.answer([(11, 0)])
         self.assertFalse(self.outstanding.is_taken(_adds((11, 0)), True))
 
     def test_fresh_in_turn(self) -> None:
         """What was sent again and is confirmed by bytes is forgotten, too."""
-        sent = self.send(1, [(10, 3)])
-        self.assertEqual(list(self.outstanding.confirmed(sent.replies)), [sent])
+        sent = self.send([(10, 3)])
+        self.assertEqual(confirmed(self.outstanding, sent.replies), ([sent], 28))
         self.assertFalse(self.outstanding.is_taken(_adds((10, 3)), True))
 
 
@@ -211,12 +218,12 @@ class ConfirmedTests(AddsCase):
     def setUp(self) -> None:
         """Four entries and three."""
         super().setUp()
-        self.data = self.send(1, FIRST).replies + self.send(2, SECOND).replies
+        self.data = self.send(FIRST).replies + self.send(SECOND).replies
 
     def confirm(self, data: bytes) -> tuple[list[tuple[int, list[int]]], int]:
         """What bytes confirm, and how many they were."""
-        parts = list(self.outstanding.confirmed(data))
-        return _places(parts), self.outstanding.n_confirmed
+        parts, size = confirmed(self.outstanding, data)
+        return _places(parts), size
 
     def test_all(self) -> None:
         """Everything at once."""
@@ -265,29 +272,28 @@ class NumberTests(AddsCase):
 
     def setUp(self) -> None:
         """Three runs of ten: numbers 0, 10, 20."""
-        self.outstanding = _outstanding(by_key=False)
-        for order in range(3):
-            keys = [(7, 10 * order + n) for n in range(10)]
-            self.outstanding.insert(_sent(order, keys, number=10 * order), True)
+        self.begin(numbered=True)
+        for first in (0, 10, 20):
+            self.send([(7, first + n) for n in range(10)], number=first, fresh=True)
 
     def numbers(self, numbers: Sequence[int]) -> list[tuple[int, list[int]]]:
         """What replies with these numbers answer."""
-        return _places(list(self.outstanding.answered(list(numbers))))
+        return _places(list(self.outstanding.answered_adds(list(numbers))))
 
     def test_across_runs(self) -> None:
         """Replies may cover several runs, the last one in part."""
-        self.assertEqual(self.numbers(range(25)), [(0, [*range(10)]), (1, [*range(10)]), (2, [*range(5)])])
+        self.assertEqual(self.numbers(range(25)), [(1, [*range(10)]), (2, [*range(10)]), (3, [*range(5)])])
         self.assertEqual([self.outstanding.is_pending(n, 1) for n in (24, 25, 29, 30)], [False, True, True, False])
 
     def test_out_of_order(self) -> None:
         """A reply that overtakes others takes out what it answers, once."""
-        self.assertEqual(self.numbers((14, 15)), [(1, [4, 5])])
+        self.assertEqual(self.numbers((14, 15)), [(2, [4, 5])])
         self.assertEqual(self.numbers((14, 40)), [])
         self.assertEqual([self.outstanding.is_pending(n, 1) for n in (13, 14, 16)], [True, False, True])
 
     def test_given_up(self) -> None:
         """What has numbers of its own is forgotten once it is given up."""
-        self.assertEqual([part.order for part in self.outstanding.expire(5.0)], [0, 1, 2])
+        self.assertEqual([part.order for part in self.outstanding.expire(5.0)], [1, 2, 3])
         self.assertEqual(
             (self.outstanding.is_pending(0, 30), self.outstanding.abandoned, self.numbers(range(30))), (False, 0, [])
         )
@@ -299,13 +305,14 @@ class EndTests(AddsCase):
     def setUp(self) -> None:
         """Two were sent, the first of them was answered in part."""
         super().setUp()
-        self.first, self.second = self.send(1, FIRST, 5.0), self.send(2, SECOND, 6.0)
+        self.first, self.second = self.send(FIRST, 5.0), self.send(SECOND, 6.0)
         self.answer(FIRST[:1])
 
     def test_expire(self) -> None:
         """What is overdue is given up once, with what was not answered; the rest goes on."""
         self.assertEqual(self.outstanding.expire(4.9), [])
         (part,) = self.outstanding.expire(5.0)
+        assert isinstance(part, AddsPart)
         self.assertEqual((part.order, list(part.places), part.count, part.size), (1, [1, 2, 3], 3, 750))
         self.assertIsNotNone(part.done)
         self.assertEqual((self.outstanding.expire(5.0), self.outstanding.abandoned), ([], 3))
@@ -325,7 +332,7 @@ class EndTests(AddsCase):
         """Late replies in any order count once each."""
         self.outstanding.expire(5.0)
         self.assertEqual(self.answer([FIRST[3]]), [])
-        parts = list(self.outstanding.answered([FIRST[3], FIRST[1]]))
+        parts = list(self.outstanding.answered_adds([FIRST[3], FIRST[1]]))
         self.assertEqual((parts, self.outstanding.abandoned), ([], 1))
         self.assertEqual((self.answer([FIRST[2]]), self.outstanding.abandoned), ([], 0))
         self.assertEqual(self.taken(*FIRST), [False] * 4)
@@ -334,15 +341,16 @@ class EndTests(AddsCase):
         """What is left of one that was answered out of turn is given up."""
         self.answer([FIRST[2]])
         (part,) = self.outstanding.expire(5.0)
+        assert isinstance(part, AddsPart)
         self.assertEqual((sorted(part.places), part.size, self.outstanding.abandoned), ([1, 3], 500, 2))
 
     def test_leave(self) -> None:
         """A flow that leaves gives up its own; those of others stay, and can be answered."""
-        other = SendingFlow(RequestIds(2))
-        self.outstanding.insert(SentAdds(other, 3, 5.0, 5, few_adds((30,), (0,), 5), b"", None, lambda *_: None), True)
-        self.assertEqual(self.outstanding.leave(SendingFlow(RequestIds(3))), [])
-        self.assertEqual(_places(self.outstanding.leave(FLOW)), [(1, [1, 2, 3]), (2, [0, 1, 2])])
-        self.assertEqual((self.outstanding.leave(FLOW), self.outstanding.abandoned), ([], 6))
+        mine, self.ids = self.ids, self.other
+        self.send([(30, 0)], size=5, fresh=True)
+        self.assertEqual(list(self.outstanding.leave(RequestIds(3))), [])
+        self.assertEqual(_places(self.outstanding.leave(mine)), [(1, [1, 2, 3]), (2, [0, 1, 2])])
+        self.assertEqual((list(self.outstanding.leave(mine)), self.outstanding.abandoned), ([], 6))
         self.assertEqual(self.taken(FIRST[1], SECOND[0], (30, 0)), [True] * 3)
         self.assertTrue(self.outstanding)
         self.assertEqual(self.answer([(30, 0)]), [(3, [0])])
@@ -354,16 +362,17 @@ class EndTests(AddsCase):
         self.assertEqual(_places(self.outstanding.clear()), [(2, [0, 1, 2])])
         self.assertEqual((self.outstanding.clear(), self.outstanding.abandoned, bool(self.outstanding)), ([], 0, False))
         self.assertEqual(self.taken(FIRST[1], SECOND[0]), [False, False])
-        parts = list(self.outstanding.answered(SECOND))
+        parts = list(self.outstanding.answered_adds(SECOND))
         self.assertEqual(parts, [])
 
 
 class Model:
     """The same by a dict, one key after the other; every step is compared."""
 
-    def __init__(self, case: SynchronousTestCase) -> None:
+    def __init__(self, case: AddsCase) -> None:
         self._case = case
-        self._outstanding = _outstanding()
+        case.begin()
+        self._outstanding = case.outstanding
         self._next: dict[int, int] = {}  # entry by ledger
         self._waiting: dict[Key, tuple[int, int]] = {}  # order and place
         self._abandoned: set[Key] = set()
@@ -372,12 +381,12 @@ class Model:
 
     def send(self, ledger_ids: Sequence[int]) -> None:
         """Sends the next entry of each ledger."""
-        order = len(self._sizes)
+        order = len(self._sizes) + 1
         keys = [(ledger_id, self._next.get(ledger_id, 0)) for ledger_id in ledger_ids]
         self._case.assertFalse(self._outstanding.is_taken(_adds(*keys), False))
         self._sizes.append(100 * len(keys) + 13 * order)
         self._settled.append(0)
-        self._outstanding.insert(_sent(order, keys, deadline=order, size=self._sizes[order]), False)
+        self._case.send(keys, deadline=order, size=self._sizes[-1])
         self._waiting.update({key: (order, place) for place, key in enumerate(keys)})
         self._next.update({ledger_id: entry_id + 1 for ledger_id, entry_id in keys})
 
@@ -390,7 +399,7 @@ class Model:
 
     def reply(self, keys: Sequence[Key]) -> None:
         """Replies come, to anything."""
-        parts = list(self._outstanding.answered(keys))
+        parts = list(self._outstanding.answered_adds(keys))
         answered = list[tuple[int, int]]()
         for key in keys:
             if key in self._waiting:
@@ -408,18 +417,19 @@ class Model:
             del self._waiting[key]
         self._check(parts, list(overdue.values()))
 
-    def _check(self, parts: Sequence[Answered], wanted: Sequence[tuple[int, int]]) -> None:
+    def _check(self, parts: Sequence[SentRequest], wanted: Sequence[tuple[int, int]]) -> None:
         assert_equal, outstanding = self._case.assertEqual, self._outstanding
-        assert_equal(sorted((part.order, place) for part in parts for place in part.places), sorted(wanted))
+        assert_equal(sorted((order, place) for order, places in _places(parts) for place in places), sorted(wanted))
         assert_equal((bool(outstanding), outstanding.abandoned), (bool(self._waiting), len(self._abandoned)))
         for key in (*self._waiting, *self._abandoned):
             assert_equal((key, outstanding.is_taken(_adds(key), False)), (key, True))
         assert_equal(bool(self._next) and outstanding.is_taken(_adds(*self._next.items()), False), False)
         for part in parts:
-            self._settled[part.order] += part.size
+            self._settled[part.order - 1] += part.size
         owing = {order for order, _ in self._waiting.values()}
-        for order, size in enumerate(self._sizes):
-            assert_equal(self._settled[order] == size, order not in owing)
+        for number, size in enumerate(self._sizes):
+            assert_equal(self._settled[number] == size, number + 1 not in owing)
+        assert_equal(outstanding.unacknowledged, sum(self._sizes) - sum(self._settled))
 
     def end(self) -> None:
         """Everything is answered; nothing is taken."""
@@ -440,7 +450,7 @@ STEPS = st.one_of(
 )
 
 
-class ModelTests(SynchronousTestCase):
+class ModelTests(AddsCase):
     """Any course of things."""
 
     @settings(max_examples=200)

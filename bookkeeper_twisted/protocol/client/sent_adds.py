@@ -1,0 +1,209 @@
+"""Adds that one connection has sent together: their keys, the replies that confirm them, and which are answered.
+
+What was sent together is one :class:`SentAdds`, of one ledger or of many, and there is no object for an entry of it.
+The replies that are next are compared with it byte by byte where the protocol foretells them (V2), before anything of
+them is decoded.  What comes in another order is looked up by key: the number of the request, in protocols without
+numbers (V2) ledger and entry.  Nothing is counted here: the account is :mod:`.in_flight`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import attrs
+
+AddsDone = Callable[[str, Sequence[int], Exception | None], None]
+"""``done(bookie_id, places, error)``: the outcome of the adds at some places; together exactly once for each."""
+
+Key = Any
+"""Ledger and entry, or a number."""
+
+_FEW = 4
+
+
+@attrs.define(eq=False, repr=False, weakref_slot=False)
+class SentAdds:
+    """Adds that were sent together.
+
+    :ivar flow: that sent them, as the account keeps it.
+    :ivar order: number of the request on its connection.
+    :ivar size: bytes of the frames, which are for the connection to hold, not for this.
+    :ivar places: of all of them.
+    :ivar replies: the bytes that confirm all of them; none if they are not foretold.
+    :ivar numbers: of the requests, None where they have none.
+    :ivar again: whether entries were perhaps sent before, and have no numbers.
+    :ivar done: None once they were given up.
+    :ivar n_answered: how many are answered.
+    """
+
+    flow: Any
+    order: int
+    deadline: float
+    size: int
+    count: int
+    places: range
+    _ledger_ids: Sequence[int]
+    _entry_ids: Sequence[int]
+    replies: bytes
+    numbers: range | None
+    again: bool
+    done: AddsDone | None
+    n_answered: int = attrs.field(default=0, init=False)
+    _places: dict[Key, int] | None = attrs.field(default=None, init=False)  # not answered, once that is not the rest
+
+    @property
+    def left(self) -> int:
+        """The number of adds that are not answered."""
+        return self.count - self.n_answered
+
+    def keys(self) -> Sequence[Key]:
+        """The keys of all that was not answered in turn, in order."""
+        at = self.n_answered
+        if self.numbers is not None:
+            return self.numbers[at:]
+        if not at and self.count == 1:
+            return ((self._ledger_ids[0], self._entry_ids[0]),)
+        return list(zip(self._ledger_ids[at:], self._entry_ids[at:], strict=True))
+
+    def holds(self, keys: "set[Key]") -> bool:
+        """Test whether one of these ``keys`` is of an add that is not answered."""
+        return not keys.isdisjoint(self.keys() if self._places is None else self._places)
+
+    def ids_at(self, places: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+        """Return ledger ids and entry ids of the adds at some ``places``, indexes from 0."""
+        if isinstance(places, range):
+            part = slice(places.start, places.stop)
+            return self._ledger_ids[part], self._entry_ids[part]
+        return [self._ledger_ids[place] for place in places], [self._entry_ids[place] for place in places]
+
+    def confirmed(self, data: bytes, at: int) -> range:
+        """Take out the places that foretold replies confirm, if these answer what is next.
+
+        :param data: what was received.
+        :param at: where in it the first reply begins.
+        :returns: the places; empty if the bytes are anything else, and have to be decoded.
+        """
+        if self._places is not None:
+            return range(0)
+        first, count, size = self.n_answered, self.left, len(self.replies) // self.count
+        start = first * size
+        if not data.startswith(self.replies[start:] if start else self.replies, at):
+            count = (len(data) - at) // size
+            if not 0 < count < self.left:
+                return range(0)
+            end = at + count * size
+            if data[at:end] != self.replies[start : start + end - at]:
+                return range(0)
+        self.n_answered += count
+        return range(first, first + count)
+
+    def take(self, keys: Sequence[Key]) -> tuple[Sequence[int], Sequence[Key]]:
+        """Take out the places of ``keys``.
+
+        :returns: the places, and the keys that are not here or were answered before.
+        """
+        if self._places is None:
+            at, wanted = self.n_answered, self.keys()
+            count = min(self.left, len(keys))
+            if list(wanted[:count]) == list(keys[:count]):
+                self.n_answered += count
+                return range(at, at + count), keys[count:]
+            if len(keys) < _FEW and not any(key in wanted for key in keys):
+                return (), keys  # an odd reply does not end the comparing
+            self._places = dict(zip(wanted, range(at, self.count), strict=True))
+        found, others, take = list[int](), list[Key](), self._places.pop
+        for key in keys:
+            place = take(key, None)
+            if place is None:
+                others.append(key)
+            else:
+                found.append(place)
+        self.n_answered += len(found)
+        return found, others
+
+    def part(self, places: Sequence[int]) -> "AddsPart":
+        """Make the record of ``places`` that were just taken out; the sizes of all parts add up to what was sent."""
+        size = self.size * (self.left + len(places)) // self.count - self.size * self.left // self.count
+        return AddsPart(self, places, size)
+
+    def give_up(self) -> "AddsPart":
+        """All that was not answered: it is waited for no more, and keys stay taken."""
+        places = range(self.n_answered, self.count) if self._places is None else list(self._places.values())
+        part = AddsPart(self, places, self.size * self.left // self.count)
+        self.done = None
+        return part
+
+
+class AddsPart:
+    """Adds at some places that are outstanding no more.
+
+    :ivar count: how many.
+    :ivar size: bytes of their frames.
+    """
+
+    __slots__ = ("flow", "order", "places", "count", "size", "done")
+
+    def __init__(self, sent: SentAdds, places: Sequence[int], size: int) -> None:
+        self.flow = sent.flow
+        self.order = sent.order
+        self.places = places
+        self.count = len(places)
+        self.size = size
+        self.done = sent.done
+
+
+Answered = SentAdds | AddsPart
+"""The adds that were answered at once, or a part of them."""
+
+
+class TakenEntries:
+    """Ids of entries, by their ledgers, so that those of a run are put in, found and taken out by one call."""
+
+    __slots__ = ("_by_ledger",)
+
+    def __init__(self) -> None:
+        self._by_ledger: dict[int, set[int]] = {}
+
+    def put(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> None:
+        """Add entries, at least one.
+
+        :param ledger_ids: one for each of ``entry_ids``.
+        """
+        for ledger_id, ids in _by_ledger(ledger_ids, entry_ids):
+            self._by_ledger.setdefault(ledger_id, set()).update(ids)
+
+    def have_any(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
+        """Test whether one of some entries is here.
+
+        :param ledger_ids: one for each of ``entry_ids``, at least one.
+        """
+        by_ledger = self._by_ledger
+        return any(
+            ledger_id in by_ledger and not by_ledger[ledger_id].isdisjoint(ids)
+            for ledger_id, ids in _by_ledger(ledger_ids, entry_ids)
+        )
+
+    def take(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> None:
+        """Remove entries that are here, at least one.
+
+        :param ledger_ids: one for each of ``entry_ids``.
+        """
+        for ledger_id, ids in _by_ledger(ledger_ids, entry_ids):
+            left = self._by_ledger[ledger_id]
+            left.difference_update(ids)
+            if not left:
+                del self._by_ledger[ledger_id]
+
+    def clear(self) -> None:
+        """Remove all."""
+        self._by_ledger.clear()
+
+
+def _by_ledger(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> Iterable[tuple[int, Sequence[int]]]:
+    """The entry ids of each ledger."""
+    first = ledger_ids[0]
+    if ledger_ids[-1] == first and ledger_ids.count(first) == len(ledger_ids):
+        return ((first, entry_ids),)
+    found: dict[int, list[int]] = {}
+    for ledger_id, entry_id in zip(ledger_ids, entry_ids, strict=True):
+        found.setdefault(ledger_id, []).append(entry_id)
+    return found.items()

@@ -1,0 +1,112 @@
+"""Reads that one connection has sent together, the reads by key, and requests that are neither adds nor reads.
+
+A V2 reply to a read names ledger and entry only.  While a read is outstanding, and also after it was given up (timed
+out, cancelled), its key is *taken*, as the keys of adds are (:mod:`.in_flight`).  Nothing is counted here.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import attrs
+from twisted.internet.defer import Deferred
+
+from ...codec.runs import ReadReply
+
+ReadKey = int | tuple[int, int]
+"""The number of a V3 read, or ledger and entry of a V2 read."""
+
+
+@attrs.define(eq=False, repr=False, weakref_slot=False)
+class SentReads:
+    """Reads sent in one write, answered together.
+
+    :ivar flow: that sent them, as the account keeps it.
+    :ivar order: number of the request on its connection.
+    :ivar size: bytes of the frames.
+    :ivar replies: one for each key once it is there.
+    """
+
+    flow: Any
+    order: int
+    deadline: float
+    size: int
+    keys: Sequence[ReadKey]
+    replies: list[ReadReply | None]
+    deferred: "Deferred[list[ReadReply]]"
+    _n_answered: int = attrs.field(default=0, init=False)
+
+    @property
+    def count(self) -> int:
+        """The number of requests."""
+        return len(self.keys)
+
+    def file(self, index: int, reply: ReadReply) -> bool:
+        """File a ``reply``.
+
+        :param index: of the key that it answers.
+        :returns: whether all replies are there.
+        """
+        self.replies[index] = reply
+        self._n_answered += 1
+        return self._n_answered == len(self.keys)
+
+
+class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
+    """Reads by key, oldest first, each with the index of the key; None by a key that was given up and stays taken."""
+
+    __slots__ = ()
+
+    def are_taken(self, keys: Sequence[ReadKey]) -> bool:
+        """Test whether a reply to one of these ``keys`` could be mistaken for another request's; equal keys are."""
+        if len(keys) == 1:
+            return keys[0] in self
+        return not self.keys().isdisjoint(keys) or len(set(keys)) != len(keys)
+
+    def put(self, reads: SentReads) -> None:
+        """Remember ``reads``; none of their keys is taken."""
+        for index, key in enumerate(reads.keys):
+            self[key] = (reads, index)
+
+    def give_up(self, reads: SentReads, keep_taken: bool) -> int:
+        """Take out ``reads`` that are not complete.
+
+        :param keep_taken: whether their keys stay taken until a late reply comes.
+        :returns: how many of them had no reply.
+        """
+        keys = [key for key in reads.keys if (slot := self.get(key)) is not None and slot[0] is reads]
+        for key in keys:
+            if keep_taken:
+                self[key] = None
+            else:
+                del self[key]
+        return len(keys)
+
+    def some(self, whether: Callable[[SentReads], bool]) -> list[SentReads]:
+        """Select reads that are not complete.
+
+        :param whether: tells it of each.
+        :returns: in the order in which they were made.
+        """
+        waiting = dict.fromkeys([slot[0] for slot in self.values() if slot is not None])
+        return [reads for reads in waiting if whether(reads)]
+
+
+@attrs.define(eq=False, repr=False, weakref_slot=False)
+class SentCall:
+    """Any other request: one number, one reply.
+
+    :ivar flow, order, size: as of :class:`SentReads`.
+    :ivar expected: the class of its reply.
+    :ivar result: makes the result of the reply.
+    """
+
+    flow: Any
+    order: int
+    deadline: float
+    size: int
+    ledger_id: int
+    entry_id: int
+    expected: type
+    result: Callable[[Any], Any]
+    deferred: "Deferred[Any]"
+    count: ClassVar[int] = 1
