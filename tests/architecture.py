@@ -87,7 +87,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
 }
 
 # Rooms whose objects many modules share: what one of them means is decided in one module.
-OWNED = ("client/writing/",)
+OWNED = ("client/writing/", "protocol/client/")
 
 # The world: what makes a run of the program differ from the last one.
 WORLD = frozenset(

@@ -47,9 +47,11 @@ class Adds:
     :ivar frames: the V2 frames, one after the other.
     :ivar offsets: where each frame begins; the last one is their end.
     :ivar deferred_sync: whether bookies acknowledge before they sync, which V3 alone can say.
+    :ivar encodings: by protocol without numbers: what :meth:`~.wire_protocol.IWireProtocol.encode_adds` gave, as it is
+        the same for every bookie; kept by whoever sends them.
     """
 
-    __slots__ = ("ledger_ids", "entry_ids", "frames", "offsets", "deferred_sync", "_replies")
+    __slots__ = ("ledger_ids", "entry_ids", "frames", "offsets", "deferred_sync", "encodings")
 
     def __init__(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], frames: bytes, offsets: Sequence[int],
@@ -60,23 +62,10 @@ class Adds:
         self.frames = frames
         self.offsets = offsets
         self.deferred_sync = deferred_sync
-        self._replies = b""
+        self.encodings: dict[object, tuple[bytes, bytes]] = {}
 
     def __len__(self) -> int:
         return len(self.entry_ids)
-
-    @property
-    def replies(self) -> bytes:
-        """The V2 replies of a bookie that has done all of them in order, made once for all bookies."""
-        if not self._replies:
-            count, ids = len(self.entry_ids), self.entry_ids
-            if count == 1:  # what the frame names
-                self._replies = _REPLY_HEAD + self.frames[ENTRY_AT : ENTRY_AT + _IDS.size]
-            elif isinstance(ids, range):
-                self._replies = replies_out.counting(_REPLY_HEAD + _IDS.pack(self.ledger_ids[0], ids[0]), ids)
-            else:
-                self._replies = replies_out.mixed_replies(layout.VERSION, V2Op.ADD, Status.EOK, self.ledger_ids, ids)
-        return self._replies
 
     def some(self, places: Sequence[int]) -> "Adds":
         """Select the requests at some places.
@@ -133,7 +122,14 @@ def frames_and_replies(adds: Adds, first_number: int = 0) -> tuple[bytes, bytes]
     """
     if adds.deferred_sync:
         raise CodecError("V2 has no deferred sync")
-    return adds.frames, adds._replies or adds.replies
+    count, ids, frames = len(adds.entry_ids), adds.entry_ids, adds.frames
+    if count == 1:  # what the frame names
+        replies = _REPLY_HEAD + frames[ENTRY_AT : ENTRY_AT + _IDS.size]
+    elif isinstance(ids, range):
+        replies = replies_out.counting(_REPLY_HEAD + _IDS.pack(adds.ledger_ids[0], ids[0]), ids)
+    else:
+        replies = replies_out.mixed_replies(layout.VERSION, V2Op.ADD, Status.EOK, adds.ledger_ids, ids)
+    return frames, replies
 
 
 def largest_payload(max_frame_size: int, digest_size: int) -> int:

@@ -241,12 +241,17 @@ PLANTS = (
     Plant(
         "the data of an entry confirm an add", "protocol/client/connection.py",
         "        if self._decoder.keeps:\n            data = self._decoder.add(data)\n        at, end = 0, len(data)\n"
-        "        if self.wire.add_reply_size:\n            while at < end:\n                start = at\n"
-        "                adds, at = self.in_flight.confirmed(data, start)\n",
+        "        while at < end and self.wire.add_reply_size:\n            start = at\n"
+        "            adds, at = self.in_flight.confirmed(data, start)\n",
         "        chunk = data\n        if self._decoder.keeps:\n            data = self._decoder.add(data)\n"
         "        at, end = 0, len(data)\n"
-        "        if self.wire.add_reply_size:\n            while at < end:\n                start = at\n"
-        "                adds, at = self.in_flight.confirmed(chunk, start)\n", ["tests.protocol.client.test_connection"],
+        "        while at < end and self.wire.add_reply_size:\n            start = at\n"
+        "            adds, at = self.in_flight.confirmed(chunk, start)\n", ["tests.protocol.client.test_connection"],
+    ),
+    Plant(
+        "the encoding with numbers of one connection is sent on another", "protocol/client/connection.py",
+        "            if not wire.numbered:\n                adds.encodings", "            if True:\n                adds.encodings",
+        ["tests.protocol.client.test_connection_adds"],
     ),
     Plant(
         "what a recovery sends counts as sent for the first time", "client/writing/batchers.py",

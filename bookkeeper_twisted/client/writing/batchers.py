@@ -215,13 +215,13 @@ class Batcher:
         writers, entry_ids, lengths, payloads, waiters = [joined[number::COLUMNS] for number in range(COLUMNS)]
         first, adds = writers[0], batch.adds
         of_one = writers.count(first) == len(writers)
+        kept = _kept(writers, entry_ids, of_one)
         if adds is None:
             adds = self._seal(writers, entry_ids, lengths, payloads, of_one)
         if seals.watches_time:
             for writer in dict.fromkeys(writers):
                 writer.watch_time(batch)
         seals.notices.sent((first,) if of_one else writers)
-        kept = _kept(writers, entry_ids, of_one)
         batch.send(writers, entry_ids, lengths, waiters, adds, kept, of_one)
 
     def _seal(

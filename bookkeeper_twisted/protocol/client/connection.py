@@ -144,10 +144,16 @@ class ClientConnection(Protocol):
         if self._end is not None:
             done(self._owner.bookie_id, range(count), self._end)
             return True
-        if self.wire.numbered:
-            first = self._take_ids(ids, count)
-            numbers = range(first, first + count)
-        frames, replies = self.wire.encode_adds(adds, first)
+        wire = self.wire
+        encoded = adds.encodings.get(wire)
+        if encoded is None:
+            if wire.numbered:
+                first = self._take_ids(ids, count)
+                numbers = range(first, first + count)
+            encoded = wire.encode_adds(adds, first)
+            if not wire.numbered:
+                adds.encodings[wire] = encoded
+        frames, replies = encoded
         now = self._received_at
         if now is None:
             now = self._clock.seconds() - self._time.held_up
@@ -288,14 +294,19 @@ class ClientConnection(Protocol):
         if self._decoder.keeps:
             data = self._decoder.add(data)
         at, end = 0, len(data)
-        if self.wire.add_reply_size:
-            while at < end:
-                start = at
-                adds, at = self.in_flight.confirmed(data, start)
-                if at == start:
-                    break
-                if adds is not None:
-                    self._complete(adds, None)
+        while at < end and self.wire.add_reply_size:
+            start = at
+            adds, at = self.in_flight.confirmed(data, start)
+            if at == start:
+                break
+            if adds is None:
+                continue
+            try:  # as _complete does: the usual reply is spared a call
+                adds.done(self._owner.bookie_id, adds.places, None)  # type: ignore[misc]  # it waits for them
+            except Exception:
+                self._log.failure("completing adds failed")
+            if adds.flow.quiet is not None:
+                self._call_if_quiet(adds)
         if at < end:
             self._decode(data, at)
         self._received_at = None
@@ -340,6 +351,9 @@ class ClientConnection(Protocol):
             adds.done(self._owner.bookie_id, adds.places, error)  # type: ignore[misc]  # it waits for them
         except Exception:
             self._log.failure("completing adds failed")
+        self._call_if_quiet(adds)
+
+    def _call_if_quiet(self, adds: Answered) -> None:
         flow = adds.flow
         if flow.quiet is not None and not flow.waiting:
             flow.quiet()

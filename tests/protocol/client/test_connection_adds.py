@@ -104,6 +104,21 @@ class GatheredTests(MixedCase):
         self.assertEqual(self.transport.value(), _adds(KEYS).frames)
 
 
+class EncodingTests(MixedCase):
+    """Adds that several bookies are sent."""
+
+    def test_once(self) -> None:
+        """Without numbers they are encoded once, and each connection sends the same bytes."""
+        adds = _adds(KEYS)
+        self.assertTrue(self.connection.add(self.ids, adds, lambda *_: None, fresh=True))
+        ((wire, encoded),) = adds.encodings.items()
+        sent = self.transport.value()
+        self.transport.clear()
+        self.assertTrue(self.connection.add(self.ids, adds, lambda *_: None, fresh=True))
+        self.assertIs(adds.encodings[wire], encoded)
+        self.assertEqual((self.transport.value(), encoded), (sent, (sent, _replies(KEYS))))
+
+
 class AnswerTests(MixedCase):
     """What a bookie answers."""
 
@@ -330,6 +345,15 @@ class V3Tests(MixedCase):
     """Version 3, where replies carry numbers."""
 
     wire = 3
+
+    def test_encodings(self) -> None:
+        """Adds that are sent again, here or elsewhere, get other numbers: their encoding is not kept."""
+        adds = _adds(KEYS)
+        for _ in range(2):
+            self.assertTrue(self.connection.add(self.ids, adds, lambda *_: None))
+        sent = self.transport.value()
+        half = len(sent) // 2
+        self.assertNotEqual(sent[:half], sent[half:])
 
     def test_many_ledgers(self) -> None:
         """Adds of many ledgers are sent together, answered one by one, and settled once."""

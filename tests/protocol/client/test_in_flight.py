@@ -6,6 +6,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.codec.adds import frames_and_replies
 from bookkeeper_twisted.codec.runs import ReadReply
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.client.in_flight import InFlight, SendingFlow
@@ -142,7 +143,8 @@ class AmongOthersTests(SynchronousTestCase):
 
     def _adds(self, ledger_ids: Sequence[int], entry_ids: Sequence[int], size: int) -> None:
         adds = few_adds(ledger_ids, entry_ids, size)
-        self.assertTrue(self.flight.add(self.ids, adds, size, adds.replies, None, 5.0, lambda *_: None, False))
+        _, replies = frames_and_replies(adds)
+        self.assertTrue(self.flight.add(self.ids, adds, size, replies, None, 5.0, lambda *_: None, False))
 
     def _answer(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> list[tuple[int, list[int]]]:
         parts = self.flight.answered_adds(list(zip(ledger_ids, entry_ids, strict=True)))
@@ -171,7 +173,8 @@ class AmongOthersTests(SynchronousTestCase):
 
     def test_confirmed(self) -> None:
         """The bytes of replies settle what they confirm."""
-        data = few_adds((7,) * 5, range(5)).replies + few_adds((7, 8), (5, 0)).replies
+        sent = few_adds((7,) * 5, range(5)), few_adds((7, 8), (5, 0))
+        data = b"".join([frames_and_replies(adds)[1] for adds in sent])
         parts, size = confirmed(self.flight, data + b"rest")
         self.assertEqual([(part.order, list(part.places)) for part in parts], [(1, [*range(5)]), (2, [0, 1])])
         self.assertEqual((size, self._account()), (len(data), (210, 6)))

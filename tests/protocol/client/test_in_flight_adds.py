@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.codec.adds import Adds
+from bookkeeper_twisted.codec.adds import Adds, frames_and_replies
 from bookkeeper_twisted.protocol.client.in_flight import InFlight, SentRequest
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.protocol.client.sent_adds import AddsPart, Answered, SentAdds
@@ -69,7 +69,7 @@ class AddsCase(SynchronousTestCase):
         :param number: V3: of the first one.
         """
         adds, numbers = _adds(*keys), None if number is None else range(number, number + len(keys))
-        replies = adds.replies if numbers is None else b""
+        replies = frames_and_replies(adds)[1] if numbers is None else b""
         added = self.outstanding.add(self.ids, adds, size, replies, numbers, deadline, lambda *_: None, fresh)
         self.assertTrue(added)
         return self.outstanding._adds[-1]

@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.codec.adds import Adds
+from bookkeeper_twisted.codec.adds import Adds, frames_and_replies
 from bookkeeper_twisted.codec.runs import ReadRun
 from bookkeeper_twisted.codec.wires import V2Protocol, V3Protocol
 from bookkeeper_twisted.errors import Status
@@ -25,7 +25,8 @@ class _Prophet(V3Protocol):
     add_reply_size = 28
 
     def encode_adds(self, adds: Adds, first_number: int) -> tuple[bytes, bytes]:
-        return super().encode_adds(adds, first_number)[0], adds.replies
+        frames, _ = super().encode_adds(adds, first_number)
+        return frames, b"" if adds.deferred_sync else frames_and_replies(adds)[1]
 
 
 class _Forgetful(V3Protocol):
