@@ -32,7 +32,8 @@ FRAME_OVERHEAD = ENTRY_AT + ENTRY_HEADER_SIZE
 
 _FLAGS = 0xFFFF
 _IDS = struct.Struct(">qq")
-_REPLY_HEAD = replies_out.ids_reply(layout.VERSION, V2Op.ADD, Status.EOK, 0, 0)[: -_IDS.size]
+_REPLY = replies_out.ids_reply(layout.VERSION, V2Op.ADD, Status.EOK, 0, 0)
+_REPLY_HEAD = _REPLY[: -_IDS.size]
 _RESERVE = 128
 """Bytes that a frame of any operation in either wire version needs beside the entry, rounded up."""
 
@@ -128,7 +129,7 @@ def frames_and_replies(adds: Adds, first_number: int = 0) -> tuple[bytes, bytes]
     elif isinstance(ids, range):
         replies = replies_out.counting(_REPLY_HEAD + _IDS.pack(adds.ledger_ids[0], ids[0]), ids)
     else:
-        replies = replies_out.mixed_replies(layout.VERSION, V2Op.ADD, Status.EOK, adds.ledger_ids, ids)
+        replies = replies_out.repeated(_REPLY, adds.ledger_ids, ids)
     return frames, replies
 
 

@@ -53,7 +53,7 @@ PLANTS = (
     ),
     Plant(
         "waiters stay until their batch ends", "client/writing/batch.py",
-        "        for place in places:\n" "            waiters[place] = None\n",
+        "        for place in places:\n" "            self._waiters[place] = None\n",
         "", _COMPLETION,
     ),
     Plant(
@@ -71,8 +71,8 @@ PLANTS = (
     ),
     Plant(
         "entries of one batch fail in reverse", "client/writing/batch.py",
-        "            waiters = self._take_waiters(places)\n" "            waiters.reverse()\n",
-        "            waiters = self._take_waiters(places)\n", _SHARING,
+        "        _, waiters = self.take(places)\n" "        waiters.reverse()\n",
+        "        _, waiters = self.take(places)\n", _SHARING,
     ),
     Plant(
         "the lost entry of another writer ends a writer", "client/writing/batch.py",
@@ -84,7 +84,7 @@ PLANTS = (
         "open_places = self.open_places(owner) if", "open_places = range(len(self.owners)) if", _SHARING,
     ),
     Plant(
-        "sealed entries count with too few bytes", "client/writing/batchers.py",
+        "sealed entries count with too few bytes", "client/writing/appends.py",
         "self._joined(writer, batch, adds.offsets[-1])", "self._joined(writer, batch, adds.offsets[-2])", _SHARING,
     ),
     Plant(
@@ -93,17 +93,16 @@ PLANTS = (
         "for writer in writers[:1]:\n" "                writer.watch", _SHARING,
     ),
     Plant(
-        "what has joined a batch takes no part of its bytes", "client/writing/batchers.py",
-        "ends[done] + MAX_BYTES - self._size", "ends[done] + MAX_BYTES", _BATCHERS,
+        "what has joined a batch takes no part of its bytes", "client/writing/appends.py",
+        "ends[done] + MAX_BYTES - self.size", "ends[done] + MAX_BYTES", _BATCHERS,
     ),
     Plant(
-        "entries join a batch that is sealed", "client/writing/batchers.py",
-        "batch, self.open = self._begin(), None", "batch = self._begin()", _SHARING,
+        "entries join a batch that is sealed", "client/writing/appends.py",
+        "batch, self.open = self.begin(), None", "batch = self.begin()", _SHARING,
     ),
     Plant(
-        "sealed entries take no part of the client's bytes", "client/writing/batchers.py",
-        "        self._budget.used += size\n        writer.joined(batch, size)\n\n    def _begin",
-        "        writer.joined(batch, size)\n\n    def _begin", _SHARING,
+        "sealed entries take no part of the client's bytes", "client/writing/appends.py",
+        "        self._budget.used += size\n        writer.source", "        writer.source", _SHARING,
     ),
     Plant(
         "the writers of a batch that was not sent wait for ever", "client/writing/batchers.py",
@@ -118,7 +117,7 @@ PLANTS = (
     ),
     Plant(
         "a writer keeps its batches for ever", "client/writing/quorum_writer.py",
-        "            while batches and batches[0].sent and not batches[0].left:\n" "                del batches[0]\n",
+        "        while batches and batches[0].sent and not batches[0].left:\n" "            del batches[0]\n",
         "", _COMPLETION,
     ),
     Plant(
@@ -155,29 +154,29 @@ PLANTS = (
         "_offsets(sizes), self.deferred_sync)", "_offsets(sizes))", _ADDS,
     ),
     Plant(
-        "what is held back is not limited for appends together", "client/writing/base_writer.py",
-        "largest > self._largest or self._quorum.in_flight + self._held_size > self._most_held",
-        "largest > self._largest or self._quorum.in_flight > self._most_held", _ROOM,
+        "what is held back is not limited for appends together", "client/writing/appends.py",
+        "largest > self._largest or self.joined_bytes - self._quorum.ended_bytes + self._held_size > self._most_held",
+        "largest > self._largest or self.joined_bytes - self._quorum.ended_bytes > self._most_held", _ROOM,
     ),
     Plant(
-        "a busy writer appends when its client has no room", "client/writing/base_writer.py",
-        "in_flight >= self._max_in_flight or self._budget.used >= self._budget.limit",
+        "a busy writer appends when its client has no room", "client/writing/appends.py",
+        "in_flight >= self._max_in_flight or budget.used >= budget.limit",
         "in_flight >= self._max_in_flight", _ROOM,
     ),
     Plant(
-        "what is held back counts without the rest of its frames", "client/writing/base_writer.py",
+        "what is held back counts without the rest of its frames", "client/writing/appends.py",
         "        size += len(payloads) * self._overhead\n", "", _ROOM,
     ),
     Plant(
-        "what was held back counts for ever", "client/writing/base_writer.py",
+        "what was held back counts for ever", "client/writing/appends.py",
         "            self._held_size -= ends[count]\n", "", _ROOM,
     ),
     Plant(
-        "the rest of what was held back has another length", "client/writing/base_writer.py",
+        "the rest of what was held back has another length", "client/writing/appends.py",
         "head.length + ends[count] - count * overhead", "head.length + ends[count]", _ROOM,
     ),
     Plant(
-        "a writer with nothing in flight gets no room", "client/writing/base_writer.py",
+        "a writer with nothing in flight gets no room", "client/writing/appends.py",
         "return room if room > 0 or self._quorum.idle else None", "return room if room > 0 else None", _ROOM,
     ),
     Plant(
@@ -186,8 +185,8 @@ PLANTS = (
     ),
     Plant(
         "what is held back fails first", "client/writing/base_writer.py",
-        "for waiter in (*waiters, *[each.waiter for each in held]):",
-        "for waiter in (*[each.waiter for each in held], *waiters):", _ROOM,
+        "for waiter in (*waiters, *self._take_held()):",
+        "for waiter in (*self._take_held(), *waiters):", _ROOM,
     ),
     Plant(
         "a force confirms what is acknowledged meanwhile", "client/writing/base_writer.py",
@@ -207,7 +206,7 @@ PLANTS = (
     ),
     Plant(
         "a writer that waits for bookies is taken for idle", "client/writing/lac_notices.py",
-        "if writer.in_flight or notice.due", "if notice.due", _NOTICES,
+        "if not writer.idle or notice.due", "if notice.due", _NOTICES,
     ),
     Plant(
         "a notice is sent to the bookies of the last entry alone", "client/writing/lac_notices.py",
@@ -277,6 +276,18 @@ PLANTS = (
     Plant(
         "a batch that is not sent yet has failures", "client/writing/batch.py",
         "open_places = self.open_places(owner) if self.sent else ()", "open_places = self.open_places(owner)", _SHORTAGES,
+    ),
+    Plant(
+        "an idle writer keeps the last batch of its entries", "client/writing/quorum_writer.py",
+        "        if ended == writer.source.joined_bytes:\n            writer.batches.clear()\n", "", _COMPLETION,
+    ),
+    Plant(
+        "entries in flight are forgotten with the writer's end", "client/writing/quorum_writer.py",
+        "        self.ended_bytes = self.source.joined_bytes\n        self._ended(error", "        self._ended(error", _SHARING,
+    ),
+    Plant(
+        "a full batch takes one more entry of another ledger", "client/writing/appends.py",
+        "        if batch_size >= MAX_BYTES or len(joined) >= FULL:\n            batcher.open = None\n", "", _BATCHERS,
     ),
     Plant(
         "entries complete during an ensemble change", "client/writing/states.py",

@@ -12,6 +12,7 @@ from ...entries.entry_run import EntryRun
 from ...errors import LedgerRecoveryError
 from ...ledger.recovery_rules import RecoveryRules
 from ..interfaces import IBookieClient
+from ..writing.appends import Source
 from ..writing.batch import Waiter
 from ..writing.batchers import Batchers
 from ..writing.ensemble_change import RememberedEnsembleChange
@@ -44,7 +45,7 @@ class WriteBack:
         self._sent = last_add_confirmed
         self._writer = QuorumWriter(
             clock, ledger_id, rules.schedule, rules.metadata.segments[-1].bookies, changes, AddRules(confirms=False),
-            self._wake, self._ended, last_add_confirmed,
+            Source(), self._wake, self._ended, last_add_confirmed,
         )  # fmt: skip
         self._writer.watch()
 

@@ -1,32 +1,27 @@
-"""The base class of all writers: ids and lengths, limits, completion, the end of the ledger.
+"""The base class of all writers: completion, forced syncs, the end of the ledger; :mod:`.appends` is how entries go in.
 
-An entry gets its id when it is appended, and joins the batch of the turn (:mod:`.batch`) if there is room for it in
-what this writer and its client may have in flight.  Otherwise it is held back, in order, until entries complete.
 A writer that ended says why to every later call, and closes the ledger after its last confirmed entry (S12-S16).
 """
 
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import accumulate
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-import attrs
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.logger import Logger
 
-from ...arguments import as_bytes, refusal, too_large
+from ...arguments import too_large
 from ...codec.adds import largest_payload
 from ...errors import (
     BookKeeperError,
     ClientClosedError,
-    IncorrectParameterError,
     LedgerClosedError,
     TooManyRequestsError,
 )
 from ...model import INVALID_ENTRY_ID, LedgerMetadata, LedgerState
 from ...shared_result import SharedResult
+from .appends import AppendingWriter
 from .batch import Waiter
 from .closing import close_ledger, force_ensemble
 from .context import OpenLedger
@@ -44,22 +39,7 @@ _NOTHING = -1
 """Bytes of the largest payload that is taken by a writer that takes none."""
 
 
-@attrs.define(eq=False)
-class _HeldBack:
-    """Entries with ids that wait for room.
-
-    :ivar first: id of the first one.
-    :ivar length: of the ledger without them.
-    :ivar waiter: of the last one.
-    """
-
-    first: int
-    length: int
-    payloads: Sequence[bytes]
-    waiter: Waiter
-
-
-class BaseWriter:
+class BaseWriter(AppendingWriter):
     """The only writer of one ledger.
 
     It keeps a bounded amount of memory: ``max_in_flight_bytes`` of frames are in flight, the same
@@ -67,46 +47,32 @@ class BaseWriter:
     TooManyRequestsError.  Cancelling an append ends the wait for it only; the entry is written.
 
     :ivar ledger_id: the id of the ledger.
-    :ivar last_add_pushed: the last id given out, -1 if there is none; of entries that the caller numbers, the last
-        one before the first gap.
-    :ivar length: the bytes of all payloads up to :attr:`last_add_pushed`; once closed, of the confirmed ones.
     """
 
     ledger_id: int
-    last_add_pushed: int
-    length: int
 
     _log = Logger()
     _core = QuorumWriter  # what decides about answers and failures
 
     __slots__ = (
-        "_quorum", "_batcher", "last_add_pushed", "length", "_largest", "_held_size", "_held", "_max_in_flight",
-        "_overhead", "_budget", "_most_held", "ledger_id", "_ledger", "_stored", "_synced_length",
-        "_drained", "_failure", "_closing", "__weakref__",
+        "ledger_id", "_ledger", "_stored", "_synced_length", "_drained", "_failure", "_closing", "__weakref__",
     )  # fmt: skip
-    # thousands of open ledgers: what each append of theirs needs lies together
 
     def __init__(self, ledger: OpenLedger) -> None:
         """:param ledger: has no other writer."""
-        self.ledger_id = ledger.ledger_id
-        self.last_add_pushed = INVALID_ENTRY_ID
-        self.length = 0
         context, config = ledger.context, ledger.context.config
+        batcher = context.batchers.batcher(
+            ledger.bookies, ledger.digester, ledger.schedule, deferred_sync=ledger.deferred_sync
+        )
+        largest = largest_payload(config.netty_max_frame_size_bytes, ledger.digester.size)
+        super().__init__(largest, config.max_in_flight_bytes, batcher.overhead, context.budget)
+        self.ledger_id = ledger.ledger_id
         self._ledger = ledger
-        self._largest = largest_payload(config.netty_max_frame_size_bytes, ledger.digester.size)
-        self._max_in_flight = config.max_in_flight_bytes
-        self._most_held = 2 * self._max_in_flight
         self._stored = StoredEnsembleChange(
             self.ledger_id, context.ledgers, ledger.metadata, context.watcher, config.max_num_ensemble_changes
         )
         self._quorum = self._quorum_writer(ledger)
-        self._batcher = context.batchers.batcher(
-            ledger.bookies, ledger.digester, ledger.schedule, deferred_sync=ledger.deferred_sync
-        )  # fmt: skip
-        self._overhead = self._batcher.overhead
-        self._held: list[_HeldBack] = []
-        self._held_size = 0  # bytes of the frames that are held back
-        self._budget = context.budget
+        self._batcher = batcher
         self._synced_length = 0
         self._failure: Exception | None = None
         self._closing: SharedResult[None] | None = None
@@ -121,7 +87,7 @@ class BaseWriter:
         )  # fmt: skip
         return self._core(
             context.clock, self.ledger_id, ledger.schedule, ledger.metadata.value.segments[-1].bookies,
-            NoEnsembleChange() if ledger.deferred_sync else self._stored, rules, self._advanced, self._ended,
+            NoEnsembleChange() if ledger.deferred_sync else self._stored, rules, self, self._advanced, self._ended,
             notice=LacNotice(ledger.bookies, ledger.digester),
         )  # fmt: skip
 
@@ -151,68 +117,6 @@ class BaseWriter:
         detail = f"{self._held_size} bytes wait for {self._quorum.in_flight} in flight"
         return TooManyRequestsError(self.ledger_id, detail=detail)
 
-    def _push(self, payload: bytes, waiter: Waiter) -> None:
-        """Gives a payload the next id, and adds it to the batch of this turn, or holds it back.
-
-        :param waiter: gets the id once the entry is acknowledged.
-        """
-        quorum, size = self._quorum, len(payload)
-        frame = size + self._overhead
-        self.last_add_pushed = entry_id = self.last_add_pushed + 1
-        self.length = length = self.length + size
-        if self._held or (
-            (in_flight := quorum.in_flight)
-            and (in_flight >= self._max_in_flight or self._budget.used >= self._budget.limit)
-        ):
-            self._hold(_HeldBack(entry_id, length - size, (payload,), waiter), frame)
-            return
-        self._batcher.join(quorum, entry_id, length, payload, waiter, frame)
-
-    def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
-        """Gives payloads of ``size`` bytes together the next ids; the waiter gets the last one."""
-        quorum, budget, first, length = self._quorum, self._budget, self.last_add_pushed + 1, self.length
-        self.last_add_pushed += len(payloads)
-        self.length += size
-        size += len(payloads) * self._overhead
-        if self._held or quorum.in_flight + size > self._max_in_flight or budget.used + size > budget.limit:
-            self._hold(_HeldBack(first, length, payloads, waiter), size)
-        else:
-            self._batcher.join_many(quorum, first, length, payloads, waiter)
-
-    def _hold(self, held: _HeldBack, size: int) -> None:
-        """Sends entries as far as there is room, and holds the others back.
-
-        :param size: bytes of their frames.
-        """
-        self._held.append(held)
-        self._held_size += size
-        self._resume()
-
-    def _resume(self) -> None:
-        """Sends what is held back, while there is room."""
-        held = self._held
-        while held and (room := self._room()) is not None:
-            head, payloads = held[0], held[0].payloads
-            overhead = self._overhead
-            some = payloads[: max(room // overhead, 1)]  # there is no room for more
-            ends = list(accumulate([len(payload) + overhead for payload in some], initial=0))
-            count = max(bisect_right(ends, room) - 1, 1)
-            self._held_size -= ends[count]
-            if count == len(payloads):
-                del held[0]
-                self._batcher.join_many(self._quorum, head.first, head.length, payloads, head.waiter)
-            else:
-                self._batcher.join_many(self._quorum, head.first, head.length, payloads[:count], None)
-                head.first, head.length = head.first + count, head.length + ends[count] - count * overhead
-                head.payloads = payloads[count:]
-        if held:
-            self._quorum.watch()
-
-    def _room(self) -> int | None:
-        """Bytes that may be sent, at least one entry; None while neither this writer nor its client has room."""
-        room = min(self._max_in_flight - self._quorum.in_flight, self._budget.room(self._resume))
-        return room if room > 0 or self._quorum.idle else None
-
     @property
     def _at_rest(self) -> bool:
         """Whether nothing is to be sent or to complete."""
@@ -234,8 +138,7 @@ class BaseWriter:
     def _ended(self, error: Exception, waiters: Sequence[Waiter]) -> None:
         """Nothing succeeds after this."""
         self._failure, self._largest = error, _NOTHING
-        held, self._held, self._held_size = self._held, [], 0
-        for waiter in (*waiters, *[each.waiter for each in held]):
+        for waiter in (*waiters, *self._take_held()):
             if waiter is not None:
                 waiter.errback(error)
         self._drop_later(error)
@@ -353,72 +256,3 @@ class BaseWriter:
         if error is not None:
             closed.addErrback(lambda _: None)
         await closed
-
-
-class InOrderWriter(BaseWriter):
-    """A writer whose entries get their ids in the order of the calls."""
-
-    __slots__ = ()
-
-    def append(self, data: bytes | bytearray | memoryview) -> "Deferred[int]":
-        """Append one entry.
-
-        :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
-        :returns: the id of the entry, once an ack quorum has it on disk (with deferred sync: has it) and everything
-            before it is acknowledged.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not bytes, or is larger than an entry may be.
-        :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait for their acknowledgement.
-        :raises bookkeeper_twisted.errors.LedgerClosedError: the writer is closed.
-        :raises bookkeeper_twisted.errors.LedgerFencedError: another client has opened the ledger with recovery.
-        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can take the place of one that failed.
-        :raises bookkeeper_twisted.errors.BookKeeperError: another reason why the ledger takes no more.
-        """
-        if type(data) is not bytes:
-            try:
-                data = as_bytes("data", data)
-            except IncorrectParameterError as error:
-                return fail(error)
-        size = len(data)
-        if size > self._largest or self._quorum.in_flight + self._held_size > self._most_held:
-            return fail(self._refusal(size))
-        waiter: Deferred[int] = Deferred()
-        self._push(data, waiter)
-        return waiter
-
-    def append_many(self, payloads: Sequence[bytes | bytearray | memoryview]) -> "Deferred[tuple[int, int]]":
-        """Append entries with consecutive ids: all of them or, if one is refused, none.
-
-        This is many times faster than to append one by one.
-
-        :param payloads: the data of each entry, at least one; as of :meth:`append`.
-        :returns: first and last id, once all are acknowledged.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: there is no entry, one is not bytes, or one is larger
-            than an entry may be.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`append`.
-        """
-        try:
-            entries = _all_bytes(payloads)
-        except IncorrectParameterError as error:
-            return fail(error)
-        sizes = list(map(len, entries))
-        largest = max(sizes)
-        if largest > self._largest or self._quorum.in_flight + self._held_size > self._most_held:
-            return fail(self._refusal(largest))
-        first, waiter = self.last_add_pushed + 1, Deferred[int]()
-        self._push_many(entries, sum(sizes), waiter)
-        return waiter.addCallback(lambda last: (first, last))
-
-
-def _all_bytes(payloads: Iterable[object]) -> list[bytes]:
-    """Return payloads as bytes.
-
-    :raises IncorrectParameterError: there is none, or one is not made of bytes.
-    """
-    if isinstance(payloads, bytes | bytearray | memoryview | str) or not isinstance(payloads, Iterable):
-        raise refusal("payloads", payloads, "a sequence of bytes")
-    entries: list[Any] = list(payloads)
-    if not entries:
-        raise IncorrectParameterError("payloads: an empty sequence was given, at least one entry is wanted")
-    if set(map(type, entries)) != {bytes}:
-        return [as_bytes(f"payloads[{index}]", entry) for index, entry in enumerate(entries)]
-    return entries

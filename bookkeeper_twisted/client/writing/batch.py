@@ -181,9 +181,10 @@ class Batch(Generic[Owner]):
             self.only = owners[0]
         settings, self.everything = self._settings, (1 << count) - 1
         everything = self.everything
+        sets = [everything if len(places) == count else set_of(places) for places in kept.values()]
         self._requests = requests = [
-            BatchRequest(self, number, bookie_id, places, everything if len(places) == count else set_of(places))
-            for number, (bookie_id, places) in enumerate(kept.items())
+            BatchRequest(self, number, bookie_id, places, bits)
+            for number, ((bookie_id, places), bits) in enumerate(zip(kept.items(), sets, strict=True))
         ]
         self._tally = tally = AckTally(settings.write_quorum, settings.ack_quorum)
         for request in requests[:]:  # a bookie that is replaced meanwhile adds more of them
@@ -254,17 +255,12 @@ class Batch(Generic[Owner]):
             waiters, self._waiters = self._waiters, []
             waiters.reverse()
             return self.entry_ids, waiters
-        return items_at(self.entry_ids, places), self._take_waiters(places)
-
-    def _take_waiters(self, places: Sequence[int]) -> list[Waiter]:
-        """The waiters of entries that end now, the first one last."""
-        waiters = self._waiters
+        ids, taken = items_at(self.entry_ids, places), list(items_at(self._waiters, places))
         self._ended |= set_of(places)
-        taken = list(items_at(waiters, places))
         taken.reverse()
         for place in places:
-            waiters[place] = None
-        return taken
+            self._waiters[place] = None
+        return ids, taken
 
     def ended(self, count: int) -> None:
         """Record that ``count`` more entries have ended."""
@@ -283,11 +279,8 @@ class Batch(Generic[Owner]):
         places = self.open_places(owner) if self.left else ()
         if not places:
             return []
-        if self.only is not None:
-            waiters = self._waiters[self._next :]
-        else:
-            waiters = self._take_waiters(places)
-            waiters.reverse()
+        _, waiters = self.take(places)
+        waiters.reverse()
         self.ended(len(places))
         return waiters
 

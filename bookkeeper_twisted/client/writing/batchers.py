@@ -5,10 +5,9 @@ which entries.  What follows until the last answer is the business of the batch.
 """
 
 import struct
-from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import accumulate, count
+from itertools import count
 from weakref import ref
 
 import attrs
@@ -22,50 +21,12 @@ from ...errors import WriteError
 from ...ledger.schedule import Schedule
 from ...protocol.wire_protocols import client_wires
 from ..interfaces import IBookieClient
-from .batch import COLUMNS, Batch, BatchSettings, Waiter
+from .appends import ByteBudget, Gatherer
+from .batch import COLUMNS, Batch, BatchSettings
 from .lac_notices import LacNotices
 from .quorum_writer import QuorumWriter
 
-MAX_ENTRIES = 1000
-MAX_BYTES = 256 << 10
-"""Bytes of a batch at most, but for one entry that is larger: nothing is gained beyond."""
-
-FULL = COLUMNS * MAX_ENTRIES
-"""Length of the list of appends of a batch that takes no more."""
-
-
 _HEADER = struct.Struct(">qqqq")
-
-
-@attrs.define
-class ByteBudget:
-    """The bytes that all writers together may have on their way to bookies.
-
-    :ivar limit: bytes; each writer that has nothing on its way may pass it by one entry, so that none starves.
-    :ivar used: bytes that are on their way.
-    """
-
-    limit: int
-    used: int = 0
-    _waiting: dict[Callable[[], None], None] = attrs.field(factory=dict)
-
-    def room(self, resume: Callable[[], None]) -> int:
-        """Return the bytes that are left, 0 or less if there is no room.
-
-        :param resume: called once, when there is room again, if there is none now; equal ones are one.
-        """
-        left = self.limit - self.used
-        if left <= 0:
-            self._waiting[resume] = None
-        return left
-
-    def give_back(self, size: int) -> None:
-        """Count ``size`` bytes that were acknowledged or given up."""
-        self.used -= size
-        if size and self._waiting and self.used < self.limit:
-            waiting, self._waiting = self._waiting, {}
-            for resume in waiting:  # in the order in which they found no room
-                resume()
 
 
 @attrs.frozen(eq=False)
@@ -86,116 +47,23 @@ class SealSettings:
     watches_time: bool = False
 
 
-class Batcher:
-    """The batches of writers with the same digest type, password, quorums and flags, over one flow.
+class Batcher(Gatherer):
+    """The batches of writers with the same digest type, password, quorums and flags, over one flow."""
 
-    :ivar overhead: bytes of a frame beside the payload.
-    :ivar open: the batch that entries join as long as there is room in it, None where the next one begins another.
-    """
-
-    __slots__ = ("overhead", "open", "_batches", "_budget", "_seals", "_settings", "_scheduled", "_size", "__weakref__")
+    __slots__ = ("_seals", "__weakref__")
     _log = Logger()
 
-    def __init__(self, settings: BatchSettings[QuorumWriter], seals: SealSettings, budget: ByteBudget) -> None:
-        self.overhead = settings.overhead
-        self.open: Batch[QuorumWriter] | None = None
-        self._size = 0  # bytes of the frames of what has joined the newest batch
-        self._budget = budget
-        self._settings = settings
+    def __init__(self, settings: BatchSettings[QuorumWriter], budget: ByteBudget, seals: SealSettings) -> None:
+        super().__init__(settings, budget)
         self._seals = seals
-        self._batches: list[Batch[QuorumWriter]] = []
-        self._scheduled = False
 
-    # ---- joining -------------------------------------------------------------------------------------
-
-    def join(
-        self, writer: QuorumWriter, entry_id: int, length: int, payload: bytes, waiter: Waiter, size: int
-    ) -> None:  # fmt: skip
-        """Add one entry of a ``writer`` to a batch of this turn.
-
-        :param length: of the ledger with it.
-        :param waiter: gets its id.
-        :param size: bytes of its frame.
-        """
-        batch = self.open or self._begin()
-        joined = batch.joined
-        joined += (writer, entry_id, length, payload, waiter)
-        self._budget.used += size
-        writer.joined(batch, size)
-        self._size += size
-        if self._size >= MAX_BYTES or len(joined) >= FULL:
-            self.open = None
-
-    def join_many(
-        self, writer: QuorumWriter, first: int, length: int, payloads: Sequence[bytes], waiter: Waiter
-    ) -> None:  # fmt: skip
-        """Add entries of a ``writer`` with consecutive ids to batches of this turn.
-
-        :param first: id of the first entry.
-        :param length: of the ledger without them.
-        :param payloads: one for each entry, at least one.
-        :param waiter: of the last one.
-        """
-        sizes, total, done = list(map(len, payloads)), len(payloads), 0
-        overhead = self.overhead
-        lengths = list(accumulate(sizes, initial=length))[1:]
-        ids = range(first, first + total)
-        batch = self.open or self._begin()
-        size = lengths[-1] - length + total * overhead
-        if self._size + size <= MAX_BYTES and len(batch.joined) + total * COLUMNS <= FULL:
-            batch.join_many(writer, ids, lengths, payloads, waiter)
-            self._joined(writer, batch, size)
-            return
-        ends = list(accumulate([size + overhead for size in sizes], initial=0))
-        while done < total:
-            batch = self.open or self._begin()
-            fitting = bisect_right(ends, ends[done] + MAX_BYTES - self._size) - 1
-            end = min(max(fitting, done + (not self._size)), done + MAX_ENTRIES - len(batch.joined) // COLUMNS)
-            if end > done:
-                last = waiter if end == total else None
-                batch.join_many(writer, ids[done:end], lengths[done:end], payloads[done:end], last)
-                self._joined(writer, batch, ends[end] - ends[done])
-                done = end
-            if done < total:
-                self.open = None
-
-    def cut(self) -> None:
-        """Begins another batch: the length of what a writer adds next does not follow from what it has added."""
-        self.open = None
-
-    def put(self, writer: QuorumWriter, adds: Adds, lengths: Sequence[int], waiter: Waiter) -> None:
-        """Send entries that are sealed already, behind what has joined.
-
-        :param writer: of all of them.
-        :param adds: the sealed entries.
-        :param lengths: of the ledger with each of them.
-        :param waiter: of the last one.
-        """
-        batch, self.open = self._begin(), None
-        batch.fill(writer, adds, lengths, waiter)
-        self._joined(writer, batch, adds.offsets[-1])
-
-    def _joined(self, writer: QuorumWriter, batch: Batch[QuorumWriter], size: int) -> None:
-        self._size += size
-        self._budget.used += size
-        writer.joined(batch, size)
-
-    def _begin(self) -> Batch[QuorumWriter]:
-        """Open a batch that is sent at the end of the turn."""
-        self.open = batch = Batch(self._settings)
-        self._size = 0
-        self._batches.append(batch)
-        if not self._scheduled:
-            self._scheduled = True
-            self._seals.clock.callLater(0, self._send_all)
-        return batch
+    def _turn_begins(self) -> None:
+        self._seals.clock.callLater(0, self._send_all)
 
     # ---- sending -------------------------------------------------------------------------------------
 
     def _send_all(self) -> None:
-        self._scheduled, self.open = False, None
-        batches, self._batches = self._batches, []
-        for batch in batches:
+        for batch in self._take():
             writers: list[QuorumWriter] = batch.joined[::COLUMNS]
             try:
                 self._send(batch, writers)
@@ -212,7 +80,9 @@ class Batcher:
         joined, seals = batch.joined, self._seals  # without the entries of writers that this has ended
         if not joined:
             return
-        writers, entry_ids, lengths, payloads, waiters = [joined[number::COLUMNS] for number in range(COLUMNS)]
+        writers, entry_ids, lengths, payloads, waiters = (
+            joined[::COLUMNS], joined[1::COLUMNS], joined[2::COLUMNS], joined[3::COLUMNS], joined[4::COLUMNS]
+        )  # fmt: skip
         first, adds = writers[0], batch.adds
         of_one = writers.count(first) == len(writers)
         kept = _kept(writers, entry_ids, of_one)
@@ -325,4 +195,4 @@ class Batchers:
         )  # fmt: skip
         watches_time = self._watches_time and not flags
         seals = SealSettings(self._clock, digester, self._notices, flags, deferred_sync, watches_time)
-        return Batcher(settings, seals, self._budget)
+        return Batcher(settings, self._budget, seals)

@@ -10,7 +10,8 @@ from ..claims.terms import TermPool
 from ..claims.threads import Threads, system_threads
 from ..interfaces import IBookieClient
 from ..operation import OperationContext
-from .batchers import Batchers, ByteBudget
+from .appends import ByteBudget
+from .batchers import Batchers
 from .lac_notices import LacNotices
 
 

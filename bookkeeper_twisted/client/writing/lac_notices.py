@@ -55,9 +55,12 @@ class NoticedWriter(Protocol):
     ledger_id: int
     schedule: Schedule
     confirmed: int
-    in_flight: int
     ensemble: tuple[str, ...]
     notice: LacNotice | None
+
+    @property
+    def idle(self) -> bool:
+        """Whether no entry is in flight."""
 
 
 class LacNotices:
@@ -114,7 +117,7 @@ class LacNotices:
             notice = writer.notice
             if notice is None or writer in sent:
                 continue
-            if writer.in_flight or notice.due > now or (writer.confirmed > notice.told and not room):
+            if not writer.idle or notice.due > now or (writer.confirmed > notice.told and not room):
                 quiet[writer] = None
                 wait = min(wait, max(notice.due - now, self._interval))
             elif writer.confirmed > notice.told:

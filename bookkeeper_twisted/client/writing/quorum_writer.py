@@ -13,7 +13,7 @@ ever completes again.
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
@@ -49,6 +49,12 @@ _FATAL = (LedgerFencedError, UnauthorizedAccessError, IllegalOperationError, Cli
 _OF_CONNECTIONS = (BookieHandleNotAvailableError, RequestTimeoutError)
 
 
+class JoinedBytes(Protocol):
+    """Counts the bytes of the frames of all entries of one ledger that have ever joined a batch."""
+
+    joined_bytes: int
+
+
 @lru_cache(maxsize=1024)
 def _shared(ensemble: tuple[str, ...]) -> tuple[str, ...]:
     """Return one object for equal ensembles, so that comparing them is quick."""
@@ -61,7 +67,8 @@ class QuorumWriter:
     :ivar completed: the last entry that has its ack quorum as all before it have.
     :ivar length: of the ledger up to that entry.
     :ivar confirmed: the last add confirmed.
-    :ivar in_flight: bytes of the frames of entries that have joined a batch and not ended.
+    :ivar source: of the entries.
+    :ivar ended_bytes: bytes of what has joined from there and is in flight no more.
     :ivar batches: batches with entries in flight, in order.
     :ivar ensemble: the current ensemble.
     :ivar state: see :mod:`.states`.
@@ -74,17 +81,18 @@ class QuorumWriter:
     _log = Logger()
 
     __slots__ = (
-        "ledger_id", "schedule", "completed", "length", "confirmed", "in_flight", "batches", "ensemble", "state",
-        "alert", "failures", "failure", "notice", "_ahead", "_clock", "_changes", "_rules", "_advanced", "_ended",
-        "_timeout", "_pause",
+        "ledger_id", "schedule", "completed", "length", "confirmed", "source", "ended_bytes", "batches", "ensemble",
+        "state", "alert", "failures", "failure", "notice", "_ahead", "_clock", "_changes", "_rules", "_advanced",
+        "_ended", "_timeout", "_pause",
     )  # fmt: skip
 
     def __init__(
         self, clock: IReactorTime, ledger_id: int, schedule: Schedule, ensemble: Iterable[str],
-        changes: IEnsembleChange, rules: AddRules, advanced: Callable[[], bool],
+        changes: IEnsembleChange, rules: AddRules, source: JoinedBytes, advanced: Callable[[], bool],
         ended: Callable[[Exception, Sequence[Waiter]], None], completed: int = -1, notice: LacNotice | None = None,
     ) -> None:  # fmt: skip
         """
+        :param source: of the entries, of which none is in flight yet.
         :param advanced: called when entries have completed while the writer is alert; returns whether it stays so.
         :param ended: called once, with why and the waiters of all entries that will not complete, in order.
         :param completed: the entry before the first that will be sent.
@@ -93,7 +101,8 @@ class QuorumWriter:
         self.schedule = schedule
         self.completed = self.confirmed = completed
         self.length = 0
-        self.in_flight = 0
+        self.source = source
+        self.ended_bytes = source.joined_bytes
         self.batches: list[Batch[QuorumWriter]] = []  # smaller than a deque for all the writers that are idle
         self.ensemble = _shared(tuple(ensemble))
         self.state = OPEN
@@ -112,26 +121,27 @@ class QuorumWriter:
         if rules.quorum_timeout is not None:
             self._timeout = QuorumTimeout(clock, rules.quorum_timeout, self._waits_for, self._timed_out)
 
-    @property
-    def idle(self) -> bool:
-        """Whether everything that joined a batch has completed."""
-        return not self.in_flight
-
     # ---- sending -------------------------------------------------------------------------------------
 
-    def joined(self, batch: "Batch[QuorumWriter]", size: int) -> None:
-        """Record that entries have joined a ``batch``, of frames of ``size`` bytes.
+    @property
+    def in_flight(self) -> int:
+        """Bytes of the frames of entries that have joined a batch and not ended."""
+        return self.source.joined_bytes - self.ended_bytes
+
+    @property
+    def idle(self) -> bool:
+        """Whether no entry is in flight."""
+        return self.source.joined_bytes == self.ended_bytes
+
+    def follow(self, batch: "Batch[QuorumWriter]") -> None:
+        """Record that entries join another ``batch`` than the entries before.
 
         Batches whose entries have ended are forgotten.
         """
-        self.in_flight += size
         batches = self.batches
-        if not batches:
-            batches.append(batch)
-        elif batches[-1] is not batch:
-            while batches and batches[0].sent and not batches[0].left:
-                del batches[0]
-            batches.append(batch)
+        while batches and batches[0].sent and not batches[0].left:
+            del batches[0]
+        batches.append(batch)
 
     def watch_time(self, batch: "Batch[QuorumWriter]") -> None:
         """Watch how long the entries of a ``batch`` are in flight, if there is a time limit for the ack quorum."""
@@ -212,7 +222,7 @@ class QuorumWriter:
             places = batch.acked_next(self)
             if places:
                 completed.append(self._take(batch, places))
-            if not self.in_flight:
+            if self.idle:
                 batches.clear()
             elif batches[0] is batch:  # else it was left behind when others joined the room it gave
                 if not batch.sent or batch.has_open(self):
@@ -228,7 +238,7 @@ class QuorumWriter:
 
     def _take(self, batch: "Batch[QuorumWriter]", places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
         """Complete the entries at some places; returns their ids, and their waiters, the first one last."""
-        self.in_flight -= batch.size_of(places)
+        self.ended_bytes += batch.size_of(places)
         ids, waiters = batch.take(places)
         self.completed, self.length = ids[-1], batch.lengths[places[-1]]
         batch.ended(len(places))
@@ -238,7 +248,7 @@ class QuorumWriter:
         """Look at what waits for the completion of entries."""
         if self._ahead:  # until nothing is in flight: others may be acknowledged before their turn, too
             self.advance()
-            self._ahead = bool(self.in_flight)
+            self._ahead = not self.idle
         if self.failures is not None:
             self.failures.completed()
         self.alert = self._advanced() or self._ahead
@@ -298,10 +308,7 @@ class QuorumWriter:
                 return
 
     async def _replace_failed(self, failures: FailedBookies) -> Exception | None:
-        """Replaces bookies, round by round, until none has failed any more.
-
-        :returns: why some entries can have no ack quorum all the same.
-        """
+        """Replace bookies until none has failed any more; returns why some entries can have no ack quorum even so."""
         tried: set[tuple[int, str]] = set()
         shortage: NotEnoughBookiesError | None = None
         staying: dict[int, str] = {}
@@ -321,12 +328,10 @@ class QuorumWriter:
             self._go_on_without(failures, staying.values(), shortage)
         return out_of_reach
 
-    def _go_on_without(
-        self, failures: FailedBookies, staying: Collection[str], shortage: NotEnoughBookiesError
-    ) -> None:
+    def _go_on_without(self, failures: FailedBookies, staying: Collection[str], why: NotEnoughBookiesError) -> None:
         """Leaves bookies that failed in the ensemble: what is acknowledged without them has its ack quorum (S16)."""
         failures.stay(staying, self._clock.seconds())
-        self._changes.stay(staying, failures.explained(shortage, self.ensemble, staying))
+        self._changes.stay(staying, failures.explained(why, self.ensemble, staying))
 
     async def _may_try_again(self, failures: FailedBookies) -> bool:
         """Waits a little, within the time since an entry completed in which that is wanted."""
@@ -432,7 +437,7 @@ class QuorumWriter:
         self.close()
         batches, self.batches = self.batches, []
         waiters = [waiter for batch in batches for waiter in batch.abandon(self)]
-        self.in_flight = 0
+        self.ended_bytes = self.source.joined_bytes
         self._ended(error, waiters)
 
     def close(self) -> None:
@@ -453,7 +458,8 @@ def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
     places: Sequence[int] = range(len(batch.owners))
     if bits != batch.everything:
         places = places_of(bits)
-        columns = [items_at(column, places) for column in columns]
+        owners, ids, lengths = columns
+        columns = items_at(owners, places), items_at(ids, places), items_at(lengths, places)
     for place, writer, entry_id, length, size in zip(places, *columns, batch.sizes(places), strict=True):
         if writer.completed + 1 != entry_id or not writer.state.completes:
             writer._ahead = writer.alert = True
@@ -463,8 +469,8 @@ def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
         writer.length = length
         if writer._rules.confirms:
             writer.confirmed = entry_id
-        writer.in_flight = in_flight = writer.in_flight - size
-        if not in_flight:
+        writer.ended_bytes = ended = writer.ended_bytes + size
+        if ended == writer.source.joined_bytes:
             writer.batches.clear()
         if writer.alert:
             alerted.append(writer)

@@ -9,11 +9,12 @@ from ..claims.claim_log import MAX_TERMS, ClaimLog
 from ..claims.frames import layout_of
 from ..claims.producer import WhenFull
 from ..claims.thread_appender import ThreadAppender, ThreadAppends
-from .base_writer import InOrderWriter
+from .appends import InOrderWriter
+from .base_writer import BaseWriter
 from .context import OpenLedger
 
 
-class LedgerWriter(InOrderWriter):
+class LedgerWriter(InOrderWriter, BaseWriter):
     """The only writer of one ledger; entries get their ids in the order of the calls.
 
     A program that waits now and then for what :meth:`append` gives is never refused for want of memory.  Threads append

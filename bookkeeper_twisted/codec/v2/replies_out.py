@@ -60,7 +60,7 @@ def counting(frame: bytes, entry_ids: range) -> bytes:
     frames = bytearray(frame * len(entry_ids))
     low = low_bytes(entry_ids)
     if low is None:
-        _fill_in(frames, 20, entry_ids)
+        _fill_in(frames, 20, big_endian(entry_ids))
     else:
         frames[26 :: IDS_REPLY.size], frames[27 :: IDS_REPLY.size] = low
     return bytes(frames)
@@ -76,15 +76,28 @@ def mixed_replies(
     :param ledger_ids: one for each reply.
     :param entry_ids: one for each reply.
     """
-    frames = bytearray(ids_reply(version, opcode, status, 0, 0) * len(ledger_ids))
-    _fill_in(frames, 12, ledger_ids)
-    _fill_in(frames, 20, entry_ids)
+    return repeated(ids_reply(version, opcode, status, 0, 0), ledger_ids, entry_ids)
+
+
+def repeated(frame: bytes, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bytes:
+    """Repeat a reply with other ids.
+
+    :param frame: the reply, with any ids.
+    :param ledger_ids: one for each reply.
+    :param entry_ids: one for each reply.
+    """
+    columns = big_endian(ledger_ids), big_endian(entry_ids)
+    frames = bytearray(frame * len(ledger_ids))
+    for at, packed in zip((12, 20), columns, strict=True):
+        _fill_in(frames, at, packed)
     return bytes(frames)
 
 
-def _fill_in(frames: bytearray, at: int, ids: Sequence[int]) -> None:
-    """Writes one id into each of the frames, at the same offset."""
-    packed = big_endian(ids)
+def _fill_in(frames: bytearray, at: int, packed: bytes) -> None:
+    """Write one id into each of the frames, at the same offset.
+
+    :param packed: the ids, one after the other.
+    """
     for i in range(8):
         frames[at + i :: IDS_REPLY.size] = packed[i::8]
 

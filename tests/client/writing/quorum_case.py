@@ -9,7 +9,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.batchers import Batchers, ByteBudget
+from bookkeeper_twisted.client.writing.appends import ByteBudget, Source
+from bookkeeper_twisted.client.writing.batchers import Batchers
 from bookkeeper_twisted.client.writing.ensemble_change import StoredEnsembleChange
 from bookkeeper_twisted.client.writing.failed_bookies import AddRules
 from bookkeeper_twisted.client.writing.lac_notices import LacNotices
@@ -161,7 +162,7 @@ class QuorumTestCase(SynchronousTestCase):
         self.make_batcher()
         writer = kind(
             self.clock, LEDGER, self.schedule, self.names, self.changes, self.rules,
-            self.advanced, lambda error, waiters: self.ends.append(error),
+            Source(), self.advanced, lambda error, waiters: self.ends.append(error),
         )  # fmt: skip
         writer.watch()
         return writer

@@ -5,6 +5,7 @@ from functools import partial
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from bookkeeper_twisted.client.writing.appends import Source
 from bookkeeper_twisted.client.writing.failed_bookies import RETRY_SECONDS, AddRules
 from bookkeeper_twisted.client.writing.quorum_writer import QuorumWriter
 from bookkeeper_twisted.codec.operations import HIGH_PRIORITY, RECOVERY_ADD
@@ -291,7 +292,7 @@ class FlagsTests(HeldCase):
         )
         self.assertIsNot(ordinary, recovering)
         writer = QuorumWriter(
-            self.clock, 10, ledger.schedule, self.names, self.writers[0]._stored, AddRules(confirms=False),
+            self.clock, 10, ledger.schedule, self.names, self.writers[0]._stored, AddRules(confirms=False), Source(),
             lambda: True, lambda error, waiters: None,
         )  # fmt: skip
         recovering.join_many(writer, 0, 0, [b"x", b"y"], None)

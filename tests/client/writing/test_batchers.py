@@ -9,7 +9,8 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.writing.adv_write_handle import AdvLedgerWriter
-from bookkeeper_twisted.client.writing.batchers import MAX_BYTES, MAX_ENTRIES, Batchers, ByteBudget
+from bookkeeper_twisted.client.writing.appends import MAX_BYTES, MAX_ENTRIES, ByteBudget
+from bookkeeper_twisted.client.writing.batchers import Batchers
 from bookkeeper_twisted.client.writing.lac_notices import LacNotices
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.config.client import ClientConfig

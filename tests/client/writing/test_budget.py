@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from bookkeeper_twisted.client.writing.batchers import ByteBudget
+from bookkeeper_twisted.client.writing.appends import ByteBudget
 from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
 from bookkeeper_twisted.testing.bookies import MemoryBookies
 

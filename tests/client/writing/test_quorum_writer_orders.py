@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing import batchers
+from bookkeeper_twisted.client.writing import appends
 from bookkeeper_twisted.client.writing.batch import Batch
 from bookkeeper_twisted.client.writing.failed_bookies import AddRules
 from bookkeeper_twisted.client.writing.quorum_writer import QuorumWriter
@@ -231,5 +231,5 @@ class PlantedTests(SynchronousTestCase):
 
     def test_planted_in_batches(self) -> None:
         """So does a batch that counts answers of bookies that were replaced."""
-        self.patch(batchers, "Batch", KeepsReplaced)
+        self.patch(appends, "Batch", KeepsReplaced)
         self._caught(QuorumWriter)

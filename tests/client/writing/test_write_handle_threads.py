@@ -31,9 +31,9 @@ class SendsThen(QuorumWriter):
 
     once: Callable[[], object] | None = None
 
-    def joined(self, batch: Batch[QuorumWriter], size: int) -> None:
+    def follow(self, batch: Batch[QuorumWriter]) -> None:
         """Entries join a batch."""
-        super().joined(batch, size)
+        super().follow(batch)
         then, SendsThen.once = SendsThen.once, None
         if then is not None:
             then()

@@ -1,0 +1,366 @@
+"""Appends: entries get their ids, and join the batch of the turn as long as there is room for them.
+
+The room is bounded for each writer and, by a budget, for all writers of a client.  What finds none is held back in
+order.  Nothing but this module is entered when one of thousands of ledgers gets an entry: an append costs a call.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+from typing import Any
+
+import attrs
+from twisted.internet.defer import Deferred, fail
+
+from ...arguments import as_bytes, refusal
+from ...codec.adds import Adds
+from ...errors import IncorrectParameterError
+from ...model import INVALID_ENTRY_ID
+from .batch import COLUMNS, Batch, BatchSettings, Waiter
+from .quorum_writer import QuorumWriter
+
+MAX_ENTRIES = 1000
+MAX_BYTES = 256 << 10
+"""Bytes of a batch at most, but for one entry that is larger: nothing is gained beyond."""
+
+FULL = COLUMNS * MAX_ENTRIES
+"""Length of the list of appends of a batch that takes no more."""
+
+
+@attrs.define
+class ByteBudget:
+    """The bytes that all writers together may have on their way to bookies.
+
+    :ivar limit: bytes; each writer that has nothing on its way may pass it by one entry, so that none starves.
+    :ivar used: bytes that are on their way.
+    """
+
+    limit: int
+    used: int = 0
+    _waiting: dict[Callable[[], None], None] = attrs.field(factory=dict)
+
+    def room(self, resume: Callable[[], None]) -> int:
+        """Return the bytes that are left, 0 or less if there is no room.
+
+        :param resume: called once, when there is room again, if there is none now; equal ones are one.
+        """
+        left = self.limit - self.used
+        if left <= 0:
+            self._waiting[resume] = None
+        return left
+
+    def give_back(self, size: int) -> None:
+        """Count ``size`` bytes that were acknowledged or given up."""
+        self.used -= size
+        if size and self._waiting and self.used < self.limit:
+            waiting, self._waiting = self._waiting, {}
+            for resume in waiting:  # in the order in which they found no room
+                resume()
+
+
+class Source:
+    """The origin of the entries of one ledger.
+
+    :ivar joined_bytes: bytes of the frames of all entries that have ever joined a batch.
+    """
+
+    __slots__ = ("joined_bytes",)
+
+    def __init__(self) -> None:
+        self.joined_bytes = 0
+
+
+class Gatherer:
+    """Gathers in batches what writers append in a turn; a batch is complete at the end of the turn, or when it is full.
+
+    :ivar overhead: bytes of a frame beside the payload.
+    :ivar open: the batch that entries join as long as there is room in it, None where the next one begins another.
+    :ivar size: bytes of the frames of what has joined the newest batch.
+    """
+
+    __slots__ = ("overhead", "open", "size", "_batches", "_budget", "_settings")
+
+    def __init__(self, settings: BatchSettings[QuorumWriter], budget: ByteBudget) -> None:
+        """:param settings: of the batches."""
+        self.overhead = settings.overhead
+        self.open: Batch[QuorumWriter] | None = None
+        self.size = 0
+        self._batches: list[Batch[QuorumWriter]] = []
+        self._budget = budget
+        self._settings = settings
+
+    def begin(self) -> Batch[QuorumWriter]:
+        """Open another batch."""
+        if not self._batches:
+            self._turn_begins()
+        self.open = batch = Batch(self._settings)
+        self.size = 0
+        self._batches.append(batch)
+        return batch
+
+    def _turn_begins(self) -> None:
+        """Called before the first batch of a turn."""
+
+    def _take(self) -> list[Batch[QuorumWriter]]:
+        """Take out all batches of the turn."""
+        batches, self._batches, self.open = self._batches, [], None
+        return batches
+
+    def join_many(
+        self, writer: QuorumWriter, first: int, length: int, payloads: Sequence[bytes], waiter: Waiter
+    ) -> None:  # fmt: skip
+        """Add entries of a ``writer`` with consecutive ids to batches of this turn.
+
+        :param first: id of the first entry.
+        :param length: of the ledger without them.
+        :param payloads: one for each entry, at least one.
+        :param waiter: of the last one.
+        """
+        sizes, total, done = list(map(len, payloads)), len(payloads), 0
+        overhead = self.overhead
+        lengths = list(accumulate(sizes, initial=length))[1:]
+        ids = range(first, first + total)
+        batch = self.open or self.begin()
+        size = lengths[-1] - length + total * overhead
+        if self.size + size <= MAX_BYTES and len(batch.joined) + total * COLUMNS <= FULL:
+            batch.join_many(writer, ids, lengths, payloads, waiter)
+            self._joined(writer, batch, size)
+            return
+        ends = list(accumulate([size + overhead for size in sizes], initial=0))
+        while done < total:
+            batch = self.open or self.begin()
+            fitting = bisect_right(ends, ends[done] + MAX_BYTES - self.size) - 1
+            end = min(max(fitting, done + (not self.size)), done + MAX_ENTRIES - len(batch.joined) // COLUMNS)
+            if end > done:
+                last = waiter if end == total else None
+                batch.join_many(writer, ids[done:end], lengths[done:end], payloads[done:end], last)
+                self._joined(writer, batch, ends[end] - ends[done])
+                done = end
+            if done < total:
+                self.open = None
+
+    def cut(self) -> None:
+        """Begins another batch: the length of what a writer adds next does not follow from what it has added."""
+        self.open = None
+
+    def put(self, writer: QuorumWriter, adds: Adds, lengths: Sequence[int], waiter: Waiter) -> None:
+        """Send entries that are sealed already, behind what has joined.
+
+        :param writer: of all of them.
+        :param adds: the sealed entries.
+        :param lengths: of the ledger with each of them.
+        :param waiter: of the last one.
+        """
+        batch, self.open = self.begin(), None
+        batch.fill(writer, adds, lengths, waiter)
+        self._joined(writer, batch, adds.offsets[-1])
+
+    def _joined(self, writer: QuorumWriter, batch: Batch[QuorumWriter], size: int) -> None:
+        self.size += size
+        self._budget.used += size
+        writer.source.joined_bytes += size
+        if not writer.batches or writer.batches[-1] is not batch:
+            writer.follow(batch)
+
+
+@attrs.define(eq=False)
+class _HeldBack:
+    """Entries with ids that wait for room.
+
+    :ivar first: id of the first one.
+    :ivar length: of the ledger without them.
+    :ivar waiter: of the last one.
+    """
+
+    first: int
+    length: int
+    payloads: Sequence[bytes]
+    waiter: Waiter
+
+
+class AppendingWriter(Source):
+    """A writer of one ledger, as far as entries go in.
+
+    :ivar last_add_pushed: the last id given out, -1 if there is none; of entries that the caller numbers, the last
+        one before the first gap.
+    :ivar length: the bytes of all payloads up to :attr:`last_add_pushed`; once closed, of the confirmed ones.
+    """
+
+    _quorum: QuorumWriter
+    _batcher: Gatherer
+
+    __slots__ = (
+        "_quorum", "_batcher", "last_add_pushed", "length", "_largest", "_held_size", "_held", "_max_in_flight",
+        "_overhead", "_budget", "_most_held",
+    )  # fmt: skip
+    # thousands of open ledgers: what each append of theirs needs lies together
+
+    def __init__(self, largest: int, max_in_flight: int, overhead: int, budget: ByteBudget) -> None:
+        """
+        :param largest: bytes of the largest payload.
+        :param max_in_flight: bytes of the frames that may be in flight; twice as many may wait as well.
+        :param overhead: bytes of a frame beside the payload.
+        """
+        super().__init__()
+        self.last_add_pushed = INVALID_ENTRY_ID
+        self.length = 0
+        self._largest = largest
+        self._max_in_flight = max_in_flight
+        self._most_held = 2 * max_in_flight
+        self._held: list[_HeldBack] = []
+        self._held_size = 0  # bytes of the frames that are held back
+        self._overhead = overhead
+        self._budget = budget
+
+    def _refusal(self, size: int) -> Exception:
+        """Return why a payload of ``size`` bytes cannot be taken now."""
+        raise NotImplementedError
+
+    def _push(self, payload: bytes, waiter: Waiter) -> None:
+        """Gives a payload the next id, and adds it to the batch of this turn, or holds it back.
+
+        :param waiter: gets the id once the entry is acknowledged.
+        """
+        quorum, budget, size = self._quorum, self._budget, len(payload)
+        frame = size + self._overhead
+        self.last_add_pushed = entry_id = self.last_add_pushed + 1
+        self.length = length = self.length + size
+        if self._held or (
+            (in_flight := self.joined_bytes - quorum.ended_bytes)
+            and (in_flight >= self._max_in_flight or budget.used >= budget.limit)
+        ):
+            self._hold(_HeldBack(entry_id, length - size, (payload,), waiter), frame)
+            return
+        batcher = self._batcher  # what follows is its business, but for each entry of thousands of ledgers
+        batch = batcher.open or batcher.begin()
+        joined = batch.joined
+        joined += (quorum, entry_id, length, payload, waiter)
+        budget.used += frame
+        self.joined_bytes += frame
+        batches = quorum.batches
+        if not batches:
+            batches.append(batch)
+        elif batches[-1] is not batch:
+            quorum.follow(batch)
+        batcher.size = batch_size = batcher.size + frame
+        if batch_size >= MAX_BYTES or len(joined) >= FULL:
+            batcher.open = None
+
+    def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
+        """Gives payloads of ``size`` bytes together the next ids; the waiter gets the last one."""
+        quorum, budget, first, length = self._quorum, self._budget, self.last_add_pushed + 1, self.length
+        self.last_add_pushed += len(payloads)
+        self.length += size
+        size += len(payloads) * self._overhead
+        if self._held or quorum.in_flight + size > self._max_in_flight or budget.used + size > budget.limit:
+            self._hold(_HeldBack(first, length, payloads, waiter), size)
+        else:
+            self._batcher.join_many(quorum, first, length, payloads, waiter)
+
+    def _hold(self, held: _HeldBack, size: int) -> None:
+        """Sends entries as far as there is room, and holds the others back.
+
+        :param size: bytes of their frames.
+        """
+        self._held.append(held)
+        self._held_size += size
+        self._resume()
+
+    def _resume(self) -> None:
+        """Sends what is held back, while there is room."""
+        held = self._held
+        while held and (room := self._room()) is not None:
+            head, payloads = held[0], held[0].payloads
+            overhead = self._overhead
+            some = payloads[: max(room // overhead, 1)]  # there is no room for more
+            ends = list(accumulate([len(payload) + overhead for payload in some], initial=0))
+            count = max(bisect_right(ends, room) - 1, 1)
+            self._held_size -= ends[count]
+            if count == len(payloads):
+                del held[0]
+                self._batcher.join_many(self._quorum, head.first, head.length, payloads, head.waiter)
+            else:
+                self._batcher.join_many(self._quorum, head.first, head.length, payloads[:count], None)
+                head.first, head.length = head.first + count, head.length + ends[count] - count * overhead
+                head.payloads = payloads[count:]
+        if held:
+            self._quorum.watch()
+
+    def _room(self) -> int | None:
+        """Bytes that may be sent, at least one entry; None while neither this writer nor its client has room."""
+        room = min(self._max_in_flight - self._quorum.in_flight, self._budget.room(self._resume))
+        return room if room > 0 or self._quorum.idle else None
+
+    def _take_held(self) -> list[Waiter]:
+        """Take out what is held back, which will not be sent; returns the waiters, in order."""
+        held, self._held, self._held_size = self._held, [], 0
+        return [each.waiter for each in held]
+
+
+class InOrderWriter(AppendingWriter):
+    """A writer whose entries get their ids in the order of the calls."""
+
+    __slots__ = ()
+
+    def append(self, data: bytes | bytearray | memoryview) -> "Deferred[int]":
+        """Append one entry.
+
+        :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
+        :returns: the id of the entry, once an ack quorum has it on disk (with deferred sync: has it) and everything
+            before it is acknowledged.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not bytes, or is larger than an entry may be.
+        :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait for their acknowledgement.
+        :raises bookkeeper_twisted.errors.LedgerClosedError: the writer is closed.
+        :raises bookkeeper_twisted.errors.LedgerFencedError: another client has opened the ledger with recovery.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can take the place of one that failed.
+        :raises bookkeeper_twisted.errors.BookKeeperError: another reason why the ledger takes no more.
+        """
+        if type(data) is not bytes:
+            try:
+                data = as_bytes("data", data)
+            except IncorrectParameterError as error:
+                return fail(error)
+        size = len(data)
+        if size > self._largest or self.joined_bytes - self._quorum.ended_bytes + self._held_size > self._most_held:
+            return fail(self._refusal(size))
+        waiter: Deferred[int] = Deferred()
+        self._push(data, waiter)
+        return waiter
+
+    def append_many(self, payloads: Sequence[bytes | bytearray | memoryview]) -> "Deferred[tuple[int, int]]":
+        """Append entries with consecutive ids: all of them or, if one is refused, none.
+
+        This is many times faster than to append one by one.
+
+        :param payloads: the data of each entry, at least one; as of :meth:`append`.
+        :returns: first and last id, once all are acknowledged.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: there is no entry, one is not bytes, or one is larger
+            than an entry may be.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`append`.
+        """
+        try:
+            entries = _all_bytes(payloads)
+        except IncorrectParameterError as error:
+            return fail(error)
+        sizes = list(map(len, entries))
+        largest = max(sizes)
+        if largest > self._largest or self.joined_bytes - self._quorum.ended_bytes + self._held_size > self._most_held:
+            return fail(self._refusal(largest))
+        first, waiter = self.last_add_pushed + 1, Deferred[int]()
+        self._push_many(entries, sum(sizes), waiter)
+        return waiter.addCallback(lambda last: (first, last))
+
+
+def _all_bytes(payloads: Iterable[object]) -> list[bytes]:
+    """Return payloads as bytes.
+
+    :raises IncorrectParameterError: there is none, or one is not made of bytes.
+    """
+    if isinstance(payloads, bytes | bytearray | memoryview | str) or not isinstance(payloads, Iterable):
+        raise refusal("payloads", payloads, "a sequence of bytes")
+    entries: list[Any] = list(payloads)
+    if not entries:
+        raise IncorrectParameterError("payloads: an empty sequence was given, at least one entry is wanted")
+    if set(map(type, entries)) != {bytes}:
+        return [as_bytes(f"payloads[{index}]", entry) for index, entry in enumerate(entries)]
+    return entries
