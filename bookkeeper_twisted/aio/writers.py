@@ -65,17 +65,6 @@ class LedgerWriter(Handle[client.LedgerWriter]):
         return self._inner.ledger_id
 
     @property
-    def last_add_pushed(self) -> int:
-        """The last id given out, -1 if there is none; of entries that the caller numbers, the last one before the first
-        gap."""
-        return self._inner.last_add_pushed
-
-    @property
-    def length(self) -> int:
-        """The bytes of all payloads up to :attr:`last_add_pushed`; once closed, of the confirmed ones."""
-        return self._inner.length
-
-    @property
     def last_add_confirmed(self) -> int:
         """The highest id up to which every entry is acknowledged and synced, -1 if there is none."""
         return self._inner.last_add_confirmed
@@ -105,6 +94,17 @@ class LedgerWriter(Handle[client.LedgerWriter]):
             the ledger.
         """
         await super().close()
+
+    @property
+    def last_add_pushed(self) -> int:
+        """The last id given out, -1 if there is none; of entries that the caller numbers, the last one before the first
+        gap."""
+        return self._inner.last_add_pushed
+
+    @property
+    def length(self) -> int:
+        """The bytes of all payloads up to :attr:`last_add_pushed`; once closed, of the confirmed ones."""
+        return self._inner.length
 
 
 class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
@@ -139,17 +139,6 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
         return self._inner.ledger_id
 
     @property
-    def last_add_pushed(self) -> int:
-        """The last id given out, -1 if there is none; of entries that the caller numbers, the last one before the first
-        gap."""
-        return self._inner.last_add_pushed
-
-    @property
-    def length(self) -> int:
-        """The bytes of all payloads up to :attr:`last_add_pushed`; once closed, of the confirmed ones."""
-        return self._inner.length
-
-    @property
     def last_add_confirmed(self) -> int:
         """The highest id up to which every entry is acknowledged and synced, -1 if there is none."""
         return self._inner.last_add_confirmed
@@ -179,3 +168,14 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
             the ledger.
         """
         await super().close()
+
+    @property
+    def last_add_pushed(self) -> int:
+        """The last id given out, -1 if there is none; of entries that the caller numbers, the last one before the first
+        gap."""
+        return self._inner.last_add_pushed
+
+    @property
+    def length(self) -> int:
+        """The bytes of all payloads up to :attr:`last_add_pushed`; once closed, of the confirmed ones."""
+        return self._inner.length

@@ -283,7 +283,8 @@ PLANTS = (
     ),
     Plant(
         "entries in flight are forgotten with the writer's end", "client/writing/quorum_writer.py",
-        "        self.ended_bytes = self.source.joined_bytes\n        self._ended(error", "        self._ended(error", _SHARING,
+        "        self.ended_bytes = self.source.joined_bytes\n        self._ended(error", "        self._ended(error",
+        ["tests.client.writing.test_quorum_writer"],
     ),
     Plant(
         "a full batch takes one more entry of another ledger", "client/writing/appends.py",

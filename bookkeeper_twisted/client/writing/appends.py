@@ -186,8 +186,8 @@ class AppendingWriter(Source):
     :ivar length: the bytes of all payloads up to :attr:`last_add_pushed`; once closed, of the confirmed ones.
     """
 
-    _quorum: QuorumWriter
-    _batcher: Gatherer
+    last_add_pushed: int
+    length: int
 
     __slots__ = (
         "_quorum", "_batcher", "last_add_pushed", "length", "_largest", "_held_size", "_held", "_max_in_flight",
@@ -202,6 +202,8 @@ class AppendingWriter(Source):
         :param overhead: bytes of a frame beside the payload.
         """
         super().__init__()
+        self._quorum: QuorumWriter  # made by the class that ends the ledger, as is the batcher
+        self._batcher: Gatherer
         self.last_add_pushed = INVALID_ENTRY_ID
         self.length = 0
         self._largest = largest
