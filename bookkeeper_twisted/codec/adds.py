@@ -41,7 +41,7 @@ _WORDS = ENTRY_HEADER_SIZE // 8
 
 
 class Adds:
-    """Add requests with one key and the same flags, never empty.  Nothing changes them.
+    """Add requests with one key and the same flags, never empty.  What they ask for never changes.
 
     :ivar ledger_ids: one for each entry, in the order of the frames.
     :ivar entry_ids: one for each entry; a range only if all are of one ledger.

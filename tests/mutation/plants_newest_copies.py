@@ -37,6 +37,11 @@ PLANTS = (
         ["tests.storage.index.test_recent_blocks"],
     ),
     Plant(
+        "rows that were looked up hide newer copies in the write caches", "storage/directory_storage.py",
+        "                self.looked_up.add(self._not_newer(rows))\n", "                self.looked_up.add(rows)\n",
+        ["tests.storage.test_directory_storage", "tests.storage.test_ledger_storage"],
+    ),
+    Plant(
         "a flush that is forgotten lets older ones through", "storage/index/recent_blocks.py",
         "tuple(takewhile(lambda flush: flush.log_ids", "tuple(filter(lambda flush: flush.log_ids",
         ["tests.storage.index.test_recent_blocks"],

@@ -249,7 +249,8 @@ PLANTS = (
     ),
     Plant(
         "the encoding with numbers of one connection is sent on another", "protocol/client/connection.py",
-        "            if not wire.numbered:\n                adds.encodings", "            if True:\n                adds.encodings",
+        "            encoded = wire.encode_adds(adds, first)\n        elif",
+        "            encoded = adds.encodings.setdefault(wire, wire.encode_adds(adds, first))\n        elif",
         ["tests.protocol.client.test_connection_adds"],
     ),
     Plant(

@@ -179,7 +179,7 @@ class _HeldBack:
 
 
 class AppendingWriter(Source):
-    """A writer of one ledger, as far as entries go in.
+    """The part of a writer that takes entries: ids, lengths, and room for them.
 
     :ivar last_add_pushed: the last id given out, -1 if there is none; of entries that the caller numbers, the last
         one before the first gap.

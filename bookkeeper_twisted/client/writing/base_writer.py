@@ -1,14 +1,16 @@
 """The base class of all writers: completion, forced syncs, the end of the ledger; :mod:`.appends` is how entries go in.
 
-A writer that ended says why to every later call, and closes the ledger after its last confirmed entry (S12-S16).
+A writer that ended says why to every later call, and closes the ledger after its last confirmed entry (S12-S16): all
+of it synced, then CLOSED with last entry and length by compare-and-set.
 """
 
 from collections.abc import Sequence
 from functools import lru_cache
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
-from twisted.internet.defer import Deferred, fail, succeed
+import attrs
+from twisted.internet.defer import Deferred, FirstError, fail, gatherResults, succeed
 from twisted.logger import Logger
 
 from ...arguments import too_large
@@ -17,13 +19,16 @@ from ...errors import (
     BookKeeperError,
     ClientClosedError,
     LedgerClosedError,
+    MetadataVersionError,
     TooManyRequestsError,
 )
+from ...metadata.interfaces import ILedgerManager, Versioned
+from ...metadata.update_loop import update
 from ...model import INVALID_ENTRY_ID, LedgerMetadata, LedgerState
 from ...shared_result import SharedResult
+from ..interfaces import IBookieClient
 from .appends import AppendingWriter
 from .batch import Waiter
-from .closing import close_ledger, force_ensemble
 from .context import OpenLedger
 from .ensemble_change import NoEnsembleChange, StoredEnsembleChange
 from .failed_bookies import AddRules
@@ -106,12 +111,17 @@ class BaseWriter(AppendingWriter):
     def _closed_error(self) -> LedgerClosedError:
         return LedgerClosedError(f"the writer of ledger {self.ledger_id} is closed: {_CLOSED}")
 
-    def _refusal(self, size: int) -> Exception:
-        """Return why a payload of ``size`` bytes cannot be taken now."""
+    def _end_reason(self) -> Exception | None:
+        """Return why nothing can be appended any more, None while it can."""
         if self._failure is not None:
             return self._failure
-        if self._closing is not None:
-            return self._closed_error()
+        return None if self._quorum.state.appends else self._closed_error()
+
+    def _refusal(self, size: int) -> Exception:
+        """Return why a payload of ``size`` bytes cannot be taken now."""
+        reason = self._end_reason()
+        if reason is not None:
+            return reason
         if size > self._largest:
             return too_large(size, self._largest)
         detail = f"{self._held_size} bytes wait for {self._quorum.in_flight} in flight"
@@ -155,10 +165,9 @@ class BaseWriter(AppendingWriter):
 
         :raises bookkeeper_twisted.errors.BookKeeperError: a bookie of the ensemble did not sync.
         """
-        if self._failure is not None:
-            return fail(self._failure)
-        if self._closing is not None:
-            return fail(self._closed_error())
+        reason = self._end_reason()
+        if reason is not None:
+            return fail(reason)
         if self._quorum.completed == INVALID_ENTRY_ID:
             return succeed(None)
         return Deferred.fromCoroutine(self._force())
@@ -256,3 +265,45 @@ class BaseWriter(AppendingWriter):
         if error is not None:
             closed.addErrback(lambda _: None)
         await closed
+
+
+async def force_ensemble(bookies: IBookieClient, ledger_id: int, ensemble: Sequence[str]) -> None:
+    """Ask all bookies of an ensemble to sync: the copy of any of them may be needed.
+
+    :param ensemble: ids of the bookies.
+    :raises bookkeeper_twisted.errors.BookKeeperError: of the first that did not.
+    """
+    synced = [bookies.force(bookie_id, ledger_id) for bookie_id in ensemble]
+    try:
+        await gatherResults(synced, consumeErrors=True)
+    except FirstError as error:
+        raise cast(Exception, error.subFailure.value) from None
+
+
+async def close_ledger(
+    ledgers: ILedgerManager, ledger_id: int, known: Versioned[LedgerMetadata], last_entry_id: int, length: int
+) -> Versioned[LedgerMetadata]:
+    """Close a ledger at the last entry of its writer.
+
+    A ledger in recovery is closed too: the writer's last entry covers everything it acknowledged, and the recovery
+    adopts what it finds stored.
+
+    :param known: the metadata as last seen; may be old.
+    :param last_entry_id: -1 if the ledger is empty.
+    :param length: bytes of all payloads.
+    :returns: the stored metadata.
+    :raises bookkeeper_twisted.errors.MetadataVersionError: it is closed with another last entry or length.
+    """
+
+    def is_not_closed(stored: LedgerMetadata) -> bool:
+        if stored.closed and (stored.last_entry_id, stored.length) != (last_entry_id, length):
+            raise MetadataVersionError(
+                f"ledger {ledger_id} was closed by another client after entry {stored.last_entry_id}, "
+                f"{stored.length} bytes; here it ends after entry {last_entry_id}, {length} bytes"
+            )
+        return not stored.closed
+
+    def closed(stored: LedgerMetadata) -> LedgerMetadata:
+        return attrs.evolve(stored, state=LedgerState.CLOSED, last_entry_id=last_entry_id, length=length)
+
+    return await update(ledgers, ledger_id, known, is_not_closed, closed)

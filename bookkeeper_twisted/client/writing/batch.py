@@ -84,7 +84,6 @@ class Batch(Generic[Owner]):
     :ivar size: bytes of the frames, once it is sent.
     :ivar sent: whether it was handed to connections.
     :ivar left: entries that have not ended.
-    :ivar error: the last failure of a bookie.
     :ivar adds: the sealed entries, None before they are sealed and after all have ended.
     :ivar only: the owner of all entries, where there are several entries of one owner.
     :ivar owners: the owner of the entry at each place.
@@ -94,7 +93,7 @@ class Batch(Generic[Owner]):
     """
 
     __slots__ = (
-        "joined", "size", "sent", "left", "error", "adds", "only", "owners", "entry_ids", "lengths", "everything",
+        "joined", "size", "sent", "left", "adds", "only", "owners", "entry_ids", "lengths", "everything",
         "_settings", "_waiters", "_tally", "_requests", "_next", "_ended",
     )  # fmt: skip
 
@@ -103,7 +102,6 @@ class Batch(Generic[Owner]):
         self.size = 0
         self.sent = False
         self.left = 0
-        self.error: Exception | None = None
         self.adds: Adds | None = None
         self.only: Owner | None = None
         self.owners: list[Owner]
@@ -204,7 +202,6 @@ class Batch(Generic[Owner]):
         """Count the failures of a ``request`` for a set of ``places``; their owners learn of the ``error``."""
         places = self._tally.fail(request.number, places)
         if places:
-            self.error = error
             self._settings.failed(self, request.bookie_id, places, error)
 
     # ---- what owners complete ------------------------------------------------------------------------

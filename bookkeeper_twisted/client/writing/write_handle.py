@@ -44,10 +44,9 @@ class LedgerWriter(InOrderWriter, BaseWriter):
         """
         check_type("when_full", when_full, WhenFull, "a WhenFull")
         check_seconds("patience", patience, "for ever")
-        if self._failure is not None:
-            raise self._failure
-        if self._closing is not None:
-            raise self._closed_error()
+        reason = self._end_reason()
+        if reason is not None:
+            raise reason
         if self._appends is None:
             context = self._ledger.context
             self._appends = ThreadAppends(

@@ -145,14 +145,14 @@ class ClientConnection(Protocol):
             done(self._owner.bookie_id, range(count), self._end)
             return True
         wire = self.wire
-        encoded = adds.encodings.get(wire)
-        if encoded is None:
-            if wire.numbered:
-                first = self._take_ids(ids, count)
-                numbers = range(first, first + count)
+        if wire.numbered:
+            first = self._take_ids(ids, count)
+            numbers = range(first, first + count)
             encoded = wire.encode_adds(adds, first)
-            if not wire.numbered:
-                adds.encodings[wire] = encoded
+        elif wire in adds.encodings:  # by the connection to another bookie
+            encoded = adds.encodings[wire]
+        else:
+            encoded = adds.encodings[wire] = wire.encode_adds(adds, first)
         frames, replies = encoded
         now = self._received_at
         if now is None:

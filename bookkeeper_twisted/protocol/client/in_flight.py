@@ -136,21 +136,15 @@ class InFlight:
         """
         if (self._n_again or not fresh) and self.is_taken(adds, fresh):
             return False
-        flow = self._flows.get(ids.flow_id)
-        if flow is None or flow.ids is not ids:
-            flow = self._join(ids)
-        order = self._n_sent = self._n_sent + 1
         ledger_ids, entry_ids, count = adds.ledger_ids, adds.entry_ids, len(adds.entry_ids)
+        flow = self._count(ids, count, size, 0 if self._by_key else count)
         again = self._by_key and not fresh
         sent = SentAdds(
-            flow, order, deadline, size, count, range(count), ledger_ids, entry_ids, replies, numbers, again, done
+            flow, self._n_sent, deadline, size, count, range(count), ledger_ids, entry_ids, replies, numbers, again,
+            done,
         )  # fmt: skip
         self._adds.append(sent)
-        flow.waiting += count
-        self.unacknowledged += size
-        if not self._by_key:
-            flow.expected_replies += count
-        elif again:
+        if again:
             self._n_again += 1
             self._taken.put(ledger_ids, entry_ids)
         return True

@@ -84,8 +84,8 @@ class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
     def some(self, whether: Callable[[SentReads], bool]) -> list[SentReads]:
         """Select reads that are not complete.
 
-        :param whether: tells it of each.
-        :returns: in the order in which they were made.
+        :param whether: tests one of them.
+        :returns: those that pass the test, in the order in which they were made.
         """
         waiting = dict.fromkeys([slot[0] for slot in self.values() if slot is not None])
         return [reads for reads in waiting if whether(reads)]

@@ -2,7 +2,7 @@
 
 from twisted.internet.defer import Deferred
 
-from bookkeeper_twisted.client.writing.closing import close_ledger
+from bookkeeper_twisted.client.writing.base_writer import close_ledger
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import (
     AddEntryQuorumTimeoutError,

@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.closing import close_ledger
+from bookkeeper_twisted.client.writing.base_writer import close_ledger
 from bookkeeper_twisted.errors import MetadataVersionError, NoSuchLedgerMetadataError
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.metadata.interfaces import Versioned

@@ -4,7 +4,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.closing import force_ensemble
+from bookkeeper_twisted.client.writing.base_writer import force_ensemble
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError
 from bookkeeper_twisted.testing.bookies import MemoryBookies
 
