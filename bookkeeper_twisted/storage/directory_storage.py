@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import islice
 from operator import attrgetter
 
 from ..entries.entry_run import EntryRun
@@ -36,7 +37,7 @@ from .rebuild import Rebuilt
 _MOST_FOUND = 64
 """Look-ups of the read lane whose rows wait for the reactor."""
 
-_ROWS_AHEAD = 512
+_ROWS_AHEAD = 500
 """Rows that are looked up together: each time costs two changes of thread, some 100 us."""
 
 _NEAR = 512
@@ -364,19 +365,19 @@ class DirectoryStorage:
         return self.recent_blocks.find(ledger_id, entry_id) or self.recent.find(ledger_id, entry_id)
 
     def _look_up(self, ledger_id: int, entry_id: int) -> IndexRow | None:
+        """Find the row of an entry, and often those behind it.  An entry that has none costs a look-up of its own only.
+        """
         n_written = self._n_written
-        rows = self._rows_ahead(ledger_id, entry_id)
-        if not rows:
-            row = self.index.find(ledger_id, entry_id)
-            rows = [row] if row is not None else []
-        if not rows:
+        row = self.index.find(ledger_id, entry_id)
+        if row is None:
             return None
+        rows = self._rows_ahead(row)
         self._found.append((n_written, rows))
         _, before = self._rows.get(ledger_id, (0, ()))
         is_onward = not before or not 0 < before[0].first - entry_id <= _NEAR  # else another thread is ahead
         if rows[-1].last - rows[-1].first < MOST_APART and is_onward:
             self._rows[ledger_id] = n_written, rows
-        return _row_of(rows, entry_id)
+        return row
 
     def _ahead(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Return the row of an entry if it was looked up together with the last one, and no entry has moved since."""
@@ -385,24 +386,21 @@ class DirectoryStorage:
             return None
         return _row_of(rows, entry_id)
 
-    def _rows_ahead(self, ledger_id: int, entry_id: int) -> list[IndexRow]:
-        """Return rows of a ledger, that of an entry among them, if the row looked up last was short and near before it.
+    def _rows_ahead(self, found: IndexRow) -> Sequence[IndexRow]:
+        """Return rows of a ledger, the one found among them: others if the row found last was short and near before it.
 
         A reader that goes through a ledger which took turns with others meets a row for each entry, and so does one of
-        a striped ledger, of which this bookie has every third entry, say: they are looked up together.  Nothing is
-        returned where the entry has no row: that is for a look-up of its own.
+        a striped ledger, of which this bookie has every third entry, say: they are looked up together.
         """
-        rows: list[IndexRow] = []
-        _, before = self._rows.get(ledger_id, (0, ()))
-        if before and 0 < entry_id - before[-1].last <= _NEAR:
-            try:
-                page = self.index.page((ledger_id, before[-1].first), _ROWS_AHEAD)
-                rows = [row for row in page if row.ledger_id == ledger_id]
-            except StorageError:
-                pass  # what is behind it cannot be read; it may be found alone
         if len(self._rows) >= _MOST_AHEAD:
             self._rows.clear()
-        return rows if _row_of(rows, entry_id) is not None else []
+        _, before = self._rows.get(found.ledger_id, (0, ()))
+        if before and 0 < found.first - before[-1].last <= _NEAR:
+            with suppress(StorageError):  # what is behind it cannot be read
+                rows = list(islice(self.index.rows(found.ledger_id, before[-1].last + 1), _ROWS_AHEAD))
+                if found in rows:
+                    return rows
+        return [found]
 
     def entry_ranges(self, ledger_id: int, stored: bool = True) -> list[tuple[int, int]]:
         """Return first and last ids, both included, of the contiguous ranges of a ledger, ascending.

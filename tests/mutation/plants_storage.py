@@ -427,13 +427,13 @@ PLANTS = (
     ),
     Plant(
         "rows of a striped ledger are looked up one by one", "storage/directory_storage.py",
-        "0 < entry_id - before[-1].last <= _NEAR:", "entry_id - before[-1].last == 1:",
+        "0 < found.first - before[-1].last <= _NEAR:", "found.first - before[-1].last == 1:",
         ["tests.storage.test_directory_storage"],
     ),
     Plant(
-        "rows are looked up together only where the reader wants the first entry of one", "storage/directory_storage.py",
-        "return rows if _row_of(rows, entry_id) is not None else []",
-        "return rows if rows and rows[0].first == entry_id else []",
+        "an entry that is not there costs a look-up of all rows behind it", "storage/directory_storage.py",
+        "        row = self.index.find(ledger_id, entry_id)\n        if row is None:\n            return None\n        rows = self._rows_ahead(row)\n",
+        "        row = self.index.find(ledger_id, entry_id)\n        rows = self._rows_ahead(row or IndexRow(ledger_id, entry_id, entry_id, 0, 0, 0))\n        if row is None:\n            return None\n",
         ["tests.storage.test_directory_storage"],
     ),
     Plant(

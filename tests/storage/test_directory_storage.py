@@ -224,24 +224,26 @@ class DirectoryTests(SynchronousTestCase):
         for entry_id in entry_ids:
             self.take_turns(range(entry_id, entry_id + 1), range(7, 9))
         pages: list[int] = []
-        page = self.index.page
+        rows_of = self.index.rows
 
-        def counted(after: tuple[int, int], limit: int) -> object:
-            pages.append(after[1] + 1)
-            return page(after, limit)
+        def counted(ledger_id: int, first: int) -> object:
+            pages.append(first)
+            return rows_of(ledger_id, first)
 
-        self.patch(self.index, "page", counted)
+        self.patch(self.index, "rows", counted)
         for entry_id in entry_ids[:34]:
             self.assertEqual(self.loaded(7, entry_id), entry(7, entry_id))
         self.assertEqual(pages, [1, 97])
         self.directory.add(run(7, 102, 1, salt=3))
         self.flush()
         self.assertEqual(self.loaded(7, 102), entry(7, 102, salt=3))
-        for entry_id in (100, 119, 120, 500):
+        n_pages = len(pages)
+        for entry_id in (100, 106, 119, 120, 500):
             self.assertIsNone(self.loaded(7, entry_id))
+        self.assertEqual(len(pages), n_pages)  # what ends a batch costs one look-up, not that of all rows behind it
 
     def single_lookups(self) -> list[int]:
-        """The entries that are looked up alone from now on."""
+        """The entries whose row is not among those looked up before, from now on."""
         alone: list[int] = []
         find = SimIndex.find
 
@@ -253,7 +255,7 @@ class DirectoryTests(SynchronousTestCase):
         return alone
 
     def test_rows_of_several_entries_ahead(self) -> None:
-        """Of a ledger with two entries in three here, a reader of any of the two looks one entry up alone."""
+        """Of a ledger with two entries in three here, a reader of any of the two looks two entries up."""
         for first in range(1, 300, 3):
             self.directory.add(run(7, first, 2))
         self.flush()
@@ -267,7 +269,7 @@ class DirectoryTests(SynchronousTestCase):
             directory.learn()
             for entry_id in (4, 5, 298, 299):
                 self.assertIsNotNone(directory.looked_up.find(7, entry_id))
-        self.assertEqual(alone, [1, 2])
+        self.assertEqual(alone, [1, 4, 2, 5])
 
     def test_threads_that_take_turns(self) -> None:
         """Threads of the lane that read parts of what one reader wants look few entries up alone."""
@@ -278,7 +280,7 @@ class DirectoryTests(SynchronousTestCase):
         alone = self.single_lookups()
         for entry_id in (96, 99, 0, 102, 3, 105, 192, 288, 108):
             self.assertIsNotNone(directory.load(7, entry_id, 1))
-        self.assertEqual(alone, [96, 0, 3])
+        self.assertEqual(alone, [96, 99, 0, 3])
 
     def test_no_rows_ahead(self) -> None:
         """An entry is found alone where the rows behind it cannot be listed."""
@@ -286,10 +288,10 @@ class DirectoryTests(SynchronousTestCase):
         for entry_id in range(3):
             self.take_turns(range(entry_id, entry_id + 1))
 
-        def unreadable(after: tuple[int, int], limit: int) -> None:
+        def unreadable(ledger_id: int, first: int) -> None:
             raise StorageError("a part of the index is damaged")
 
-        self.patch(self.index, "page", unreadable)
+        self.patch(self.index, "rows", unreadable)
         self.assertEqual([self.loaded(7, entry_id) for entry_id in range(3)], [entry(7, i) for i in range(3)])
 
     def test_looked_up_rows_are_bounded(self) -> None:
