@@ -3,8 +3,9 @@
 from random import Random
 from typing import Any
 
-from twisted.internet.defer import Deferred, TimeoutError, succeed
+from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol
+from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
@@ -24,7 +25,8 @@ _LAST = 424_242
 _V3_REPLY = 0x0A, 0x08
 """The first and the third byte of a reply in V3; V2 has a version and flags there, which a reply does not have."""
 
-_ANSWERED_IN = 30.0
+_SILENT = 30.0
+"""Seconds without a byte of a bookie that still owes answers: what comes slowly is an answer, too."""
 
 
 class FuzzPeer(Protocol):
@@ -41,6 +43,7 @@ class FuzzPeer(Protocol):
         self._data = b""
         self._gone: Deferred[None] = Deferred()
         self._answered: Deferred[None] = Deferred()
+        self._silence: IDelayedCall | None = None
 
     @classmethod
     async def connect(cls, reactor: Any, port: int, model: Model) -> "FuzzPeer":
@@ -59,10 +62,12 @@ class FuzzPeer(Protocol):
                 await deferLater(reactor, 0)
 
     def answered(self, reactor: Any) -> "Deferred[None]":
-        """Fires when what was sent before is answered, or the bookie has closed the connection."""
+        """Fires when what was sent before is answered, or the bookie has closed the connection; fails if it is silent.
+        """
         if not self.closed:
             self.transport.write(requests_out.encode_reads(_LAST, [0]))
-        return self._answered.addTimeout(_ANSWERED_IN, reactor)
+            self._silence = reactor.callLater(_SILENT, self._answered.cancel)
+        return self._answered
 
     def leave(self) -> "Deferred[None]":
         """Resets the connection."""
@@ -75,6 +80,8 @@ class FuzzPeer(Protocol):
 
     def dataReceived(self, data: bytes) -> None:
         self._data += data
+        if self._silence is not None and self._silence.active():
+            self._silence.reset(_SILENT)
         while len(self._data) >= 4 and len(self._data) >= (end := 4 + int.from_bytes(self._data[:4], "big")):
             frame, self._data = self._data[:end], self._data[end:]
             decoder = ClientDecoder(V3 if (frame[4], frame[6]) == _V3_REPLY else V2)
@@ -87,11 +94,17 @@ class FuzzPeer(Protocol):
                 self.model.wrong("a reply that cannot be read", f"{decoder.error}: {frame[:200].hex()}")
             self.model.heard(items)
             if any(isinstance(item, ReadReply) and item.ledger_id == _LAST for item in items):
-                self._answered.callback(None)
+                self._answer()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self.closed = True
         self._gone.callback(None)
+        self._answer()
+
+    def _answer(self) -> None:
+        if self._silence is not None and self._silence.active():
+            self._silence.cancel()
+        self._silence = None
         if not self._answered.called:
             self._answered.callback(None)
 
@@ -124,7 +137,7 @@ async def operate(reactor: Any, port: int, model: Model, seed: str, lingering: l
         if not is_broken:  # else what follows may count as the rest of a frame
             try:
                 await peer.answered(reactor)
-            except TimeoutError:
+            except CancelledError:
                 model.wrong("no answer", f"seed {seed}: {data[:400].hex()}")
     elif end == "reset":
         peer.transport.write(data)
