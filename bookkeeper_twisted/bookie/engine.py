@@ -55,8 +55,8 @@ class Engine:
     :param journals: replayed, ready for the first group.
     :param disk_usage: total and free bytes of the ledger directories.
     :param on_failure: called once, if a journal fails: the process must not go on (S10).
-    :param on_unwritten: called with :data:`NO_SPACE` or :data:`FAILED` when a checkpoint was not written, with an empty
-        text when one succeeds again.
+    :param on_checkpoint: called after each one, with :data:`NO_SPACE` or :data:`FAILED` if it was not written, with an
+        empty text if it was.
     :param labels: of what is counted for the storage, see :func:`~bookkeeper_twisted.metrics.directory_labels`.
     """
 
@@ -65,15 +65,14 @@ class Engine:
     def __init__(
         self, storage: ILedgerStorage, journals: Sequence[IJournal], executor: IStorageExecutor, clock: IReactorTime,
         disk_usage: Callable[[], "Deferred[tuple[int, int]]"], on_failure: Callable[[Failure], None],
-        on_unwritten: Callable[[str], None] = lambda reason: None, options: EngineOptions | None = None,
+        on_checkpoint: Callable[[str], None] = lambda reason: None, options: EngineOptions | None = None,
         instruments: Instruments | None = None, labels: Mapping[str, str] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         options = options or EngineOptions()
         self.instruments = instruments or Instruments()
         self.outbox = Outbox()
         self._on_failure = on_failure
-        self._on_unwritten = on_unwritten
-        self._unwritten = ""
+        self._on_checkpoint = on_checkpoint
         self._failed = False
         self.commits = [
             GroupCommit(
@@ -151,22 +150,17 @@ class Engine:
             self._on_failure(failure)
 
     def _checkpointed(self) -> None:
-        self._set_unwritten("")
+        self._on_checkpoint("")
         self.bookie.resume_adds()
         self.outbox.flush()
 
     def disk_is_full(self) -> None:
         """A start found no space for what it replayed; the next checkpoint that succeeds says otherwise."""
-        self._set_unwritten(NO_SPACE)
+        self._on_checkpoint(NO_SPACE)
 
     def _not_checkpointed(self, error: BaseException) -> None:
         """Waiting adds wait for a checkpoint that will not come soon.  File descriptors that are used up are no fault
         of a disk: the bookie goes on as it was."""
         if not is_out_of_files(error):
-            self._set_unwritten(NO_SPACE if is_disk_full(error) else FAILED)
+            self._on_checkpoint(NO_SPACE if is_disk_full(error) else FAILED)
         self.bookie.refuse_waiting(TooManyRequestsError(detail="entries cannot be flushed"))
-
-    def _set_unwritten(self, reason: str) -> None:
-        if reason != self._unwritten:
-            self._unwritten = reason
-            self._on_unwritten(reason)

@@ -117,7 +117,7 @@ class Rig:
         self.clock = Clock()
         self.executor = StepExecutor()
         self.failures: list[Failure] = []
-        self.unwritten: list[str] = []
+        self.checkpointed: list[str] = []
         paths = StorePaths(
             tuple(f"/journal{i}" for i in range(journals)),
             tuple(f"/ledger{i}" for i in range(ledger_dirs)),
@@ -132,7 +132,7 @@ class Rig:
         self.storage = self.store.storage
         self.engine = Engine(
             self.storage, self.store.journals, self.executor, self.clock, self._usage, self.failures.append,
-            self.unwritten.append, options,
+            self.checkpointed.append, options,
         )  # fmt: skip
         self.bookie = self.engine.bookie
 

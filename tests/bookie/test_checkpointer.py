@@ -92,7 +92,7 @@ class CheckpointTests(SynchronousTestCase):
         failing = self.checkpointer.checkpoint()
         self.rig.drain()
         self.assertFalse(self.successResultOf(failing))
-        self.assertEqual((self.mark.position, self.rig.unwritten), (JournalPosition(), [FAILED]))
+        self.assertEqual((self.mark.position, self.rig.checkpointed), (JournalPosition(), [FAILED]))
         self.assertIsNotNone(self.rig.bookie.cached(1, 0))
         again = self.checkpointer.checkpoint()
         self.rig.drain()
@@ -125,14 +125,14 @@ class CheckpointTests(SynchronousTestCase):
             self.rig.clock.advance(60)
             self.checkpointer.checkpoint()
             self.rig.drain()
-        self.assertEqual(self.rig.unwritten, [NO_SPACE])
+        self.assertEqual(self.rig.checkpointed, [NO_SPACE] * 4)
         self.assertEqual([event["n"] for event in events], [1, 4])
         self.assertEqual(self.checkpointer._metrics.flush_without_space.value, 4)
         self.rig.disk.heal()
         done = self.rig.add(run(1, 1))
         self.checkpointer.checkpoint()
         self.rig.drain()
-        self.assertEqual((done, self.rig.unwritten, self.rig.failures), ([None], [NO_SPACE, ""], []))
+        self.assertEqual((done, self.rig.checkpointed[4:], self.rig.failures), ([None], [""], []))
 
     def test_no_descriptors(self) -> None:
         """Without file descriptors a checkpoint fails, and no disk is blamed; the next one makes good."""
@@ -144,10 +144,10 @@ class CheckpointTests(SynchronousTestCase):
                 failing = self.checkpointer.checkpoint()
                 self.rig.drain()
             self.assertFalse(self.successResultOf(failing))
-            self.assertEqual((self.rig.unwritten, self.rig.failures, len(events)), ([], [], 1))
+            self.assertEqual((self.rig.checkpointed, self.rig.failures, len(events)), ([], [], 1))
         again = self.checkpointer.checkpoint()
         self.rig.drain()
-        self.assertEqual((self.successResultOf(again), self.rig.unwritten), (True, []))
+        self.assertEqual((self.successResultOf(again), self.rig.checkpointed), (True, [""]))
 
 
 class DirectoryTests(SynchronousTestCase):

@@ -52,6 +52,20 @@ PLANTS = (
         "        if not is_out_of_files(error):\n            self._set", "        if True:\n            self._set", _CHECKPOINTS,
     ),
     Plant(
+        "disks are looked at by the clock alone", "bookie/lifecycle/service.py",
+        "        self._disks.look()\n", "", ["tests.bookie.lifecycle.test_service_disks"],
+    ),
+    Plant(
+        "every checkpoint begins a look of its own", "bookie/lifecycle/disk_monitor.py",
+        "        if self._timer.running and not self._looking:\n", "        if self._timer.running:\n",
+        ["tests.bookie.lifecycle.test_disk_monitor"],
+    ),
+    Plant(
+        "disks are looked at after the end of the monitor", "bookie/lifecycle/disk_monitor.py",
+        "        if self._timer.running and not self._looking:\n", "        if not self._looking:\n",
+        ["tests.bookie.lifecycle.test_disk_monitor"],
+    ),
+    Plant(
         "a disk check without file descriptors loses the directories", "bookie/lifecycle/disk_monitor.py",
         "            if error.errno in NO_FILES:\n                raise\n", "",
         ["tests.bookie.lifecycle.test_disk_monitor"],

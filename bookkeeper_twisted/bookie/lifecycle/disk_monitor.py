@@ -50,7 +50,7 @@ class DiskState:
 
 
 class DiskMonitor:
-    """Looks at the disks now and then.
+    """Looks at the disks now and then, and when it is told to.
 
     :param directories: of the ledgers; ``journals`` directories of the journals.
     :param on_check: called after each check with what it found.
@@ -71,7 +71,8 @@ class DiskMonitor:
         self._full = [False] * len(directories)
         self._said: dict[str, str] = {}
         self._used: dict[str, float] = {}
-        self._timer = LoopingCall(self._check_logged)
+        self._looking = False
+        self._timer = LoopingCall(self.look)
         self._timer.clock = clock
 
     def start(self, interval: float) -> None:
@@ -106,8 +107,14 @@ class DiskMonitor:
     def _usage(self) -> list[tuple[int, int]]:
         return [self._fs.usage(directory) for directory in self._directories]
 
-    def _check_logged(self) -> "Deferred[None]":
-        return Deferred.fromCoroutine(self.check()).addErrback(self._check_failed)
+    def look(self) -> None:
+        """Look now, as between two regular checks, unless a check is under way or they have ended."""
+        if self._timer.running and not self._looking:
+            self._looking = True
+            Deferred.fromCoroutine(self.check()).addErrback(self._check_failed).addBoth(self._looked)
+
+    def _looked(self, _: None) -> None:
+        self._looking = False
 
     def _check_failed(self, failure: Failure) -> None:
         text = f"failed: {failure.getErrorMessage()}"

@@ -329,7 +329,7 @@ class BookieService(Service):
         )  # fmt: skip
         self.engine = Engine(
             self._store.storage, self._store.journals, self._executor, self._reactor, self._disks.space,
-            self._fail, self._unwritten, self._options, self.instruments, self._labels,
+            self._fail, self._checkpointed, self._options, self.instruments, self._labels,
         )  # fmt: skip
         mode = self.engine.bookie.mode
         self._registration = BookieRegistration(mode, self._registrations, self.bookie_id, self._reactor)
@@ -459,14 +459,16 @@ class BookieService(Service):
         self._set_read_only("a disk is full", disks.full)
         self._set_read_only("a ledger directory cannot be used", bool(disks.unusable))
 
-    def _unwritten(self, reason: str) -> None:
-        """A disk that fails would take nothing of what is added from now on; one that is full takes it later."""
+    def _checkpointed(self, reason: str) -> None:
+        """A disk that fails would take nothing of what is added from now on; one that is full takes it later.  One that
+        took what was added since the last look may be almost full: it is looked at before it gets more."""
         assert self.engine is not None
         self._flush_fails = reason == FAILED
         if self._flush_fails:
             self.engine.bookie.mode.high_priority = False
         for each in (NO_SPACE, FAILED):
             self._set_read_only(each, reason == each)
+        self._disks.look()
 
     def _set_read_only(self, reason: str, holds: bool) -> None:
         if self._registration is None:

@@ -63,6 +63,25 @@ class MonitorTests(SynchronousTestCase):
         full = [self.check(free).full for free in (50, 6, 4, 6, 19, 21, 6)]
         self.assertEqual(full, [False, False, True, True, True, False, False])
 
+    def test_look(self) -> None:
+        """It looks when it is told to, once at a time, between its regular looks and not after the last of them."""
+        self.monitor.look()
+        self.executor.drain()
+        self.assertEqual(self.told, [])
+        self.monitor.start(10)
+        self.disks.by_path["a"] = (100, 4)
+        for _ in range(3):
+            self.monitor.look()
+        self.executor.drain()
+        self.assertEqual([state.full for state in self.told], [True])
+        self.monitor.look()
+        self.executor.drain()
+        self.assertEqual(len(self.told), 2)
+        self.stop()
+        self.monitor.look()
+        self.executor.drain()
+        self.assertEqual(len(self.told), 2)
+
     def test_almost_full(self) -> None:
         """A disk is almost full above the threshold for warnings."""
         self.monitor.start(10)

@@ -45,6 +45,20 @@ class DirectoryTests(StepTestCase):
         self.assertEqual((self.registered()[0], self.world.failures), (frozenset({"me:3181"}), []))
         self.assertTrue(service.engine.bookie.mode.high_priority)
 
+    def test_full_after_a_checkpoint(self) -> None:
+        """Disks are looked at after each checkpoint: clients cannot use up, until the next regular look, what is kept
+        for recovery."""
+        service, executor = self.start(
+            flush_interval=1000, disk_check_interval=1_000_000, min_usable_size_for_high_priority_writes=1000
+        )
+        assert service.engine is not None
+        for free, state in ((4, (True, True)), (0, (True, False)), (90, (False, True))):
+            self.patch(self.world.disk, "usage", lambda path, free=free: (100 << 40, free << 40))
+            self.world.reactor.advance(1)
+            self.settle(executor)
+            mode = service.engine.bookie.mode
+            self.assertEqual((mode.read_only, mode.high_priority), state, service.admin.state().reasons)
+
     def test_failed_disk(self) -> None:
         """A bookie whose ledger disk fails takes no adds, recovery adds included, until a checkpoint succeeds again."""
         service, executor = self.start(flush_interval=1000, disk_check_interval=1000)
