@@ -18,26 +18,21 @@ from ..errors import (
     BookieError,
     BookieHandleNotAvailableError,
     BookKeeperError,
-    DigestMatchError,
     NoSuchEntryError,
     NoSuchLedgerError,
     ReadError,
     RequestTimeoutError,
 )
-from ..ledger.entry_batch import verified_prefix
+from ..ledger.read_answers import SingleReads, UsualSize, most_telling, verified_batch
 from ..ledger.schedule import Schedule
 from . import requests
 from .connection import Address, IBookieConnection
 from .pool import SocketPool
 
 _MAX_SINGLE_READS = 1024
-_FIRST_GUESS = 16 << 10
 
 _Answers = dict[int, bytes | Exception] | BookKeeperError
 """The answers of one bookie for some entries, or why nothing came."""
-
-_Answer = tuple[int, Address, bytes | Exception]
-"""An entry id, a bookie, and what it gave: bytes that are not verified yet, or an error."""
 
 
 @attrs.frozen
@@ -73,13 +68,14 @@ class ReadLimits:
     max_frame_size: int = DEFAULT_MAX_FRAME_SIZE
 
 
-def read_failure(ledger_id: int, entry_id: int, errors: Mapping[Address, Exception]) -> BookKeeperError:
+def read_failure(ledger_id: int, entry_id: int, errors: Mapping[str, Exception]) -> BookKeeperError:
     """One error for an entry that no replica gave, with the answer of each bookie.
 
+    :param errors: by bookie id.
     :returns: NoSuchEntryError only if every bookie said that it does not have the entry.
     """
-    answers = "; ".join(f"bookie {address.bookie_id}: {error}" for address, error in errors.items())
-    if all(isinstance(error, NoSuchEntryError | NoSuchLedgerError) for error in errors.values()):
+    answers = "; ".join(f"bookie {bookie_id}: {error}" for bookie_id, error in errors.items())
+    if isinstance(most_telling(errors.values()), NoSuchEntryError | NoSuchLedgerError):
         return NoSuchEntryError(ledger_id, entry_id, answers)
     return ReadError(f"entry {entry_id} of ledger {ledger_id} cannot be read: {answers}")
 
@@ -106,7 +102,7 @@ class FragmentReader:
         self._order = sorted(order, key=pool.is_suspect)
         self._connection: IBookieConnection | None = None
         self._asked: int | None = None  # first entry of the batch read that is under way
-        self._usual_size = _FIRST_GUESS
+        self._usual_size = UsualSize()
 
     def runs(self) -> Generator[EntryRun, None, None]:
         """The entries, in order, verified.  Closing the iterator ends the request under way.
@@ -128,7 +124,7 @@ class FragmentReader:
     def _from_current(self, at: int) -> EntryRun | None:
         """The next entries from the bookie in use, None if it does not give them."""
         try:
-            return verified_prefix(self._ahead(at), self._digester)
+            return self._verified(self._ahead(at), at)
         except BookieError:
             self._asked = None  # an answer: the connection is in order
         except BookKeeperError:
@@ -161,12 +157,12 @@ class FragmentReader:
 
     def _from_any(self, at: int) -> EntryRun:
         """The next entries from whichever replica gives them; that one stays in use."""
-        errors: dict[Address, Exception] = {}
+        errors: dict[str, Exception] = {}
         for address in list(self._order):
             try:
-                run = verified_prefix(self._batch_from(address, at), self._digester)
+                run = self._verified(self._batch_from(address, at), at)
             except BookKeeperError as error:
-                errors[address] = error
+                errors[address.bookie_id] = error
                 self._note(address, error)
             else:
                 self._prefer(address)
@@ -204,50 +200,27 @@ class FragmentReader:
         run = requests.receive_batch(connection, self._fragment.ledger_id, at, self._limits.max_frame_size)
         return run.slice(at, min(run.count, self._fragment.last - at + 1))
 
+    def _verified(self, run: EntryRun, at: int) -> EntryRun:
+        return verified_batch(run, self._fragment.ledger_id, at, run.count, self._digester)
+
     # ---- single reads --------------------------------------------------------------------------------
 
     def _window(self, at: int) -> EntryRun:
         """Some entries, at least one, each read by itself."""
-        count = min(max(self._limits.batch_bytes // self._usual_size, 1), _MAX_SINGLE_READS)
-        wanted = range(at, min(at + count, self._fragment.last + 1))
-        stored: dict[int, bytes] = {}
-        errors: dict[int, dict[Address, Exception]] = {entry_id: {} for entry_id in wanted}
+        last = self._fragment.last
+        count = self._usual_size.entries_in(self._limits.batch_bytes, min(_MAX_SINGLE_READS, last - at + 1))
+        reads = SingleReads(self._fragment.ledger_id, range(at, at + count), self._digester)
         for attempt in range(self._fragment.write_quorum):
-            missing = [entry_id for entry_id in wanted if entry_id not in stored]
-            if not missing:
-                break
-            answers = list(self._answers(missing, attempt))
-            if attempt == 0 and (run := self._sound_run(wanted, answers)) is not None:
-                return run
-            for entry_id, address, answer in answers:
-                checked = self._checked(entry_id, answer)
-                if isinstance(checked, bytes):
-                    stored[entry_id] = checked
-                else:
-                    errors[entry_id][address] = checked
-        end = next((entry_id for entry_id in wanted if entry_id not in stored), wanted.stop)
-        if end == at:
-            raise read_failure(self._fragment.ledger_id, at, errors[at])
-        return self._run_of(at, [stored[entry_id] for entry_id in range(at, end)])
-
-    def _run_of(self, at: int, entries: Sequence[bytes]) -> EntryRun:
-        run = EntryRun.of_entries(self._fragment.ledger_id, at, entries)
-        self._usual_size = max(run.size // run.count, 1)
+            if missing := reads.missing():
+                self._ask_each(missing, attempt, reads)
+                reads.check()
+        if at not in reads.stored:
+            raise read_failure(self._fragment.ledger_id, at, reads.errors[at])
+        run = reads.run()
+        self._usual_size.learn(run.count, run.size)
         return run
 
-    def _sound_run(self, wanted: range, answers: Sequence[_Answer]) -> EntryRun | None:
-        """The entries as one run, verified by columns; None if one of them is missing or not right."""
-        found = {entry_id: answer for entry_id, _, answer in answers if isinstance(answer, bytes)}
-        if len(found) < len(wanted):
-            return None
-        run = self._run_of(wanted.start, [found[entry_id] for entry_id in wanted])
-        try:
-            self._digester.verify(run)
-        except DigestMatchError:
-            return None  # verified one by one
-        return run
-
-    def _answers(self, entry_ids: Sequence[int], attempt: int) -> Iterator[_Answer]:
+    def _ask_each(self, entry_ids: Sequence[int], attempt: int, reads: SingleReads) -> None:
         """Ask one replica of each entry."""
         by_bookie: dict[Address, list[int]] = {}
         for entry_id in entry_ids:
@@ -257,17 +230,9 @@ class FragmentReader:
         for address, asked, found in self._singles(by_bookie):
             if isinstance(found, BookKeeperError):
                 self._pool.unreachable(address)
-                yield from [(entry_id, address, found) for entry_id in asked]
+                reads.take(address.bookie_id, dict.fromkeys(asked, found))
             else:
-                yield from [(entry_id, address, answer) for entry_id, answer in found.items()]
-
-    def _checked(self, entry_id: int, answer: bytes | Exception) -> bytes | Exception:
-        if isinstance(answer, bytes):
-            try:
-                self._digester.entry(self._fragment.ledger_id, entry_id, answer)
-            except DigestMatchError as error:
-                return error
-        return answer
+                reads.take(address.bookie_id, found)
 
     def _singles(self, asked: Mapping[Address, Sequence[int]]) -> Iterator[tuple[Address, Sequence[int], _Answers]]:
         """Single reads from several bookies at once."""

@@ -17,6 +17,7 @@ from ..codec.wire_protocol import IWireProtocol
 from ..codec.wires import V2, V3
 from ..entries.entry_run import EntryRun
 from ..errors import ERROR_OF_STATUS, BadRequestError, CodecError, Status, UnexpectedConditionError
+from ..ledger.read_answers import entry_or_error
 from .connection import IBookieConnection
 
 _WIRES: dict[int, IWireProtocol] = {2: V2, 3: V3}
@@ -116,15 +117,7 @@ def _note_reply(
     if not isinstance(reply, ReadReply) or reply.ledger_id != ledger_id:
         raise CodecError("a bookie answered a read with something else")
     entry_id = reply.entry_id if reply.txn_id is None else entry_ids[reply.txn_id - _FIRST_TXN]
-    found[entry_id] = _entry_or_error(reply, ledger_id, entry_id)
-
-
-def _entry_or_error(reply: ReadReply, ledger_id: int, entry_id: int) -> bytes | Exception:
-    if reply.status is not Status.EOK:
-        return ERROR_OF_STATUS[reply.status](ledger_id, entry_id)
-    if reply.entry is None:
-        return UnexpectedConditionError(f"entry {entry_id} of ledger {ledger_id} came without its bytes")
-    return reply.entry
+    found[entry_id] = entry_or_error(reply, ledger_id, entry_id)
 
 
 LacAnswer = tuple[bytes | None, bytes | None]

@@ -246,4 +246,23 @@ PLANTS = (
         "if not attempt.incomplete and not attempt.unanswered:", "if not attempt.incomplete:",
         ["tests.client.reading.test_replica_reads"],
     ),
+    Plant(
+        "entries that came are not verified together", "ledger/read_answers.py",
+        "        if not self.stored and self._is_sound(", "        if self.stored and self._is_sound(",
+        ["tests.ledger.test_read_answers"],
+    ),
+    Plant(
+        "entries that came are taken without a look", "ledger/read_answers.py",
+        "        except DigestMatchError:\n            return False\n        self.stored", "        except DigestMatchError:\n            pass\n        self.stored",
+        ["tests.ledger.test_read_answers"],
+    ),
+    Plant(
+        "what a bookie gave damaged is not asked of the next while another is slow", "client/reading/replica_reads.py",
+        "        self._check(reads)  # a round under way has answers\n", "", ["tests.client.reading.test_replica_reads"],
+    ),
+    Plant(
+        "the LAC of a bookie whose entries are damaged counts", "client/reading/replica_reads.py",
+        "            if bookie_id in reads.gave:\n                self._heard_lac(lac)\n", "            self._heard_lac(lac)\n",
+        ["tests.client.reading.test_replica_reads"],
+    ),
 )  # fmt: skip

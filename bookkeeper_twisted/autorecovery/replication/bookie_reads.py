@@ -18,13 +18,12 @@ from ...codec.operations import MAX_COUNT
 from ...codec.runs import BatchReply, ReadReply
 from ...entries.entry_run import EntryRun
 from ...errors import (
-    ERROR_OF_STATUS,
     BadRequestError,
     BookKeeperError,
     ClientClosedError,
-    Status,
     UnexpectedConditionError,
 )
+from ...ledger.read_answers import UsualSize, entry_or_error
 from ...ledger.replica_scan import Answer, BatchQuestion, Question, Scanning
 from ...limits.throttle import Throttle
 from ..limits import ConcurrencyLimit, piece
@@ -63,7 +62,7 @@ class BookieReads:
         self._in_flight = in_flight
         self._retries = retries
         self._batch_bytes = batch_bytes
-        self._usual_size = usual_size
+        self._usual_size = UsualSize(usual_size)
         self._metrics = metrics
 
     def knows_batches(self, bookie_id: str) -> bool:
@@ -89,7 +88,7 @@ class BookieReads:
             return await self._batch(bookie_id, question)
         answers: dict[int, bytes | Exception] = {}
         count, size = piece(len(question.entry_ids), self._batch_bytes, self._throttle)
-        step = min(count, max(size // self._usual_size, 1), self._in_flight.limit or count)
+        step = self._usual_size.entries_in(size, min(count, self._in_flight.limit or count))
         for start in range(0, len(question.entry_ids), step):
             error = await self._singles(bookie_id, question.entry_ids[start : start + step], answers)
             if error is not None and not answers:
@@ -114,7 +113,7 @@ class BookieReads:
     async def _ask_batch(self, bookie_id: str, question: BatchQuestion) -> EntryRun | BookKeeperError:
         context, ledger_id, first = self._context, self._ledger_id, question.first
         count, size = piece(min(question.count, MAX_COUNT), self._batch_bytes, self._throttle)
-        expected = min(count, max(size // self._usual_size, 1))
+        expected = self._usual_size.entries_in(size, count)
         try:
             reply = await self._request(
                 1, expected, partial(context.bookies.read_batch, bookie_id, ledger_id, first, count, size), _of_batch
@@ -169,10 +168,7 @@ class BookieReads:
         except BookKeeperError as error:
             return error
         for entry_id, reply in zip(wanted, replies, strict=True):
-            if reply.status is not Status.EOK:
-                answers[entry_id] = ERROR_OF_STATUS[reply.status](ledger_id, entry_id)
-            else:
-                answers[entry_id] = reply.entry or b""
+            answers[entry_id] = entry_or_error(reply, ledger_id, entry_id)
         return None
 
     # ---- accounts ------------------------------------------------------------------------------------
@@ -185,7 +181,7 @@ class BookieReads:
         :param expected: entries that they will give.
         :param amount: entries and bytes that they gave.
         """
-        found, expected_bytes = (0, 0), expected * self._usual_size
+        found, expected_bytes = (0, 0), expected * self._usual_size.n_bytes
         await self._throttle.acquire(expected_bytes, expected)
         try:
             reply = await self._ask(count, ask)
@@ -209,8 +205,8 @@ class BookieReads:
         self.totals.n_bytes += n_bytes
         self._metrics.entries.value += entries
         self._metrics.n_bytes.value += n_bytes
-        if n_bytes:
-            self._usual_size = max(n_bytes // entries, 1)
+        if n_bytes:  # replies without entries count, too
+            self._usual_size.learn(entries, n_bytes)
 
     async def _wait(self, attempt: int) -> None:
         self._metrics.retries.value += 1

@@ -18,6 +18,7 @@ from ...codec.digest import Digester
 from ...errors import BookKeeperError, ClientClosedError
 from ...ledger.findings import CheckReport, FragmentReport, Inconclusive, LossKind, ReplicaLoss
 from ...ledger.fragments import EVERY_ENTRY, LedgerFragment, fragments_of
+from ...ledger.read_answers import FIRST_GUESS
 from ...ledger.replica_scan import DAMAGED, MISSING, UNREACHABLE, ReplicaScan, lost_ranges
 from ...limits.throttle import Throttle
 from ...model import INVALID_ENTRY_ID, LedgerMetadata
@@ -32,7 +33,6 @@ _SMALL_BYTES = 16 << 10
 """A fragment of at most so many bytes, by the average size of its ledger's entries, is read whole."""
 
 _ENTRY_OVERHEAD = 64
-_FIRST_GUESS = 1 << 10
 
 
 @attrs.frozen
@@ -93,7 +93,7 @@ class LedgerChecker:
 def _usual_size(metadata: LedgerMetadata) -> int:
     """Return the bytes of an entry on average, a guess for a ledger that is not closed."""
     count = metadata.last_entry_id + 1
-    return _ENTRY_OVERHEAD + (metadata.length // count if metadata.closed and count else _FIRST_GUESS)
+    return _ENTRY_OVERHEAD + (metadata.length // count if metadata.closed and count else FIRST_GUESS)
 
 
 class _Check:

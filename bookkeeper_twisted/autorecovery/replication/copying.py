@@ -22,13 +22,13 @@ from ...codec.operations import RECOVERY_ADD
 from ...entries.entry_run import EntryRun
 from ...errors import BookKeeperError, ClientClosedError
 from ...ledger.copy_plan import CopyRun
+from ...ledger.read_answers import UsualSize
 from ...limits.throttle import Throttle
 from ...model import LedgerMetadata
 from ..limits import piece
 from ..metrics import CopierMetrics
 from ..retries import Retries, is_transient
 
-_FIRST_GUESS = 4 << 10
 _PROBE_SECONDS = 0.1
 
 
@@ -109,7 +109,7 @@ class EntryCopies:
         self._metrics = metrics
         self._settings = settings
         self._probe = probe
-        self._usual_size = _FIRST_GUESS
+        self._usual_size = UsualSize()
 
     async def run(self, plan: Iterator[CopyRun]) -> None:
         """Copy everything that can be read to every target that takes it.
@@ -157,7 +157,7 @@ class EntryCopies:
         for attempt in range(self._settings.retries.attempts):
             entries, n_bytes = self._room()
             entries = min(entries, count)
-            paid = await self._pay(min(entries, max(n_bytes // self._usual_size, 1)))
+            paid = await self._pay(self._usual_size.entries_in(n_bytes, entries))
             began, run = self._clock.seconds(), None
             try:
                 run = await self._replicas.fetch(first, entries, n_bytes)
@@ -234,11 +234,11 @@ class EntryCopies:
     def _singles(self) -> int:
         """Entries to read one by one at a time, by the size of entries that came."""
         entries, n_bytes = self._room()
-        return max(min(entries, n_bytes // self._usual_size, MAX_SINGLE_READS), 1)
+        return self._usual_size.entries_in(n_bytes, min(entries, MAX_SINGLE_READS))
 
     async def _pay(self, entries: int) -> tuple[int, int]:
         """Wait until a read may be made; returns the entries and bytes that it is expected to give."""
-        expected = entries, entries * self._usual_size
+        expected = entries, entries * self._usual_size.n_bytes
         await self._limits.reads.acquire(expected[1], entries)
         return expected
 
@@ -252,7 +252,7 @@ class EntryCopies:
             metrics.read_latency.success.record(self._ms_since(began))
             if entries == 1:
                 metrics.entry_read_latency.success.record(self._ms_since(began))
-            self._usual_size = max(n_bytes // entries, 1)
+            self._usual_size.learn(entries, n_bytes)
 
     def _note_unreadable(self, entry_id: int, error: Exception) -> None:
         self.unreadable[entry_id] = error

@@ -19,12 +19,12 @@ from ...errors import (
     NoSuchLedgerError,
 )
 from ...ledger.entry_batch import EntryBatch
+from ...ledger.read_answers import most_telling, verified_batch
 from ...model import INVALID_ENTRY_ID, Entry
 from .context import ReadingContext
 from .lac_coverage import LacCoverage
 from .ledger_view import LedgerView
 from .read_order import ReadOrder
-from .replica_reads import most_telling, verified_entries
 from .speculation import Speculation
 
 
@@ -230,7 +230,7 @@ class LacReads:
             return await self._entry_from(bookie_id, poll)
         except NoSuchEntryError:
             return None, None  # time is up, or it has later ones only
-        return verified_entries(self._digester, ledger_id, reply, poll.first, MAX_COUNT), reply.max_lac
+        return verified_batch(reply.entries, ledger_id, poll.first, MAX_COUNT, self._digester), reply.max_lac
 
     def _enough(self, poll: _Poll) -> _News | None:
         """Whether more answers without news are not worth waiting for."""

@@ -8,7 +8,6 @@ or do not answer them, and striped ledgers are read entry by entry, many at a ti
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import partial
-from itertools import takewhile
 from typing import Any
 
 import attrs
@@ -16,20 +15,9 @@ from twisted.internet.defer import Deferred
 
 from ...codec.digest import Digester
 from ...codec.operations import MAX_COUNT
-from ...codec.runs import BatchReply, ReadReply
 from ...entries.entry_run import EntryRun
-from ...errors import (
-    ERROR_OF_STATUS,
-    BadRequestError,
-    BookieHandleNotAvailableError,
-    BookKeeperError,
-    DigestMatchError,
-    NoSuchEntryError,
-    NoSuchLedgerError,
-    Status,
-    UnexpectedConditionError,
-)
-from ...ledger.entry_batch import verified_prefix
+from ...errors import BadRequestError, BookKeeperError
+from ...ledger.read_answers import SingleReads, UsualSize, entry_or_error, most_telling, verified_batch
 from ...ledger.schedule import Schedule
 from ...model import LedgerMetadata
 from .bookie_health import UNANSWERED
@@ -38,39 +26,6 @@ from .speculation import Speculation
 
 MAX_SINGLE_READS = 256
 """Entries asked for one by one at a time."""
-
-_FIRST_GUESS = 16 << 10
-
-
-def most_telling(errors: Sequence[Exception]) -> Exception:
-    """Choose the error to raise where every replica failed.
-
-    An entry is called missing only if every bookie answered so.
-
-    :param errors: one of each bookie, at least one.
-    :returns: the first that is neither "missing" nor "no connection"; else one of a bookie that could not be asked;
-        else the last.
-    """
-    for error in errors:
-        if not isinstance(error, NoSuchEntryError | NoSuchLedgerError | BookieHandleNotAvailableError):
-            return error
-    for error in errors:
-        if isinstance(error, BookieHandleNotAvailableError):
-            return error
-    return errors[-1]
-
-
-def verified_entries(digester: Digester, ledger_id: int, reply: BatchReply, first: int, count: int) -> EntryRun:
-    """The entries of a batch reply before the first that is not what was asked for; at least one (S18).
-
-    :param count: at most so many.
-    :raises DigestMatchError: there is none.
-    :raises UnexpectedConditionError: the reply has no entries, or others.
-    """
-    run = reply.entries
-    if run is None or run.first != first or run.ledger_id != ledger_id:
-        raise UnexpectedConditionError(f"a batch read of ledger {ledger_id} entry {first} gave no such entry")
-    return verified_prefix(run.slice(first, min(run.count, count)), digester)
 
 
 async def _all_of(works: Sequence[Coroutine[Deferred[Any], Any, None]]) -> None:
@@ -96,37 +51,6 @@ class _BatchAttempt:
     errors: list[Exception] = attrs.field(factory=list)
     unanswered: dict[str, Exception] = attrs.field(factory=dict)
     incomplete: bool = False
-
-
-@attrs.define
-class _SingleReads:
-    """The outcome of the single reads of one range.
-
-    :ivar answered: bookies that gave an entry.
-    """
-
-    wanted: Sequence[int]
-    stored: dict[int, bytes] = attrs.field(factory=dict)
-    errors: dict[int, list[Exception]] = attrs.field(factory=dict)
-    answered: set[str] = attrs.field(factory=set)
-
-    def missing(self) -> list[int]:
-        """The entries that are not there yet."""
-        return [entry_id for entry_id in self.wanted if entry_id not in self.stored]
-
-    def failed(self, entry_id: int, error: Exception) -> None:
-        """One replica did not give an entry."""
-        self.errors.setdefault(entry_id, []).append(error)
-
-    def prefix(self) -> list[bytes]:
-        """The entries up to the first that no replica gave; at least one.
-
-        :raises BookKeeperError: why there is not even the first.
-        """
-        first = self.wanted[0]
-        if first not in self.stored:
-            raise most_telling(self.errors[first])
-        return [self.stored[entry_id] for entry_id in takewhile(self.stored.__contains__, self.wanted)]
 
 
 class ReplicaReader:
@@ -157,7 +81,7 @@ class ReplicaReader:
         self._max_frame_size = config.netty_max_frame_size_bytes
         # the entries a bookie of a striped ledger holds are not consecutive
         self._batching = config.batch_read_enabled and not self._schedule.striped
-        self._usual_size = _FIRST_GUESS
+        self._usual_size = UsualSize()
 
     async def fetch(self, first: int, max_count: int, max_size: int) -> EntryRun:
         """Entries from ``first`` on: at least one, fewer than asked for where that is all one reply gave.
@@ -196,8 +120,8 @@ class ReplicaReader:
         try:
             reply = await self._bookies.read_batch(bookie_id, self._ledger_id, first, count, size)
             self._support.gave_one(bookie_id)
-            run = verified_entries(self._digester, self._ledger_id, reply, first, count)
-            self._usual_size = run.size // run.count
+            run = verified_batch(reply.entries, self._ledger_id, first, count, self._digester)
+            self._usual_size.learn(run.count, run.size)
         except BadRequestError:
             self._support.refused(bookie_id)
             attempt.incomplete = True
@@ -209,7 +133,9 @@ class ReplicaReader:
             else:
                 attempt.errors.append(error)
             return None
-        self._succeeded(bookie_id, reply.max_lac)
+        self.order.succeeded(bookie_id)
+        if reply.max_lac is not None:
+            self._heard_lac(reply.max_lac)
         return run
 
     def moved(self, metadata: LedgerMetadata) -> None:
@@ -218,11 +144,6 @@ class ReplicaReader:
 
     def _failed(self, bookie_id: str, entry_id: int, error: Exception) -> None:
         self.order.failed(bookie_id, self.metadata.ensemble_at(entry_id), error)
-
-    def _succeeded(self, bookie_id: str, lac: int | None) -> None:
-        self.order.succeeded(bookie_id)
-        if lac is not None:
-            self._heard_lac(lac)
 
     def _entries_of_segment(self, first: int) -> int:
         """Return the number of entries from ``first`` on that the same bookies keep."""
@@ -238,13 +159,13 @@ class ReplicaReader:
         self, first: int, count: int, max_size: int, batch_unanswered: Collection[str] = ()
     ) -> EntryRun:
         """:param batch_unanswered: bookies that did not answer a batch read."""
-        window = max(1, min(count, MAX_SINGLE_READS, max_size // self._usual_size))
-        reads = _SingleReads(range(first, first + window))
-        await self._read_each(reads)
-        run = EntryRun.of_entries(self._ledger_id, first, reads.prefix())
-        self._usual_size = run.size // run.count
+        window = self._usual_size.entries_in(max_size, min(count, MAX_SINGLE_READS))
+        reads = SingleReads(self._ledger_id, range(first, first + window), self._digester)
+        await self._read_each(reads, range(first, first + window))
+        run = reads.run()
+        self._usual_size.learn(run.count, run.size)
         for bookie_id in batch_unanswered:
-            if bookie_id in reads.answered:
+            if bookie_id in reads.gave:
                 self._support.unanswered(bookie_id)
         return run
 
@@ -254,55 +175,62 @@ class ReplicaReader:
         :param entry_ids: at most :data:`MAX_SINGLE_READS` of them.
         :returns: the stored bytes of the entries, and why no replica gave the others.
         """
-        reads = _SingleReads(entry_ids)
-        await self._read_each(reads)
-        return reads.stored, {entry_id: most_telling(reads.errors[entry_id]) for entry_id in reads.missing()}
+        reads = SingleReads(self._ledger_id, entry_ids, self._digester)
+        await self._read_each(reads, entry_ids)
+        return reads.stored, {entry_id: most_telling(reads.errors[entry_id].values()) for entry_id in reads.missing()}
 
-    async def _read_each(self, reads: _SingleReads) -> None:
+    async def _read_each(self, reads: SingleReads, wanted: Sequence[int]) -> None:
         size, replicas = self._schedule.ensemble_size, dict[int, list[str]]()
-        for entry_id in reads.wanted:  # they repeat after an ensemble
+        for entry_id in wanted:  # they repeat after an ensemble
             if entry_id % size not in replicas:
                 replicas[entry_id % size] = self._replicas(entry_id)
-        by_entry = {entry_id: replicas[entry_id % size] for entry_id in reads.wanted}
-        rounds = [partial(self._round, rank, by_entry, reads) for rank in range(self._schedule.write_quorum)]
+        rounds = [partial(self._round, rank, replicas, reads) for rank in range(self._schedule.write_quorum)]
         await Speculation(self._clock, rounds, self._patience).run()
 
-    async def _round(self, rank: int, replicas: Mapping[int, list[str]], reads: _SingleReads) -> bool | None:
+    async def _round(self, rank: int, replicas: Mapping[int, list[str]], reads: SingleReads) -> bool | None:
         """Asks the replica of a rank for each entry that is missing.
 
+        :param replicas: by entry id modulo the size of the ensemble.
         :returns: True if nothing is missing then.
         """
+        self._check(reads)  # a round under way has answers
         by_bookie: dict[str, list[int]] = {}
+        size = self._schedule.ensemble_size
         for entry_id in reads.missing():
-            by_bookie.setdefault(replicas[entry_id][rank], []).append(entry_id)
-        await _all_of([self._read_from(bookie_id, ids, reads) for bookie_id, ids in by_bookie.items()])
+            by_bookie.setdefault(replicas[entry_id % size][rank], []).append(entry_id)
+        lacs: dict[str, int] = {}
+        await _all_of([self._read_from(bookie_id, ids, reads, lacs) for bookie_id, ids in by_bookie.items()])
+        self._check(reads)
+        for bookie_id, lac in lacs.items():
+            if bookie_id in reads.gave:
+                self._heard_lac(lac)
         return None if reads.missing() else True
 
-    async def _read_from(self, bookie_id: str, entry_ids: Sequence[int], reads: _SingleReads) -> None:
+    async def _read_from(
+        self, bookie_id: str, entry_ids: Sequence[int], reads: SingleReads, lacs: dict[str, int]
+    ) -> None:
+        """:param lacs: gets the LAC that comes with the answers of the bookie."""
+        ledger_id = self._ledger_id
         try:
-            replies = await self._bookies.read_many(bookie_id, self._ledger_id, entry_ids)
+            replies = await self._bookies.read_many(bookie_id, ledger_id, entry_ids)
         except BookKeeperError as error:
             self._failed(bookie_id, entry_ids[0], error)
-            for entry_id in entry_ids:
-                reads.failed(entry_id, error)
+            reads.take(bookie_id, dict.fromkeys(entry_ids, error))
             return
-        for entry_id, reply in zip(entry_ids, replies, strict=True):
-            problem = self._problem(entry_id, reply)
-            if problem is not None:
-                self._failed(bookie_id, entry_id, problem)
-                reads.failed(entry_id, problem)
-            elif reply.entry is not None:
-                self._succeeded(bookie_id, reply.max_lac)
-                reads.stored[entry_id] = reply.entry
-                reads.answered.add(bookie_id)
+        answers = {
+            entry_id: entry_or_error(reply, ledger_id, entry_id)
+            for entry_id, reply in zip(entry_ids, replies, strict=True)
+        }
+        errors = {entry_id: answer for entry_id, answer in answers.items() if isinstance(answer, Exception)}
+        if len(errors) < len(answers):
+            self.order.succeeded(bookie_id)
+        for entry_id, why in errors.items():
+            self._failed(bookie_id, entry_id, why)
+        known = [reply.max_lac for reply in replies if reply.max_lac is not None]
+        if known:
+            lacs[bookie_id] = max(known)
+        reads.take(bookie_id, answers)
 
-    def _problem(self, entry_id: int, reply: ReadReply) -> Exception | None:
-        if reply.status is not Status.EOK:
-            return ERROR_OF_STATUS[reply.status](self._ledger_id, entry_id)
-        if reply.entry is None:
-            return DigestMatchError(self._ledger_id, entry_id, "nothing came with the reply")
-        try:
-            self._digester.verify(EntryRun.of_entries(self._ledger_id, entry_id, (reply.entry,)))
-        except DigestMatchError as error:
-            return error
-        return None
+    def _check(self, reads: SingleReads) -> None:
+        for bookie_id, entry_id, error in reads.check():
+            self._failed(bookie_id, entry_id, error)

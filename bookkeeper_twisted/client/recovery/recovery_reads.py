@@ -15,10 +15,10 @@ from ...codec.operations import MAX_COUNT
 from ...codec.runs import BatchReply
 from ...entries.entry_run import EntryRun
 from ...errors import BadRequestError, BookKeeperError, DigestMatchError
+from ...ledger.read_answers import most_telling, verified_batch
 from ...ledger.recovery_rules import EntryVote, RecoveryRules, Verdict
 from ..interfaces import IBookieClient
 from ..reading.bookie_health import UNANSWERED, BatchSupport
-from ..reading.replica_reads import most_telling, verified_entries
 
 
 class RecoveryReads:
@@ -67,7 +67,7 @@ class RecoveryReads:
         try:
             reply = await self._read_batch(source, first)
             self._support.gave_one(source)
-            return verified_entries(self._digester, self._ledger_id, reply, first, MAX_COUNT)
+            return verified_batch(reply.entries, self._ledger_id, first, MAX_COUNT, self._digester)
         except BadRequestError:
             self._support.refused(source)
         except UNANSWERED:

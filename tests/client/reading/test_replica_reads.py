@@ -1,13 +1,13 @@
 """Reading from replicas: which are asked, what counts, what is reported."""
 
 from functools import partial
-from typing import Any
 
 from twisted.internet.defer import CancelledError
-from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.reading.bookie_health import REMEMBERED, BatchSupport
-from bookkeeper_twisted.client.reading.replica_reads import MAX_SINGLE_READS, most_telling
+from bookkeeper_twisted.client.reading.replica_reads import MAX_SINGLE_READS
+from bookkeeper_twisted.client.reading.speculation import Patience
+from bookkeeper_twisted.codec.runs import ReadReply
 from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import (
     BadRequestError,
@@ -223,6 +223,34 @@ class OneByOneTests(ReplicaCase):
         self.assertEqual(self.good(0), range(4))
         self.failureResultOf(self.fetch(4), DigestMatchError)
 
+    def test_damage_beside_a_slow_bookie(self) -> None:
+        """While one bookie is slow, what another gave damaged is asked of the next one, too."""
+        self.replicas._patience = Patience(1.0, 1.0)
+        self.bookies["b1"].delay = 5.0
+        self.bookies["b2"].damage(LEDGER, 5)
+        fetched = self.fetch(4, 2)
+        self.clock.advance(1.0)
+        self.settle()
+        self.assertEqual(self.successResultOf(fetched).data, self.run_stored.slice(4, 2).data)
+
+    def test_lac_of_a_damaged_reply(self) -> None:
+        """The LAC that comes with a reply counts if an entry of its bookie is right."""
+        read_many = self.bookies.read_many
+
+        def with_lac(replies: list[ReadReply]) -> list[ReadReply]:
+            for reply in replies:
+                reply.max_lac = 17
+            return replies
+
+        self.patch(self.bookies, "read_many", lambda *asked: read_many(*asked).addCallback(with_lac))
+        self.good(0, 3)
+        self.assertEqual(set(self.heard), {17})
+        self.heard.clear()
+        for name in ("b0", "b1", "b2"):
+            self.bookies[name].damage(LEDGER, 4)
+        self.failureResultOf(self.fetch(4, 1), DigestMatchError)
+        self.assertEqual(self.heard, [])
+
     def test_window(self) -> None:
         """As many entries are asked for as the size allows by what entries measured so far, within a limit."""
         self.good(0)  # now a record is known to have 51 bytes
@@ -260,20 +288,3 @@ class StripedTests(ReplicaCase):
         """With one bookie down all entries are readable."""
         self.bookies["b2"].up = False
         self.assertEqual(self.good(0), range(20))
-
-
-class MostTellingTests(SynchronousTestCase):
-    """Which error is reported."""
-
-    def test_precedence(self) -> None:
-        """A hard error before "no connection" before "missing"."""
-        missing, unknown = NoSuchEntryError(), NoSuchLedgerError()
-        away, late, broken = BookieHandleNotAvailableError(), RequestTimeoutError(), BookieIOError()
-        table: list[tuple[list[Any], Exception]] = [
-            ([missing, unknown], unknown),
-            ([missing, away, unknown], away),
-            ([missing, away, late, broken], late),
-            ([broken, missing], broken),
-        ]
-        for errors, expected in table:
-            self.assertIs(most_telling(errors), expected)
