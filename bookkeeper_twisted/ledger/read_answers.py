@@ -29,6 +29,9 @@ from .entry_batch import verified_prefix
 FIRST_GUESS = 4 << 10
 """Bytes that an entry is taken to have before one was read."""
 
+FIRST_ENTRIES = 32
+"""Most entries that are asked for then: each may have megabytes."""
+
 
 class UsualSize:
     """The bytes that an entry is expected to have: as those that came last.
@@ -36,10 +39,12 @@ class UsualSize:
     :ivar n_bytes: > 0.
     """
 
-    __slots__ = ("n_bytes",)
+    __slots__ = ("n_bytes", "_is_known")
 
-    def __init__(self, n_bytes: int = FIRST_GUESS) -> None:
-        self.n_bytes = n_bytes
+    def __init__(self, known: int = 0) -> None:
+        """:param known: bytes of an entry on average, 0 if nothing is known yet."""
+        self.n_bytes = known or FIRST_GUESS
+        self._is_known = bool(known)
 
     def entries_in(self, n_bytes: int, most: int) -> int:
         """Return the number of entries to ask for.
@@ -47,7 +52,7 @@ class UsualSize:
         :param n_bytes: that may come.
         :param most: entries; at least one is asked for.
         """
-        return max(min(n_bytes // self.n_bytes, most), 1)
+        return max(min(n_bytes // self.n_bytes, most if self._is_known else min(most, FIRST_ENTRIES)), 1)
 
     def learn(self, entries: int, n_bytes: int) -> None:
         """Take over the size of entries that came.
@@ -57,6 +62,7 @@ class UsualSize:
         """
         if entries:
             self.n_bytes = max(n_bytes // entries, 1)
+            self._is_known = True
 
 
 def most_telling(errors: Iterable[Exception]) -> Exception:

@@ -18,6 +18,7 @@ from bookkeeper_twisted.errors import (
     UnexpectedConditionError,
 )
 from bookkeeper_twisted.ledger.read_answers import (
+    FIRST_ENTRIES,
     FIRST_GUESS,
     SingleReads,
     UsualSize,
@@ -158,7 +159,8 @@ class ReplyTests(SynchronousTestCase):
     def test_usual_size(self) -> None:
         """As many entries as fit by the size of those that came last, at least one."""
         size = UsualSize()
-        self.assertEqual(size.entries_in(10 * FIRST_GUESS, 100), 10)
+        self.assertEqual([size.entries_in(n * FIRST_GUESS, 100) for n in (10, 100)], [10, FIRST_ENTRIES])
+        self.assertEqual(UsualSize(10).entries_in(1000, 100), 100)
         size.learn(4, 4000)
         self.assertEqual([size.entries_in(n_bytes, 8) for n_bytes in (0, 2999, 1 << 20)], [1, 2, 8])
         size.learn(0, 0)

@@ -24,8 +24,10 @@ from .bookie_health import UNANSWERED
 from .context import ReadingContext
 from .speculation import Speculation
 
-MAX_SINGLE_READS = 256
-"""Entries asked for one by one at a time."""
+MAX_SINGLE_READS = 512
+"""Entries asked for one by one at a time: with half as many a client and its bookies take a fourth more time an entry.
+With twice as many, bookies look more rows up than they keep.
+"""
 
 
 async def _all_of(works: Sequence[Coroutine[Deferred[Any], Any, None]]) -> None:
