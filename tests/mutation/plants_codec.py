@@ -174,6 +174,14 @@ PLANTS = (
         "_ADD_HEAD = 12\n", "_ADD_HEAD = 8\n", _V2_REPLIES,
     ),
     Plant(
+        "V2 replies to reads of other ledgers are of the first one", "codec/v2/replies_in.py",
+        "_READ_HEAD = _ADD_HEAD + 8\n", "_READ_HEAD = _ADD_HEAD\n", _V2_REPLIES,
+    ),
+    Plant(
+        "V2 replies to reads that failed have entries where a row begins", "codec/v2/replies_in.py",
+        "    if status is not Status.EOK:\n        items", "    if status is not Status.EOK and not row_ahead(data, at, size, _READ_HEAD):\n        items", _V2_REPLIES,
+    ),
+    Plant(
         "a batch reply's last entry may be cut short", "codec/v2/replies_in.py",
         "    if at != end:\n        raise", "    if False:\n        raise", _V2_REPLIES,
     ),

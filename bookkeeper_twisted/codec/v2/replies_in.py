@@ -1,6 +1,7 @@
 """V2 replies as a client parses them."""
 
 import struct
+from itertools import repeat
 
 from ...entries.entry_run import EntryRun
 from ...errors import CodecError, Status
@@ -8,13 +9,16 @@ from ..framing import LENGTH_SIZE, frame_length
 from ..messages import AuthResponse, Header
 from ..operations import V2Op
 from ..runs import AddReplies, BatchReply, IReplyEncoding, ReadReply
-from ..strides import row_ahead, same_prefix
+from ..strides import row_ahead, same_columns, same_prefix
 from .layout import BATCH_REPLY, IDS_REPLY, IDS_REPLY_LENGTH, auth_message, split_header
 
 _WORD = struct.Struct(">I")
 _SIZE = struct.Struct(">i")
 _ADD_HEAD = 12
 """Of a reply: length word, header, error code; ledger and entry follow."""
+
+_READ_HEAD = _ADD_HEAD + 8
+"""The same, and the ledger."""
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> int:
@@ -34,10 +38,11 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
         if opcode == V2Op.ADD:
             at = _add_replies(data, at, length, items)
             continue
-        after = at + LENGTH_SIZE + length
         if opcode == V2Op.READ:
-            items.append(_read_reply(data, at, length))
-        elif opcode == V2Op.BATCH_READ:
+            at = _read_replies(data, at, length, items)
+            continue
+        after = at + LENGTH_SIZE + length
+        if opcode == V2Op.BATCH_READ:
             items.append(_batch_reply(data, at, after))
         elif opcode == V2Op.AUTH:
             items.append(AuthResponse(Header(wire, version, V2Op.AUTH), *auth_message(data, at, length)))
@@ -69,13 +74,23 @@ def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
     return at + len(rows) * IDS_REPLY.size
 
 
-def _read_reply(data: bytes, at: int, length: int) -> ReadReply:
+def _read_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
+    """A row of replies with entries of one size and ledger, or one reply."""
     if length < IDS_REPLY_LENGTH:
         raise CodecError(f"V2 read response of {length} bytes")
     _, _, code, ledger_id, entry_id = IDS_REPLY.unpack_from(data, at)
-    status = _status(code)
-    entry = data[at + IDS_REPLY.size : at + LENGTH_SIZE + length] if status is Status.EOK else None
-    return ReadReply(status, ledger_id, entry_id, None, entry)
+    status, size = _status(code), LENGTH_SIZE + length
+    if status is not Status.EOK:
+        items.append(ReadReply(status, ledger_id, entry_id, None, None))
+        return at + size
+    if not row_ahead(data, at, size, _READ_HEAD):
+        items.append(ReadReply(status, ledger_id, entry_id, None, data[at + IDS_REPLY.size : at + size]))
+        return at + size
+    parts = _READ_HEAD, IDS_REPLY.size - _READ_HEAD, size - IDS_REPLY.size
+    _, ids, entries = same_columns(data, at, parts, (0,))
+    entry_ids = struct.unpack(f">{len(ids)}q", b"".join(ids))
+    items.extend(map(ReadReply, repeat(status), repeat(ledger_id), entry_ids, repeat(None), entries))
+    return at + len(ids) * size
 
 
 def _batch_reply(data: bytes, at: int, end: int) -> BatchReply:

@@ -1,13 +1,14 @@
 """V2 responses at the client."""
 
 import struct
+from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.connection import ClientDecoder
-from bookkeeper_twisted.codec.runs import AddReplies, BatchRead, BatchReply
+from bookkeeper_twisted.codec.runs import AddReplies, BatchRead, BatchReply, ReadReply
 from bookkeeper_twisted.codec.v2 import replies_out
 from bookkeeper_twisted.codec.v2.replies_in import records
 from bookkeeper_twisted.codec.wires import V2
@@ -109,6 +110,26 @@ class ManyLedgersTests(SynchronousTestCase):
         refused, mixed = (Status.EFENCED, 7, 0, 3), [(Status.EOK, ledger_id, 3, 1) for ledger_id in range(7, 17)]
         items = self._decoded([refused, *mixed, (Status.EFENCED, 16, 4, 3)])
         self.assertEqual([len(item.ledger_ids) for item in items if isinstance(item, AddReplies)], [3, 10, 3])
+
+    @given(
+        st.lists(st.tuples(st.sampled_from((0, 0, 0, 1, 2)), st.sampled_from((7, 7, 7, 8)), st.integers(-2, 5),
+                           st.sampled_from((0, 5, 5, 5, 9)), st.integers(1, 20)), max_size=6),
+        st.lists(st.integers(0, 4000), max_size=3),
+    )  # fmt: skip
+    @quick
+    def test_any_read_replies(self, parts: list[tuple[int, int, int, int, int]], cuts: list[int]) -> None:
+        """Replies to reads are what they would be one by one: rows of one size and ledger, and whatever is between."""
+        expected, frames = [], []
+        for code, ledger_id, first, size, count in parts:
+            for entry_id in range(first, first + count):
+                entry = bytes((entry_id & 255,)) * size if code == 0 else b""
+                frames.append(struct.pack(">IIiqq", 24 + len(entry), 0x02020000, code, ledger_id, entry_id) + entry)
+                expected.append((code, ledger_id, entry_id, entry if code == 0 else None))
+        items, error = decode(*pieces(b"".join(frames), cuts))
+        self.assertIsNone(error)
+        found = [cast(ReadReply, item) for item in items]
+        codes = {Status.EOK: 0, Status.ENOLEDGER: 1, Status.ENOENTRY: 2}
+        self.assertEqual([(codes[r.status], r.ledger_id, r.entry_id, r.entry) for r in found], expected)
 
     def test_in_two_chunks(self) -> None:
         """Wherever the bytes are cut, nothing is lost or doubled."""
