@@ -442,4 +442,9 @@ PLANTS = (
         "        if rows[-1].last - rows[-1].first < MOST_APART:\n",
         ["tests.storage.test_directory_storage"],
     ),
+    Plant(
+        "what memory holds in part counts as held", "storage/files/filesystem.py",
+        "if end - begin <= n_bytes else None)", "if start - begin <= n_bytes else None)",
+        ["tests.storage.files.test_filesystem"],
+    ),
 )  # fmt: skip

@@ -9,6 +9,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from operator import add
 
 from zope.interface import implementer
 
@@ -112,22 +113,40 @@ class RealFile:
             return b"".join(parts)
 
     def pread_resident(self, size: int, offset: int) -> bytes | None:
-        return self.pread_resident_each((size,), (offset,))[0]
+        (data,) = self._held((size,), (offset,))
+        return data if len(data) == size else None
 
     def pread_resident_each(self, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
+        ends = list(map(add, offsets, sizes))
+        # places side by side, as those of a striped ledger are, take one call
+        apart = [i for i, (end, begin) in enumerate(zip(ends, offsets[1:], strict=False), 1) if end != begin]
+        if len(apart) == len(ends) - 1:
+            datas = self._held(sizes, offsets)
+            return [data if len(data) == size else None for data, size in zip(datas, sizes, strict=True)]
+        firsts, lasts = [0, *apart], [*apart, len(ends)]
+        begins = [offsets[first] for first in firsts]
+        joined = self._held([ends[last - 1] - begin for begin, last in zip(begins, lasts, strict=True)], begins)
+        found: list[bytes | None] = []
+        for first, last, begin, data in zip(firsts, lasts, begins, joined, strict=True):
+            n_bytes = len(data)
+            for start, end in zip(offsets[first:last], ends[first:last], strict=True):
+                found.append(data[start - begin : end - begin] if end - begin <= n_bytes else None)
+        return found
+
+    def _held(self, sizes: Sequence[int], offsets: Sequence[int]) -> Iterator[bytes]:
+        """Yield what memory holds of each place, from its beginning on."""
         if not _NOWAIT:
             raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), self.path)
-        found: list[bytes | None] = []
         preadv, fd, room, rooms = os.preadv, self._fd, bytearray(), (bytearray(),)
         for size, offset in zip(sizes, offsets, strict=True):
             if size != len(room):
                 room = bytearray(size)
                 rooms = (room,)
             try:
-                found.append(bytes(room) if preadv(fd, rooms, offset, _NOWAIT) == size else None)
+                n_bytes = preadv(fd, rooms, offset, _NOWAIT)
             except BlockingIOError:
-                found.append(None)
-        return found
+                n_bytes = 0
+            yield bytes(room) if n_bytes == size else bytes(room[:n_bytes])
 
     def pwrite(self, data: bytes, offset: int) -> None:
         with self._named:

@@ -81,7 +81,8 @@ class _FileSystemContract(SynchronousTestCase):
         """Many places at once, in any order, each all of it or nothing."""
         data = bytes(range(256)) * 40
         file = self.create(data)
-        places = [(5000, 700), (1, 9000), (0, 0), (5000, 3), (10, len(data) - 9)]
+        side_by_side = [(700, 100), (1, 800), (300, 801), (0, 1101), (12, 1101)]
+        places = [(5000, 700), *side_by_side, (1, 9000), (0, 0), (5000, 3), (9, len(data) - 9), (10, len(data))]
         try:
             found = file.pread_resident_each([size for size, _ in places], [offset for _, offset in places])
         except OSError as e:
