@@ -49,7 +49,7 @@ PLANTS = (
     ),
     Plant(
         "used up file descriptors count as a failed disk", "bookie/engine.py",
-        "        if not is_out_of_files(error):\n            self._set", "        if True:\n            self._set", _CHECKPOINTS,
+        "        if not is_out_of_files(error):\n            self._on", "        if True:\n            self._on", _CHECKPOINTS,
     ),
     Plant(
         "disks are looked at by the clock alone", "bookie/lifecycle/service.py",
