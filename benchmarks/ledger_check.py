@@ -14,13 +14,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
 
 import attrs
 
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.config.client import ClientConfig
-from bookkeeper_twisted.metadata.interfaces import IAuditing
 from bookkeeper_twisted.model import AuditorCheck
 
 from .apache import ZooKeeper
@@ -82,7 +80,7 @@ class Checks:
     def __init__(self, cluster: Cluster, client: BookKeeper) -> None:
         self._cluster = cluster
         self._client = client
-        self._auditing = cast(IAuditing, cast(Any, client.metadata).auditing)
+        self._auditing = client.metadata.auditing
 
     async def _wait(self) -> Reads:
         """Wait for the whole check of an auditor that is about to be elected."""

@@ -26,7 +26,6 @@ from bookkeeper_twisted.config.autorecovery import WORKER, AutorecoveryConfig
 from bookkeeper_twisted.errors import NotUnderreplicatedError
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.limits.throttle import UNLIMITED, Rate
-from bookkeeper_twisted.metadata.interfaces import IRegistration, IUnderreplication
 from bookkeeper_twisted.metrics import new_registry, render
 
 from .apache import FULL_COMPILER, ZooKeeper, start_apache
@@ -234,8 +233,8 @@ class Bench:
         self.client = client
         self.ledgers: list[int] = []
         self._turn = 0
-        self._marks = cast(IUnderreplication, client.metadata.underreplication)
-        self._registration = cast(IRegistration, client.metadata.registration)
+        self._marks = client.metadata.underreplication
+        self._registration = client.metadata.registration
 
     async def write(self, ledgers: int, entries: int, size: int) -> None:
         """Make closed ledgers."""

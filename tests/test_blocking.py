@@ -116,7 +116,7 @@ class BlockingTests(SynchronousTestCase):
             waits.append(arguments)
             return wait(*arguments)
 
-        reader._wait = counted  # type: ignore[assignment, method-assign]
+        reader._wait = counted  # type: ignore[assignment]
         self.assertEqual([entry.entry_id for entry in reader.tail(timeout=10)], list(range(500)))
         self.assertLessEqual(len(waits), 5)
         self.assertEqual(sum(map(len, reader.tail_batches(100, timeout=10))), 400)

@@ -1,7 +1,6 @@
 """Finds out which bookies are gone: neither writable nor read-only."""
 
 from collections.abc import Collection
-from typing import cast
 
 from twisted.internet.interfaces import IReactorTime
 
@@ -23,10 +22,12 @@ class Presence:
     :param throttle: of requests to the store.
     """
 
-    def __init__(self, clock: IReactorTime, watcher: BookieWatcher, registration: object, throttle: Throttle) -> None:
+    def __init__(
+        self, clock: IReactorTime, watcher: BookieWatcher, registration: IRegistration, throttle: Throttle
+    ) -> None:
         self._clock = clock
         self._watcher = watcher
-        self._registration = cast(IRegistration, registration)
+        self._registration = registration
         self._throttle = throttle
         self._writable: frozenset[str] = frozenset()
         self._read_only: frozenset[str] = frozenset()

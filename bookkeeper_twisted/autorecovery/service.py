@@ -1,7 +1,7 @@
 """Autorecovery as a whole: election with auditor, and worker, over one client, with the settings of a configuration."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -13,7 +13,7 @@ from ..errors import BookKeeperError
 from ..instruments import Instruments, RecentQuantile
 from ..limits.adaptive import AdaptiveThrottles, SpeedLimits
 from ..limits.throttle import Rate, Throttles
-from ..metadata.interfaces import IAuditing, IMetadataDriver
+from ..metadata.interfaces import IMetadataDriver
 from .auditing.auditor import Auditor, AuditorParts
 from .auditing.auditor_metrics import AuditorMetrics
 from .auditing.election import AuditorElection
@@ -76,7 +76,7 @@ class AutoRecovery:
             throttles, auditor_metrics, config,
         )  # fmt: skip
         self.election = AuditorElection(
-            cast(IAuditing, driver.auditing), identity.candidate, lambda: Auditor(parts), auditor_metrics
+            driver.auditing, identity.candidate, lambda: Auditor(parts), auditor_metrics
         )
         latency = RecentQuantile(
             0.99, copier_metrics.entry_read_latency.success, copier_metrics.entry_write_latency.success

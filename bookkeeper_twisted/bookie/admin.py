@@ -85,7 +85,7 @@ class IBookieAdmin(Interface):
 
     bookie_id: str = Attribute("The id under which the bookie is registered; empty until it is known.")
     address: str = Attribute("Host and port that clients connect to; empty until they are known.")
-    replication_limits: ISpeedLimits | None = Attribute(  # type: ignore[assignment]
+    replication_limits: ISpeedLimits | None = Attribute(
         "The speed limits of autorecovery in the bookie's process; None while it does not run there."
     )
 

@@ -115,7 +115,7 @@ class Engine:
         the question."""
 
         def answered(result: T | Failure) -> None:
-            used.callback(result)  # type: ignore[arg-type]
+            used.callback(result)
             self.outbox.flush()
 
         asking = ask()

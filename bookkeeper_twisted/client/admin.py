@@ -6,7 +6,7 @@ Ledgers are opened with the password in their metadata: access to the metadata i
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from decimal import ROUND_DOWN, Decimal
-from typing import Any, cast
+from typing import Any
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -18,7 +18,7 @@ from ..config.client import ClientConfig
 from ..config.metadata import MetadataConfig
 from ..errors import BookKeeperError, IncorrectParameterError, NoSuchLedgerMetadataError, UnexpectedConditionError
 from ..metadata.drivers import create_cluster_admin, options_of
-from ..metadata.interfaces import IClusterAdmin, ILedgerManager, IMetadataDriver, IRegistration, Versioned
+from ..metadata.interfaces import IClusterAdmin, IMetadataDriver, Versioned
 from ..metadata.registered import bookies_there
 from ..model import BookieServiceInfo, Entry, LedgerMetadata, check_bookie_id
 from ..shared_result import SharedResult
@@ -91,8 +91,8 @@ class BookKeeperAdmin:
     def __init__(self, client: BookKeeper) -> None:
         self.client = client
         driver: IMetadataDriver = client.metadata
-        self._registration = cast(IRegistration, driver.registration)
-        self._ledgers = cast(ILedgerManager, driver.ledgers)
+        self._registration = driver.registration
+        self._ledgers = driver.ledgers
         self._bookie_client: IBookieClient = client._bookie_client
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.interfaces import IReactorTime
@@ -15,7 +15,7 @@ from ..errors import ClientClosedError, MetadataUnavailableError, UnauthorizedAc
 from ..ledger.placement import Chance
 from ..ledger.recovery_rules import RecoveryRules
 from ..metadata.drivers import create_driver, options_of
-from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration
+from ..metadata.interfaces import IMetadataDriver
 from ..model import DigestType, LedgerMetadata, WriteFlag, check_ledger_id, digest_type_of
 from ..placement.bookie_watcher import BookieWatcher
 from ..placement.factories import create_placement
@@ -68,11 +68,11 @@ class BookKeeper:
         """
         self._clock = clock
         self.metadata = driver
-        self._ledgers = cast(ILedgerManager, driver.ledgers)
+        self._ledgers = driver.ledgers
         self._bookie_client = bookie_client
         self._chance = chance
         self._config = config or ClientConfig()
-        registration = cast(IRegistration, driver.registration)
+        registration = driver.registration
         weighted = self._config.disk_weight_based_placement_enabled
         free_space = FreeSpace(clock, bookie_client.bookie_info, self._config) if weighted else None
         self._watcher = BookieWatcher(registration, placement or RandomPlacement(chance), quarantine, free_space)
@@ -133,7 +133,7 @@ class BookKeeper:
         metrics: ClientMetrics | None,
     ) -> "BookKeeper":  # fmt: skip
         chance = system_chance()
-        addresses = BookieAddresses(cast(IRegistration, driver.registration), tcp_endpoints(reactor, config))
+        addresses = BookieAddresses(driver.registration, tcp_endpoints(reactor, config))
         resolver = rack_resolver(reactor, config, driver)
         racks = BookieRacks(reactor, resolver, addresses.host_of, local_host_name(config))
         placement = placement or create_placement(chance, config, racks)

@@ -115,7 +115,7 @@ class AutorecoveryService:
     async def _start(self) -> None:
         try:
             client = await self._connect()
-            self._undo.push_async_callback(client.close)  # type: ignore[arg-type]
+            self._undo.push_async_callback(client.close)
             identity = Identity(self.bookie_id, host_name())
             self.autorecovery = AutoRecovery(
                 self._reactor, client, self._config, identity, self._now_ms, self._instruments
@@ -156,7 +156,7 @@ class AutorecoveryService:
 
         registry = new_registry(self._instruments)
         shared = SharedClient(connect)
-        self._undo.push_async_callback(shared.close)  # type: ignore[arg-type]
+        self._undo.push_async_callback(shared.close)
         hosts = HostNames(http_names(self._config))
         site = make_autorecovery_site(lambda: pieces(registry), limits, shared, self._reactor, hosts)
         listening = await listen(self._http_endpoint, site, "httpServerEndpoint")

@@ -348,10 +348,10 @@ class IMetadataDriver(Interface):
     """A connection to one metadata store."""
 
     uri: str = Attribute("The metadata service URI it was made from.")
-    registration: object = Attribute("Its IRegistration.")
-    ledgers: object = Attribute("Its ILedgerManager.")
-    underreplication: object = Attribute("Its IUnderreplication.")
-    auditing: object = Attribute("Its IAuditing.")
+    registration: IRegistration = Attribute("Registered bookies, and their cookies.")
+    ledgers: ILedgerManager = Attribute("Ids and metadata of ledgers.")
+    underreplication: IUnderreplication = Attribute("Marks of ledgers that lack replicas, and replication locks.")
+    auditing: IAuditing = Attribute("The office of the auditor.")
 
     async def open() -> None:
         """Connects.  An embedded store (``memory:``, ``sqlite:``) is initialized by the first to open it.

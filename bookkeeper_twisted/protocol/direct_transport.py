@@ -242,7 +242,7 @@ class _OneAMinute:
 class DirectPort(Port):
     """A listening port whose connections send inside the write."""
 
-    transport = DirectServer  # type: ignore[assignment]
+    transport = DirectServer
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)

@@ -215,7 +215,7 @@ class FakeBookieAdmin:
         """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.background`."""
         if self.phase is not Phase.SERVING:
             raise self._not_serving()
-        return self.work  # type: ignore[return-value]
+        return self.work
 
     def configuration(self) -> Mapping[str, str]:
         """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.configuration`."""

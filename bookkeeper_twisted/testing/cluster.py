@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import cast
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -48,7 +47,7 @@ class MemoryCluster:
 
     @property
     def _registration(self) -> IRegistration:
-        return cast(IRegistration, self._driver.registration)
+        return self._driver.registration
 
     def connect(self, config: ClientConfig | None = None) -> "Deferred[BookKeeper]":
         """Make a client of this cluster, as :meth:`bookkeeper_twisted.client.BookKeeper.connect` does of a real one."""

@@ -115,7 +115,7 @@ class AddTests(BookieTestCase):
         self.checkpoint()
         self.stored(run(1, 1, 1, b"newer"))
         self.checkpoint()
-        (loaded,) = self.result(self.bookie.load([(1, 1, 0)]))  # type: ignore[misc]
+        (loaded,) = self.result(self.bookie.load([(1, 1, 0)]))
         self.assertEqual(loaded.entry(1), entry(1, 1, b"newer"))
 
     def test_deferred_sync(self) -> None:

@@ -348,7 +348,7 @@ def with_journal(planted: type[Journal]) -> Parts:
     def open_store(*args: Any) -> Store:
         store = Store.open(*args)
         for journal in store.journals:
-            journal.__class__ = planted  # type: ignore[assignment]
+            journal.__class__ = planted
         return store
 
     return Parts(open_store=open_store)

@@ -42,7 +42,7 @@ class ReadTests(BookieTestCase):
         self.on_disk()
         loading = self.bookie.load([(1, 3, 0), (1, 0, 10_000), (1, 9, 0), (7, 0, 0)])
         self.assertEqual(self.rig.executor.lanes(), ["read"])
-        third, first, missing, unknown = self.result(loading)  # type: ignore[misc]
+        third, first, missing, unknown = self.result(loading)
         self.assertEqual((third.first, third.entry(3)), (3, entry(1, 3)))
         self.assertEqual((first.first, first.count), (0, 5))
         self.assertIsInstance(missing, NoSuchEntryError)
@@ -53,7 +53,7 @@ class ReadTests(BookieTestCase):
         """S5: what cannot be read is an I/O error, never "no such entry"."""
         self.on_disk()
         self.rig.fail("pread", "/ledger0/")
-        (error,) = self.result(self.bookie.load([(1, 3, 0)]))  # type: ignore[misc]
+        (error,) = self.result(self.bookie.load([(1, 3, 0)]))
         self.assertIsInstance(error, BookieIOError)
 
     def test_last_entry(self) -> None:

@@ -50,7 +50,7 @@ class ReadLaneTests(SynchronousTestCase):
 
     def _assert_goes_on(self) -> None:
         """The lane and the connection serve the next read, and nothing of the failed ones is counted any more."""
-        del self.rig.storage.load, self.rig.storage.last_entry  # type: ignore[attr-defined]
+        del self.rig.storage.load, self.rig.storage.last_entry
         self.peer.send(reads(1, [3]))
         self.rig.drain()
         self.assertEqual(statuses(self.peer), [Status.EOK])

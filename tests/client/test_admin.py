@@ -100,7 +100,7 @@ class AdminTests(ClusterCase):
     def test_bad_arguments(self) -> None:
         """An id that is none is refused before a bookie is asked."""
         for wrong in (("b0:1", 0, "0"), ("b0:1", 0, -1), ("b0:1", "0", 0), (5, 0, 0), ("a/b", 0, 0)):
-            self.error(self.admin.read_entry_from(*wrong), IncorrectParameterError)  # type: ignore[arg-type]
+            self.error(self.admin.read_entry_from(*wrong), IncorrectParameterError)
 
     def test_reply_without_bytes(self) -> None:
         """A bookie that says yes and gives nothing is caught."""

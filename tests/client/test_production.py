@@ -90,7 +90,7 @@ class RackTests(SynchronousTestCase):
         Path(path).write_text("a /r1")
         config = ClientConfig(network_topology_mapping_file_name=path)
         resolver = rack_resolver(MemoryReactorClock(), config, _driver())
-        self.assertEqual(self.successResultOf(Deferred.fromCoroutine(resolver.racks(["a"]))), {"a": "/r1"})  # type: ignore[arg-type]
+        self.assertEqual(self.successResultOf(Deferred.fromCoroutine(resolver.racks(["a"]))), {"a": "/r1"})
 
     def test_local_host(self) -> None:
         """This machine has a name, and none where its place shall not matter."""

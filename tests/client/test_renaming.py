@@ -28,7 +28,7 @@ class RenamingTests(ClusterCase):
 
     def renaming(self, **options: Any) -> BookieRenaming:
         """From the first bookie to a new id."""
-        return BookieRenaming(self.clock, self.bk.metadata.ledgers, _OLD, _NEW, **options)  # type: ignore[arg-type]
+        return BookieRenaming(self.clock, self.bk.metadata.ledgers, _OLD, _NEW, **options)
 
     def begin(self, work: Any) -> Deferred[Any]:
         """Starts a coroutine."""

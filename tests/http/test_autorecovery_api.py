@@ -26,7 +26,7 @@ class AutorecoveryApiTests(HttpCase):
         self.client = self.successResultOf(connected)
         self.driver: Any = self.client.metadata
         shared = SharedClient(lambda: self.cluster.connect().addCallback(BookKeeperAdmin))
-        self.site = make_site(FakeBookieAdmin(), self.clock, shared)  # type: ignore[arg-type]
+        self.site = make_site(FakeBookieAdmin(), self.clock, shared)
 
     def settle(self) -> None:
         """Turns of the clock."""

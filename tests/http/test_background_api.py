@@ -23,7 +23,7 @@ class BackgroundCase(HttpCase):
     def setUp(self) -> None:
         self.admin = FakeBookieAdmin(bookie_id="127.0.0.1:3281", address="127.0.0.1:3281")
         self.work = self.admin.work
-        self.site = make_site(self.admin, Clock())  # type: ignore[arg-type]
+        self.site = make_site(self.admin, Clock())
 
     def answer(self, path: str, method: str = "GET", body: str = "") -> tuple[int, str]:
         """Status and body."""

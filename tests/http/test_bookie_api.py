@@ -19,7 +19,7 @@ class BookieApiTests(HttpCase):
 
     def setUp(self) -> None:
         self.admin = FakeBookieAdmin()
-        self.site = make_site(self.admin, Clock())  # type: ignore[arg-type]
+        self.site = make_site(self.admin, Clock())
 
     def test_heartbeat(self) -> None:
         """It is OK while the bookie serves; else 503 and what it does instead."""
@@ -114,7 +114,7 @@ class SanityTests(HttpCase):
     def setUp(self) -> None:
         self.admin = FakeBookieAdmin()
         self.checks: list[Deferred[bool]] = []
-        self.site = make_site(self.admin, Clock(), check_sanity=self._check)  # type: ignore[arg-type]
+        self.site = make_site(self.admin, Clock(), check_sanity=self._check)
 
     def _check(self) -> "Deferred[bool]":
         self.checks.append(Deferred())

@@ -26,7 +26,7 @@ class ClusterApiTests(HttpCase):
         self.cluster = MemoryCluster(self.clock, 3)
         self.made = 0
         self.client = SharedClient(self._connect)
-        self.site = make_site(FakeBookieAdmin(), self.clock, self.client)  # type: ignore[arg-type]
+        self.site = make_site(FakeBookieAdmin(), self.clock, self.client)
 
     def _connect(self) -> "Deferred[BookKeeperAdmin]":
         self.made += 1
@@ -148,7 +148,7 @@ class ClusterApiTests(HttpCase):
         """A client that could not be made is made again for the next request; the end of the site closes it."""
         good, self._connect = self._connect, lambda: fail(MetadataError("away"))  # type: ignore[method-assign]
         self.client = SharedClient(lambda: self._connect())
-        self.site = make_site(FakeBookieAdmin(), self.clock, self.client)  # type: ignore[arg-type]
+        self.site = make_site(FakeBookieAdmin(), self.clock, self.client)
         self.assertEqual(self.ask("/api/v1/ledger/list").status, 500)
         self._connect = good  # type: ignore[method-assign]
         self.assertEqual(self.json("ledger/list"), {})
@@ -159,5 +159,5 @@ class ClusterApiTests(HttpCase):
 
     def test_without_a_cluster(self) -> None:
         """A site without a client has none of these paths."""
-        self.site = make_site(FakeBookieAdmin(), self.clock)  # type: ignore[arg-type]
+        self.site = make_site(FakeBookieAdmin(), self.clock)
         self.assertEqual(self.ask("/api/v1/ledger/list").status, 404)

@@ -25,7 +25,7 @@ class LimitsTests(HttpCase):
 
     def setUp(self) -> None:
         self.admin = FakeBookieAdmin()
-        self.site = make_site(self.admin, Clock())  # type: ignore[arg-type]
+        self.site = make_site(self.admin, Clock())
 
     def put(self, body: Any) -> tuple[int, str]:
         """Status and body of a PUT."""
@@ -128,7 +128,7 @@ class ReplicationLimitsTests(HttpCase):
         self.throttles = Throttles(clock, {"replication-read": Rate(bytes=1000), "checker-read": Rate()})
         self.limits = SpeedLimits(self.throttles, AdaptiveThrottles(clock, self.throttles, lambda: None))
         self.admin = FakeBookieAdmin(replication_limits=self.limits)
-        self.site = make_site(self.admin, Clock())  # type: ignore[arg-type]
+        self.site = make_site(self.admin, Clock())
 
     def alone(self) -> None:
         """Serves autorecovery in a process of its own."""
@@ -192,7 +192,7 @@ class ConfigurationTests(HttpCase):
 
     def setUp(self) -> None:
         self.admin = FakeBookieAdmin()
-        self.site = make_site(self.admin, Clock())  # type: ignore[arg-type]
+        self.site = make_site(self.admin, Clock())
 
     def put(self, body: str) -> tuple[int, str]:
         """Status and body of a PUT."""

@@ -22,7 +22,7 @@ class SiteTests(SynchronousTestCase):
 
     def get(self, path: str, method: str = "GET", site: Site | None = None) -> tuple[int, bytes, bytes]:
         """Status, headers and body of an answer."""
-        site = site or make_site(FakeBookieAdmin(), Clock())  # type: ignore[arg-type]
+        site = site or make_site(FakeBookieAdmin(), Clock())
         channel, transport = site.buildProtocol(None), StringTransport()
         channel.makeConnection(transport)
         channel.dataReceived(f"{method} {path} HTTP/1.0\r\n\r\n".encode())

@@ -49,7 +49,7 @@ class HeldUpTests(TestCase):
         self._hold_up()
         self.assertEqual(await gatherResults(unsent), list(range(10)))
         sent = [writer.append(b"sent") for _ in range(21)]
-        await deferLater(reactor, 0, lambda: None)  # type: ignore[arg-type]
+        await deferLater(reactor, 0, lambda: None)
         self._hold_up()
         self.assertEqual(await gatherResults(sent), list(range(10, 31)))
         reader = await self.client.open_ledger(writer.ledger_id, recover=False)
@@ -64,7 +64,7 @@ class HeldUpTests(TestCase):
         writer = await self.client.create_ledger(1, 1, 1)
         await writer.append(b"before")
         process.transport.signalProcess(signal.SIGSTOP)
-        await deferLater(reactor, _TIMEOUT / 2, lambda: None)  # type: ignore[arg-type]
+        await deferLater(reactor, _TIMEOUT / 2, lambda: None)
         appending = writer.append(b"meanwhile")
         process.transport.signalProcess(signal.SIGCONT)
         self.assertEqual(await appending, 1)

@@ -24,7 +24,7 @@ from .zookeeper import ZooKeeperServer, shared_zookeeper
 _reactor: Any = reactor
 
 
-class _Proxy(ProxyServer):  # type: ignore[misc]
+class _Proxy(ProxyServer):
     """One connection that can be cut."""
 
     factory: "_Proxies"
@@ -38,7 +38,7 @@ class _Proxy(ProxyServer):  # type: ignore[misc]
         self.factory.connections.remove(self)
 
 
-class _Proxies(ProxyFactory):  # type: ignore[misc]
+class _Proxies(ProxyFactory):
     """A way to the server."""
 
     protocol = _Proxy

@@ -133,7 +133,7 @@ class RepairCase(TestCase):
         if services:
             config = attrs.evolve(_CONFIG, auto_recovery_services=services)
             service = AutoRecovery(
-                reactor, self.bk, config, Identity("ours:1", "localhost"), lambda: int(time.time() * 1000)  # type: ignore[arg-type]
+                reactor, self.bk, config, Identity("ours:1", "localhost"), lambda: int(time.time() * 1000)
             )
             self.services.append(service)
             service.start()
@@ -199,8 +199,8 @@ class RepairCase(TestCase):
 
 
     def _checker(self) -> LedgerChecker:
-        limit, context = Throttle(reactor, "check"), self.bk.context  # type: ignore[arg-type]
-        presence = Presence(reactor, context.watcher, self.driver.registration, limit)  # type: ignore[arg-type]
+        limit, context = Throttle(reactor, "check"), self.bk.context
+        presence = Presence(reactor, context.watcher, self.driver.registration, limit)
         return LedgerChecker(context, presence, limit, CheckerMetrics(Instruments()), CheckerSettings(percentage=100))
 
 
@@ -212,7 +212,7 @@ def in_time(test: Callable[[C], Work[None]]) -> Callable[[C], "Deferred[None]"]:
 
     @wraps(test)
     def bounded(case: C) -> "Deferred[None]":
-        work = within(reactor, _PATIENCE, test(case), case.report)  # type: ignore[arg-type]
+        work = within(reactor, _PATIENCE, test(case), case.report)
         return Deferred.fromCoroutine(work)
 
     return bounded
@@ -297,7 +297,7 @@ class DecommissionTests(RepairCase):
         await self.start_recovery("Java", "Java")
         self.cluster.kill(lost)
         await self.until(self._bookies_changed, lambda: lost not in self.writable)
-        remaining = await Decommission(reactor, self.driver, lost).run()  # type: ignore[arg-type]
+        remaining = await Decommission(reactor, self.driver, lost).run()
         self.assertEqual(remaining.blockers, {})
         await self.assert_whole(written)
 

@@ -25,7 +25,7 @@ class OverrunTests(SynchronousTestCase):
         return "two marks"
 
     def _begin(self) -> "Deferred[int]":
-        return Deferred.fromCoroutine(within(self.clock, 5, self._outer(), self._report))  # type: ignore[arg-type]
+        return Deferred.fromCoroutine(within(self.clock, 5, self._outer(), self._report))
 
     def test_in_time(self) -> None:
         """What ends in time has its result, and leaves no timer."""

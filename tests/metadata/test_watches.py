@@ -14,7 +14,7 @@ from bookkeeper_twisted.testing.contracts.metadata.metadata_suites import OPEN
 class _Unreadable(dict[int, StoredLedger]):
     """Ledgers of a store that fails."""
 
-    def get(self, key: int, default: object = None) -> StoredLedger:  # type: ignore[override]
+    def get(self, key: int, default: object = None) -> StoredLedger:
         raise ZeroDivisionError
 
 

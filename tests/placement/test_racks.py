@@ -68,7 +68,7 @@ class ResolverTests(SynchronousTestCase):
     def test_script_that_prints_too_little(self) -> None:
         """Paths that cannot be told apart are no answer."""
         resolver = ScriptResolver(lambda hosts: succeed(b"/r1"))
-        self.failureResultOf(Deferred.fromCoroutine(resolver.racks(["a", "b"])), ConfigError)  # type: ignore[arg-type]
+        self.failureResultOf(Deferred.fromCoroutine(resolver.racks(["a", "b"])), ConfigError)
 
 
 @implementer(IRackResolver)

@@ -98,7 +98,7 @@ class LoopbackTestCase(SynchronousTestCase):
     def for_protocol(self, factory: Factory) -> Any:
         """A factory that gives out the one protocol there is."""
         factory.noisy = False
-        factory.buildProtocol = lambda _: self.protocol  # type: ignore[method-assign, assignment, return-value]
+        factory.buildProtocol = lambda _: self.protocol  # type: ignore[method-assign, assignment]
         return factory
 
     def turn_until(self, reached: Any) -> None:

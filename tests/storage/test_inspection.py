@@ -18,7 +18,7 @@ class _Moving(SimIndex):
 
     moves: IndexBatch
 
-    def page(self, *asked: object) -> list[IndexRow]:  # type: ignore[override]
+    def page(self, *asked: object) -> list[IndexRow]:
         page = super().page(*asked)  # type: ignore[arg-type]
         self.commit(self.moves)
         return page

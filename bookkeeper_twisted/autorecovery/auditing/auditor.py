@@ -12,7 +12,7 @@ from twisted.python.failure import Failure
 from ...client.interfaces import IBookieClient
 from ...config.autorecovery import AutorecoveryConfig
 from ...limits.throttle import Throttles
-from ...metadata.interfaces import IAuditing, ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
+from ...metadata.interfaces import IMetadataDriver
 from ...metadata.registered import bookies_there
 from ...model import AuditorCheck
 from ...placement.interfaces import IPlacementPolicy
@@ -65,10 +65,10 @@ class Auditor:
     def __init__(self, parts: AuditorParts) -> None:
         self._parts = parts
         driver, config, throttles = parts.driver, parts.config, parts.throttles
-        self._registration: IRegistration = driver.registration  # type: ignore[assignment]
-        self._underreplication: IUnderreplication = driver.underreplication  # type: ignore[assignment]
-        self._auditing: IAuditing = driver.auditing  # type: ignore[assignment]
-        ledgers: ILedgerManager = driver.ledgers  # type: ignore[assignment]
+        self._registration = driver.registration
+        self._underreplication = driver.underreplication
+        self._auditing = driver.auditing
+        ledgers = driver.ledgers
         self._switch = Switch(self._underreplication)
         self._scan = LedgerScan(
             parts.clock, ledgers, self._switch, throttles.get(CHECKER_METADATA),

@@ -4,12 +4,11 @@ Everything is in the metadata store, so it holds for auditors and workers of all
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping
-from typing import cast
 
 from ...client.admin import BookKeeperAdmin
 from ...config.autorecovery import LONGEST_DELAY
 from ...errors import AutorecoveryDisabledError, IncorrectParameterError, NoAuditorError, NotUnderreplicatedError
-from ...metadata.interfaces import IAuditing, IMetadataDriver, IUnderreplication
+from ...metadata.interfaces import IMetadataDriver
 from ...model import AuditorCheck, UnderreplicatedLedger
 
 _LONG_AGO = 21 * 24 * 3600
@@ -45,8 +44,8 @@ class AutorecoveryAdmin:
     """
 
     def __init__(self, driver: IMetadataDriver) -> None:
-        self._marks = cast(IUnderreplication, driver.underreplication)
-        self._auditing = cast(IAuditing, driver.auditing)
+        self._marks = driver.underreplication
+        self._auditing = driver.auditing
 
     # ---- the switch ----------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ a bookie of the recovery in its newest ensemble, is recovered first, which ends 
 
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator
 from enum import Enum
-from typing import cast
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -23,7 +22,7 @@ from ...errors import (
 from ...ledger.findings import FragmentReport, LossKind, ReplicaLoss
 from ...ledger.fragments import fragments_of
 from ...limits.throttle import UNLIMITED, Rate, Throttles
-from ...metadata.interfaces import IUnderreplication, Versioned
+from ...metadata.interfaces import Versioned
 from ...metadata.locked_work import under_lock
 from ...model import LedgerMetadata
 from ..limits import REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
@@ -88,7 +87,7 @@ class BookieRecovery:
         self._admin = admin
         self._presence = presence
         self._copier = copier
-        self._locks = cast(IUnderreplication, admin.client.metadata.underreplication)
+        self._locks = admin.client.metadata.underreplication
         self._bookies = frozenset(bookies)
         self._skip_open = skip_open
         self._holder = holder

@@ -6,7 +6,6 @@ send it entries.  What a mark says is looked at last: a ledger may need nothing 
 """
 
 from collections.abc import Callable, Mapping
-from typing import cast
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -15,7 +14,7 @@ from twisted.internet.task import deferLater
 from ...client.steps import for_each
 from ...errors import IllegalOperationError, NoSuchLedgerMetadataError
 from ...ledger.fragments import fragments_of
-from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration
+from ...metadata.interfaces import IMetadataDriver
 from ...metadata.registered import bookies_there
 from ...model import INVALID_ENTRY_ID, LedgerMetadata, check_bookie_id
 from ..replication.lock_reasons import blocker_of
@@ -68,8 +67,8 @@ class Decommission:
         self.bookie_id = check_bookie_id(bookie_id)
         self._patience = patience
         self._admin = AutorecoveryAdmin(driver)
-        self._ledgers = cast(ILedgerManager, driver.ledgers)
-        self._registration = cast(IRegistration, driver.registration)
+        self._ledgers = driver.ledgers
+        self._registration = driver.registration
         self._needing: set[int] = set()
         self._found = 0
 

@@ -33,7 +33,7 @@ from ...errors import (
 )
 from ...ledger.findings import CheckReport
 from ...limits.throttle import Throttle
-from ...metadata.interfaces import IMetadataDriver, IRegistration, IUnderreplication, Versioned
+from ...metadata.interfaces import IMetadataDriver, Versioned
 from ...metadata.mark_removal import remove_mark
 from ...model import UnderreplicatedLedger
 from ..interfaces import LedgerStatus
@@ -111,8 +111,8 @@ class ReplicationWorker(Service):
     ) -> None:  # fmt: skip
         self._context = context
         self._clock = context.clock
-        self._underreplication = cast(IUnderreplication, driver.underreplication)
-        self._registration = cast(IRegistration, driver.registration)
+        self._underreplication = driver.underreplication
+        self._registration = driver.registration
         self._repair = repair
         self._limit = metadata_limit
         self._metrics = metrics

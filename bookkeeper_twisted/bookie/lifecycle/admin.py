@@ -107,7 +107,7 @@ class ServingParts:
         :param clock: for the times of what they report.
         """
         control = BackgroundControl(maintenance, clock, directories.index_files())
-        return cls(directories, maintenance, control)  # type: ignore[arg-type]
+        return cls(directories, maintenance, control)
 
 
 @implementer(IBookieAdmin)

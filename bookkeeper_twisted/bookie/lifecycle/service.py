@@ -22,7 +22,7 @@ from ...errors import (
     without_credentials,
 )
 from ...instruments import Instruments
-from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
+from ...metadata.interfaces import IMetadataDriver, IRegistration
 from ...metrics import DiskMetrics, StorageMetrics, directory_labels
 from ...storage.apache.interfaces import OpenKeyValues
 from ...storage.apache.regrouping import Pairs
@@ -231,7 +231,7 @@ class BookieService(Service):
         return self._executor.submit("flush", work, *args)
 
     async def _open_metadata(self) -> None:
-        self._then_undo(self._executor.stop)  # type: ignore[arg-type]
+        self._then_undo(self._executor.stop)
         await self._metadata.open()
         self._then_undo(self._metadata.close, "the end of the session with the metadata store")
 
@@ -252,7 +252,7 @@ class BookieService(Service):
 
     @property
     def _registrations(self) -> IRegistration:
-        return self._metadata.registration  # type: ignore[return-value]
+        return self._metadata.registration
 
     @property
     def _is_named(self) -> bool:
@@ -428,8 +428,8 @@ class BookieService(Service):
 
     async def _maintain(self) -> None:
         assert self.engine is not None
-        ledgers: ILedgerManager = self._metadata.ledgers  # type: ignore[assignment]
-        locks: IUnderreplication = self._metadata.underreplication  # type: ignore[assignment]
+        ledgers = self._metadata.ledgers
+        locks = self._metadata.underreplication
         cluster = Cluster(self.bookie_id, ledgers, locks, self._registrations.instance_id, self._instance_id)
         self.maintenance = Maintenance(
             self._fs, self._store.storage, self.engine, self._executor, self._reactor, cluster,

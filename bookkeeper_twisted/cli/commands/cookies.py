@@ -8,7 +8,7 @@ import posixpath
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import attrs
 
@@ -30,7 +30,7 @@ _RULE = "---"
 
 
 def _registration(admin: BookKeeperAdmin) -> IRegistration:
-    return cast(IRegistration, admin.client.metadata.registration)
+    return admin.client.metadata.registration
 
 
 def _bookie_id(options: Namespace) -> str:

@@ -2,7 +2,6 @@
 
 from argparse import Namespace
 from collections.abc import AsyncIterator
-from typing import cast
 
 from ...client.admin import BookKeeperAdmin
 from ...codec.metadata_formats import decode_ledger_metadata, encode_ledger_metadata
@@ -35,7 +34,7 @@ async def ledgermetadata(shell: ShellContext, options: Namespace) -> int:
         return FAILED
     async with await shell.admin() as admin:
         if options.restorefromfile:
-            await _restore(shell, cast(ILedgerManager, admin.client.metadata.ledgers), options)
+            await _restore(shell, admin.client.metadata.ledgers, options)
             return OK
         metadata = await admin.client.ledger_metadata(options.ledgerid)
         if options.dumptofile:

@@ -1,14 +1,12 @@
 """``updateledgers`` and ``updateBookieInLedger``: another id for a bookie in the metadata of ledgers."""
 
 from argparse import Namespace
-from typing import cast
 
 import attrs
 
 from ...bookie.lifecycle.identity import bookie_id
 from ...client.admin import BookKeeperAdmin
 from ...client.renaming import BookieRenaming, RenamingProgress
-from ...metadata.interfaces import ILedgerManager
 from ..shell_command import FAILED, OK, REFUSED, Argument, Command, OperandError, ShellContext, above_0, from_
 from ..shell_text import line
 
@@ -45,7 +43,7 @@ async def _rename(shell: ShellContext, options: Namespace, old: str, new: str) -
             return REFUSED
         clock = shell.world.reactor
         renaming = BookieRenaming(
-            clock, cast(ILedgerManager, admin.client.metadata.ledgers), old, new, options.updatespersec,
+            clock, admin.client.metadata.ledgers, old, new, options.updatespersec,
             options.maxOutstandingReads or max(1, round(_READS_PER_UPDATE * options.updatespersec)), options.limit,
         )  # fmt: skip
         progress = await renaming.run(_Reporter(shell, options).examined)

@@ -90,7 +90,7 @@ class AuthenticatedConnection(Protocol):
 
     def _done(self) -> None:
         self._connection = connection = self._make()
-        connection.makeConnection(self.transport)  # type: ignore[arg-type]
+        connection.makeConnection(self.transport)
         self.authenticated.callback(connection)
 
     def _fail(self, error: Exception) -> None:

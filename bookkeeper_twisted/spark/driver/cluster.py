@@ -8,13 +8,13 @@ from bisect import bisect_left
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from ...blocking_reads import Address
 from ...config.client import ClientConfig
 from ...errors import BookieHandleNotAvailableError, NoSuchLedgerMetadataError, NotUnderreplicatedError
 from ...metadata.drivers import create_driver, options_of
-from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication, Versioned
+from ...metadata.interfaces import IMetadataDriver, Versioned
 from ...metadata.registered import bookie_address, bookies_there
 from ...model import MAX_LEDGER_ID, LedgerMetadata, UnderreplicatedLedger
 from ..publication_ids import FIRST_PUBLICATION, is_record
@@ -27,9 +27,9 @@ class ClusterView:
     """An open connection to the metadata store of a cluster; see :func:`connected`."""
 
     def __init__(self, driver: IMetadataDriver) -> None:
-        self.ledgers = cast(ILedgerManager, driver.ledgers)
-        self.underreplication = cast(IUnderreplication, driver.underreplication)
-        self.registration = cast(IRegistration, driver.registration)
+        self.ledgers = driver.ledgers
+        self.underreplication = driver.underreplication
+        self.registration = driver.registration
         self._driver = driver
         self._high_ids: dict[int, bool] = {}  # whether a ledger with an id of records is a record
 

@@ -11,7 +11,6 @@ Fragments of a writer that may be alive are left alone.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import cast
 
 import attrs
 
@@ -25,7 +24,7 @@ from ...errors import (
 from ...ledger.copy_plan import losses_of_targets
 from ...ledger.findings import ReplicaLoss
 from ...ledger.fragments import LedgerFragment, fragments_of
-from ...metadata.interfaces import ILedgerManager, IRegistration, IUnderreplication, Versioned
+from ...metadata.interfaces import Versioned
 from ...metadata.locked_work import LedgerLock
 from ...metadata.mark_removal import remove_mark
 from ...metadata.update_loop import update
@@ -140,9 +139,9 @@ class Repairs:
     def __init__(self, client: BookKeeper, check: Check) -> None:
         self._check = check
         self._watcher = client.context.watcher
-        self._ledgers = cast(ILedgerManager, client.metadata.ledgers)
-        self._marks = cast(IUnderreplication, client.metadata.underreplication)
-        self._registration = cast(IRegistration, client.metadata.registration)
+        self._ledgers = client.metadata.ledgers
+        self._marks = client.metadata.underreplication
+        self._registration = client.metadata.registration
 
     async def begin(self, ledger_id: int) -> LedgerRepair | Refusal:
         """Lock and plan a ledger of the check.

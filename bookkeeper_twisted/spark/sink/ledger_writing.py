@@ -20,7 +20,6 @@ from ...errors import (
     NoSuchLedgerMetadataError,
     NotEnoughBookiesError,
 )
-from ...metadata.interfaces import ILedgerManager, IRegistration
 from ...model import DigestType
 from ..options import SinkOptions
 from ..reactor import THREAD
@@ -69,7 +68,7 @@ async def any_bookie(client: BookKeeper) -> str:
     :param client: of the cluster that is meant.
     :raises NotEnoughBookiesError: no bookie is writable.
     """
-    writable = await cast(IRegistration, client.metadata.registration).writable_bookies()
+    writable = await client.metadata.registration.writable_bookies()
     if not writable:
         raise NotEnoughBookiesError("no bookie is writable")
     return min(writable)
@@ -99,7 +98,7 @@ class PartitionWriter:
         self._client = client
         self._options = options
         self._attempt = attempt
-        self._ledgers = cast(ILedgerManager, client.metadata.ledgers)
+        self._ledgers = client.metadata.ledgers
         self._writers: dict[str | None, LedgerWriter] = {}
         self._counts: dict[str | None, list[int]] = {}
         self._under_way: list[Deferred[tuple[int, int]]] = []

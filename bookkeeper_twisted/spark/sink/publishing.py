@@ -7,13 +7,11 @@ by the other side, and what was not published is removed.
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import suppress
-from typing import cast
 
 from twisted.internet.interfaces import IReactorTime
 
 from ...client import BookKeeper, LedgerWriter
 from ...errors import NoSuchLedgerMetadataError
-from ...metadata.interfaces import ILedgerManager
 from ...model import DigestType
 from ..options import SinkOptions
 from ..publication_ids import FIRST_PUBLICATION
@@ -32,7 +30,7 @@ class Publisher:
         self._clock = clock
         self._client = client
         self._options = options
-        self._ledgers = cast(ILedgerManager, client.metadata.ledgers)
+        self._ledgers = client.metadata.ledgers
 
     async def commit(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> None:
         """Publish a batch, unless it is published, and remove the ledgers that do not belong to it.

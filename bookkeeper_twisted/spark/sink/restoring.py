@@ -12,7 +12,7 @@ from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import attrs
 from twisted.internet.defer import Deferred, gatherResults
@@ -24,7 +24,6 @@ from ...errors import (
     NotEnoughBookiesError,
     UnexpectedConditionError,
 )
-from ...metadata.interfaces import ILedgerManager
 from ...metadata.update_loop import update
 from ...model import DigestType, LedgerMetadata
 from ..options import SinkOptions
@@ -84,7 +83,7 @@ class Restorer:
 
     def __init__(self, client: BookKeeper, password: bytes, restored_by: str, repeatable: bool) -> None:
         self._client = client
-        self._ledgers = cast(ILedgerManager, client.metadata.ledgers)
+        self._ledgers = client.metadata.ledgers
         self._password = password
         self._repeatable = repeatable
         self._restored_by = restored_by
@@ -194,7 +193,7 @@ def remove_marks(options: SinkOptions, restored_by: str, ledger_ids: Iterable[in
     :param ledger_ids: of all its ledgers.
     :raises BookKeeperError: the metadata store failed; some marks are left, and it may be called again.
     """
-    ledgers, mark = cast(ILedgerManager, client_of(options).metadata.ledgers), restored_by.encode()
+    ledgers, mark = client_of(options).metadata.ledgers, restored_by.encode()
 
     async def remove(ledger_id: int) -> None:
         with suppress(NoSuchLedgerMetadataError):  # it was deleted meanwhile

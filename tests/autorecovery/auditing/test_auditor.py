@@ -397,10 +397,10 @@ class LongCheckTests(AuditorCase):
         self.assertEqual(self.do(self.cluster.auditing.check_time(AuditorCheck.ALL_LEDGERS)), before)
 
 
-def _held(method, held):  # type: ignore[no-untyped-def]
+def _held(method, held):
     """The method, which waits first."""
 
-    async def wait(*args):  # type: ignore[no-untyped-def]
+    async def wait(*args):
         waiter = Deferred()  # type: ignore[var-annotated]
         if held.called:
             return await method(*args)

@@ -33,7 +33,7 @@ class BookieAdminTests(StepTestCase, admin_contract.BookieAdminContract):
 
     def store_entries(self) -> None:
         assert self.service.engine is not None
-        storage = self.service._store.storage  # type: ignore[union-attr]
+        storage = self.service._store.storage
         storage.put_ledger(LedgerRow(1, b"k"))
         storage.add(run(1, 0, 10))
         self.service.engine.checkpointer.checkpoint()

@@ -21,7 +21,6 @@ from bookkeeper_twisted.codec.metadata_formats.cookie import Cookie
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.errors import ConfigError, IncorrectParameterError, InvalidCookieError
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
-from bookkeeper_twisted.metadata.interfaces import IRegistration
 
 from ...simulated_disk.sim_disk import SimDisk
 
@@ -80,7 +79,7 @@ class CookieCheckTests(SynchronousTestCase):
         driver = store.driver(Clock())
         self.now(driver.open())
         self.addCleanup(lambda: self.now(driver.close()))
-        self.registration: IRegistration = driver.registration  # type: ignore[assignment]
+        self.registration = driver.registration
         self.config = config()
 
     def now(self, coroutine: Any) -> Any:

@@ -113,7 +113,7 @@ class StepTestCase(SynchronousTestCase):
             for ask in (registration.writable_bookies, registration.read_only_bookies)
         )
         self.successResultOf(Deferred.fromCoroutine(driver.close()))
-        return found  # type: ignore[return-value]
+        return found
 
     def connect(self) -> Peer:
         """A connection through the port that listens."""

@@ -336,7 +336,7 @@ class RemovalTests(CollectionCase):
                 raise StorageError("a row is damaged")
             return rows
 
-        index.page = damaged  # type: ignore[method-assign]
+        index.page = damaged
         before = self.life.logs()
         self.life.collect()
         self.assertEqual([log for log in before[0] if log not in self.life.logs()[0]], [])

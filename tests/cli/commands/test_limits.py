@@ -32,7 +32,7 @@ class ThrottlesTests(ShellCase, HttpCase):
         self.do(self.cluster.registration.register_bookie(BOOKIE, False, BookieServiceInfo(endpoints)))
         self.environ["BK_bookiePort"] = "3285"
         self.admin = FakeBookieAdmin()
-        self.site = make_site(self.admin, Clock())  # type: ignore[arg-type]
+        self.site = make_site(self.admin, Clock())
 
     def _http(self, method: str, url: str, body: bytes) -> "Deferred[tuple[int, bytes]]":
         self.requests.append((method, url, body))

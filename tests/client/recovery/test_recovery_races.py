@@ -81,7 +81,7 @@ class _Run:
         self.do(driver.open())
         config = ClientConfig(batch_read_enabled=self.race.batches, explicit_lac_interval=0)
         client = BookKeeper(self.clock, driver, self.bookies, Random(self.race.seed), config)
-        client._recovery_rules = self.rules  # type: ignore[misc]
+        client._recovery_rules = self.rules
         return client
 
     def do(self, work: Any) -> Any:

@@ -102,7 +102,7 @@ class _Contract:
             try:
                 self.listener = socket.create_server(("::1", 0), family=socket.AF_INET6)
             except OSError as error:
-                raise self.skipTest(f"no IPv6 here: {error}") from error  # type: ignore[func-returns-value]
+                raise self.skipTest(f"no IPv6 here: {error}") from error
             self.addCleanup(self.listener.close)
             self.port = self.listener.getsockname()[1]
             self.check(TCP6ClientEndpoint(self.dialling(), "::1", self.port))

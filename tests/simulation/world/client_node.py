@@ -61,7 +61,7 @@ class ClientNode:
         driver = self._driver = world.metadata.driver(self.clock)
         await driver.open()
         endpoint = world.network.endpoint(self.life, config.client_connect_timeout_millis / 1000)
-        addresses = BookieAddresses(driver.registration, endpoint)  # type: ignore[arg-type]
+        addresses = BookieAddresses(driver.registration, endpoint)
         bookies = NetworkBookieClient(self.clock, addresses.resolve, config)
         chance = world.stream("client", self.name)
         self.client = self._connect(self.clock, driver, bookies, chance, config, threads=_threads(self.clock))

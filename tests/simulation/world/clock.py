@@ -221,7 +221,7 @@ class NodeClock:
         call = SimCall(self._sim, self._life, self._sim.seconds() + delay, callable, args, kwargs, True)
         if self._life.alive:  # the garbage of a dead life must leave no trace
             self._sim.push(call)
-        return call  # type: ignore[return-value]
+        return call
 
     def getDelayedCalls(self) -> Sequence[IDelayedCall]:
-        return [entry[3] for entry in self._sim._heap if entry[3].life is self._life and entry[3].active()]  # type: ignore[misc]
+        return [entry[3] for entry in self._sim._heap if entry[3].life is self._life and entry[3].active()]

@@ -17,7 +17,7 @@ class Remembering(Protocol):
     :ivar reason: why the connection ended.
     """
 
-    transport: SimTransport  # type: ignore[assignment]
+    transport: SimTransport
 
     def __init__(self) -> None:
         self.chunks: list[bytes] = []

@@ -162,7 +162,7 @@ class _Attempt:
             return
         transport.protocol = protocol
         transport.reading = True
-        protocol.makeConnection(transport)  # type: ignore[arg-type]
+        protocol.makeConnection(transport)
         transport.opposite.pipe.go_on()
 
     def _back(self, transport: SimTransport) -> None:
@@ -177,5 +177,5 @@ class _Attempt:
         protocol = self._factory.buildProtocol(IPv4Address("TCP", self._host, self._port))
         assert protocol is not None
         transport.protocol = protocol
-        protocol.makeConnection(transport)  # type: ignore[arg-type]
+        protocol.makeConnection(transport)
         self._result.callback(protocol)

@@ -25,7 +25,7 @@ class TransportTests(NetworkCase):
         """It is a TCP transport."""
         near, _ = self.connected()
         verifyObject(ITCPTransport, near.transport)
-        self.assertEqual(near.transport.getPeer().host, "server")  # type: ignore[attr-defined]
+        self.assertEqual(near.transport.getPeer().host, "server")
 
     def test_bytes(self) -> None:
         """Everything arrives once, in order, cut at other points than it was written."""

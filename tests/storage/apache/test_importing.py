@@ -106,7 +106,7 @@ class ImportTests(SynchronousTestCase):
         self.assertEqual((imported.entries, imported.dangling), (398, 5))
         storage = self.storage()
         for number, _ in places:
-            self.assertRaises((DamageError, OSError), storage.load, 1, 100 + number, 100)  # type: ignore[arg-type]
+            self.assertRaises((DamageError, OSError), storage.load, 1, 100 + number, 100)
         self.assertEqual(read(storage, 1, 79), entry(1, 79))
         self.assertIsNone(read(storage, 1, 200))
         storage.add(run(1, 105, 1))

@@ -109,7 +109,7 @@ class RegroupTests(SynchronousTestCase):
         imported = regroup(disk, PAIRS, files_on(disk), SimIndex.open)
         self.assertEqual(imported.dangling, 1)
         storage = LedgerStorage.open(disk, PATHS, PATHS, StorageSettings(), SimIndex.open, lambda marks: None)
-        self.assertRaises((DamageError, OSError), storage.load, 0, 2, 100)  # type: ignore[arg-type]
+        self.assertRaises((DamageError, OSError), storage.load, 0, 2, 100)
         self.assertIsNotNone(storage.load(0, 3, 100))
 
     def test_same_id_twice(self) -> None:

@@ -305,7 +305,7 @@ class FailedSyncTests(SynchronousTestCase):
 class _LazyFiles(JournalFiles):
     """Planted bug: a new name is used before its directory is synced."""
 
-    def take(self):  # type: ignore[no-untyped-def]
+    def take(self):
         fs = self._fs
         self._fs = NoDirectorySync(fs)  # type: ignore[assignment]
         try:

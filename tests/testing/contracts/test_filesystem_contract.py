@@ -32,7 +32,7 @@ class _TellsHalf(SimDisk):
 class _Unsorted(SimDisk):
     """Lists names backwards."""
 
-    def list(self, path):  # type: ignore[no-untyped-def]
+    def list(self, path):
         return super().list(path)[::-1]
 
 
