@@ -21,7 +21,7 @@ from twisted.internet.testing import MemoryReactor
 from bookkeeper_twisted.codec.adds import seal_adds
 from bookkeeper_twisted.codec.digest import Digester, pack_headers
 from bookkeeper_twisted.model import DigestType
-from bookkeeper_twisted.protocol.client.block_writer import BlockWriter, WriteHistograms
+from bookkeeper_twisted.protocol.client.request_writer import RequestWriter, WriteHistograms
 from bookkeeper_twisted.protocol.direct_transport import DirectConnection
 
 from . import buffer_paths as paths
@@ -138,7 +138,7 @@ def copies_for_a_slow_peer(connection: type[Connection], backlog: bool) -> float
     clock, slow, sent = Clock(), _SlowSocket(), 0
     transport: Any = connection(slow, Protocol(), MemoryReactor())  # type: ignore[arg-type]
     transport.connected = True
-    writer = BlockWriter(clock, WriteHistograms())
+    writer = RequestWriter(clock, WriteHistograms())
     writer.start(transport)
 
     def empty() -> None:

@@ -89,6 +89,9 @@ OUTSIDE: dict[str, frozenset[str]] = {
 # Rooms whose objects many modules share: what one of them means is decided in one module.
 OWNED = ("client/writing/", "protocol/client/")
 
+# The other doors of the client, whose classes have the names of its own: a program changes its import alone.
+OTHER_DOORS = ("aio/", "blocking/")
+
 # The world: what makes a run of the program differ from the last one.
 WORLD = frozenset(
     {"fcntl", "mmap", "multiprocessing", "os", "pathlib", "queue", "random", "secrets", "select", "shutil", "signal"}
@@ -281,6 +284,17 @@ def rooms_are_small(tree: Tree) -> Iterator[str]:
     yield from (f"{room}: {count} modules" for room, count in sorted(counts.items()) if count > MAX_ROOM_MODULES)
 
 
+def class_names_are_unique(tree: Tree) -> Iterator[str]:
+    """No two modules define classes of one name, a leading underscore not counted; see :data:`OTHER_DOORS`."""
+    first: dict[str, str] = {}
+    for path, module in _modules(tree):
+        if path.removeprefix(PACKAGE + "/").startswith(OTHER_DOORS):
+            continue
+        for line, name in module.classes:
+            if (other := first.setdefault(name.lstrip("_"), path)) != path:
+                yield f"{path}:{line}: {name} is a class of {other}, too"
+
+
 def modules_have_tests(tree: Tree) -> Iterator[str]:
     """Each module is reached, over imports, from a test below ``tests/<room>/``; interfaces have nothing to test."""
     imports = {_name_of(path): set(module.imports) for path, module in _modules(tree)}
@@ -317,8 +331,8 @@ class Facts(NamedTuple):
 
     ``imports`` are absolute names, at any depth; ``functions`` line, name and length of each; ``undocumented``
     sentences; ``opens`` lines that open a file; ``code`` lines at the top that are neither imports nor plain names;
-    ``fields`` names of fields that classes declare; ``assigned`` line and name of fields of other objects than ``self``
-    that are assigned.
+    ``classes`` line and name of each, inner ones too; ``fields`` names of fields that classes declare; ``assigned``
+    line and name of fields of other objects than ``self`` that are assigned.
     """
 
     imports: tuple[str, ...]
@@ -326,6 +340,7 @@ class Facts(NamedTuple):
     undocumented: tuple[str, ...]
     opens: tuple[int, ...]
     code: tuple[int, ...]
+    classes: tuple[tuple[int, str], ...]
     fields: frozenset[str]
     assigned: tuple[tuple[int, str], ...]
 
@@ -343,6 +358,7 @@ def _facts(path: str, text: str) -> Facts:
         tuple(_undocumented(path, module)),
         tuple(call.lineno for call in calls if isinstance(call.func, ast.Name) and call.func.id == "open"),
         tuple(node.lineno for node in module.body if not isinstance(node, plain)),
+        tuple((node.lineno, node.name) for node in nodes if isinstance(node, ast.ClassDef)),
         frozenset(_fields(nodes)),
         tuple((t.lineno, t.attr) for t in _assigned(nodes) if not _is_own(t)),
     )

@@ -65,6 +65,10 @@ class RepositoryTests(SynchronousTestCase):
         """No room has over fifteen modules."""
         self._keeps(architecture.rooms_are_small)
 
+    def test_class_names(self) -> None:
+        """The name of a class says which one it is."""
+        self._keeps(architecture.class_names_are_unique)
+
     def test_counterparts(self) -> None:
         """Each module is reached by a test of its room."""
         self._keeps(architecture.modules_have_tests)
@@ -259,6 +263,28 @@ class RuleTests(SynchronousTestCase):
         self.assertEqual(list(architecture.rooms_are_small(tree)), [])
         tree[f"{room}/more.py"] = ""
         self.assertEqual(list(architecture.rooms_are_small(tree)), [f"{room}: 16 modules"])
+
+    def test_class_of_another_module(self) -> None:
+        """A class of the name of another is named, be one of them private or inside a function."""
+        rule = architecture.class_names_are_unique
+        known = {"bookkeeper_twisted/client/a.py": "class A: pass\nclass B: pass"}
+        path = "bookkeeper_twisted/storage/b.py"
+        for text in ("\nclass A: pass", "\nclass A(B): pass"):
+            expected = [f"{path}:2: A is a class of bookkeeper_twisted/client/a.py, too"]
+            self.assertEqual(list(rule({**known, path: text})), expected)
+        for text in ("\nclass _A: pass", "def f():\n    class _A: pass"):
+            expected = [f"{path}:2: _A is a class of bookkeeper_twisted/client/a.py, too"]
+            self.assertEqual(list(rule({**known, path: text})), expected)
+        for other in ("class AB: pass", "from ..client.a import A", "A = object"):
+            self.assertEqual(list(rule({**known, path: other})), [])
+
+    def test_classes_of_other_doors(self) -> None:
+        """The doors of asyncio and of threads have the names of the client on purpose; tests are free."""
+        known = {"bookkeeper_twisted/client/a.py": "class A: pass"}
+        for path in ("bookkeeper_twisted/aio/a.py", "bookkeeper_twisted/blocking/a.py", "tests/client/test_a.py"):
+            self.assertEqual(list(architecture.class_names_are_unique({**known, path: "class A: pass"})), [])
+        path = "bookkeeper_twisted/blocking_reads/a.py"
+        self.assertEqual(len(list(architecture.class_names_are_unique({**known, path: "class A: pass"}))), 1)
 
     def test_missing_test_module(self) -> None:
         """A module that no test of its room reaches is named."""

@@ -8,7 +8,7 @@ from prometheus_client.samples import Sample
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.autorecovery.auditing.auditor_metrics import AuditorMetrics
-from bookkeeper_twisted.autorecovery.metrics import CopierMetrics, WorkerMetrics
+from bookkeeper_twisted.autorecovery.metrics import ReplicationMetrics, WorkerMetrics
 from bookkeeper_twisted.errors import EntriesLostError
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.limits.adaptive import AdaptiveStatus
@@ -31,7 +31,7 @@ _CAPTURED = Path(__file__).parent / "vectors" / "metrics"
 CAPTURED = _CAPTURED / "bookie.txt"
 CAPTURED_AUTORECOVERY = _CAPTURED / "autorecovery.txt"
 OF_COPIES = re.compile(r"auditor_(NUM_(BYTES|ENTRIES)_(READ|WRITTEN)|(READ|WRITE)_DATA_LATENCY)")
-"""Apache's auditor has the copier that its worker has, and never copies."""
+"""Apache's auditor has the replicator that its worker has, and never copies."""
 OURS_ALONE = re.compile(
     r"bookie_connection|bookie_journal_groups|bookkeeper_server_BATCH_READ_ENTRY|bookie_ledger_dir_usage|throttle_|"
     r"bookie_compacted_bytes|bookie_flush_without_space|bookie_undeleted_ledgers"
@@ -161,7 +161,7 @@ class AutorecoveryNameTests(SynchronousTestCase):
         """What Apache's auditor and worker export is exported, with the same types and labels."""
         instruments = Instruments()
         AuditorMetrics(instruments)
-        CopierMetrics(instruments)
+        ReplicationMetrics(instruments)
         WorkerMetrics(instruments).failed(EntriesLostError(1, (2,), "gone"))
         ours = families(render(new_registry(instruments)).decode())
         captured = families(CAPTURED_AUTORECOVERY.read_text())

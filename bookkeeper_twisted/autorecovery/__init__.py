@@ -9,9 +9,9 @@ Theory of operation.  Three services share one client and one metadata driver, a
 * the *replication worker* (:mod:`.replication`) takes the locks of marked ledgers, several at once up to a limit; it
   checks each of them, copies what its replicas lack, and removes the mark at the version that it read before the check.
 
-Checker and copier do the work.  The *checker* asks the bookies of each fragment by batch reads, verifies digests, and
-distinguishes a lost replica from a bookie that is slow or overloaded: that one is asked again later and nothing is
-marked.  The *copier* moves entries as they are stored, whole runs in one write, and only to the positions of each
+Checker and replicator do the work.  The *checker* asks the bookies of each fragment by batch reads, verifies digests,
+and distinguishes a lost replica from a bookie that is slow or overloaded: that one is asked again later and nothing is
+marked.  The *replicator* moves entries as they are stored, whole runs in one write, and only to the positions of each
 entry's write set; metadata changes after all copies are acknowledged, by compare-and-set, so that a crash leaves only
 extra copies.  A bookie that answers and is writable gets its own missing or damaged entries back; another one takes
 the place of a bookie that is gone.  What is pure in both (fragments, loss, the plan of copies) is in

@@ -12,10 +12,10 @@ from twisted.internet.defer import Deferred, succeed
 from ..limits.throttle import Throttle
 
 REPLICATION_READ = "replication-read"
-"""Entries and bytes that the copier reads."""
+"""Entries and bytes that the replicator reads."""
 
 REPLICATION_WRITE = "replication-write"
-"""Entries and bytes that the copier writes, once for each bookie that gets them."""
+"""Entries and bytes that the replicator writes, once for each bookie that gets them."""
 
 REPLICATION_METADATA = "replication-metadata"
 """Requests of auditor and worker about marks, locks, registered bookies and metadata of ledgers that are repaired."""

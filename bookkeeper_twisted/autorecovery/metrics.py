@@ -1,4 +1,4 @@
-"""The metrics of checker, copier and worker.  Where Apache's worker counts the same, the name is the same."""
+"""The metrics of checker, replicator and worker.  Where Apache's worker counts the same, the name is the same."""
 
 from collections.abc import Callable
 
@@ -34,7 +34,7 @@ class CheckerMetrics:
             self._lost[loss.kind].value += 1
 
 
-class CopierMetrics:
+class ReplicationMetrics:
     """The copies of one process.
 
     :ivar read_latency: milliseconds until a bookie gave entries, by how many there were; ``write_latency``: until one

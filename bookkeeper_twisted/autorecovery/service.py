@@ -18,11 +18,11 @@ from .auditing.auditor import Auditor, AuditorParts
 from .auditing.auditor_metrics import AuditorMetrics
 from .auditing.election import AuditorElection
 from .limits import CHECKER_METADATA, CHECKER_READ, REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
-from .metrics import CheckerMetrics, CopierMetrics, WorkerMetrics
+from .metrics import CheckerMetrics, ReplicationMetrics, WorkerMetrics
 from .presence import Presence
 from .replication.checker import CheckerSettings, LedgerChecker
-from .replication.copier import Copier
 from .replication.copying import CopyLimits, CopySettings, LatencyProbe
+from .replication.fragment_replicator import FragmentReplicator
 from .replication.placement import Placement
 from .replication.repair import LedgerRepair
 from .replication.worker import ReplicationWorker, WorkerSettings
@@ -65,7 +65,7 @@ class AutoRecovery:
         throttles = self.throttles = Throttles(clock, throttle_rates(config), instruments)
         operations = throttles.get(REPLICATION_METADATA)
         presence = Presence(clock, context.watcher, driver.registration, operations)
-        checker_metrics, copier_metrics = CheckerMetrics(instruments), CopierMetrics(instruments)
+        checker_metrics, replication_metrics = CheckerMetrics(instruments), ReplicationMetrics(instruments)
         auditor_metrics = AuditorMetrics(instruments)
 
         checker = LedgerChecker(
@@ -79,19 +79,19 @@ class AutoRecovery:
             driver.auditing, identity.candidate, lambda: Auditor(parts), auditor_metrics
         )
         latency = RecentQuantile(
-            0.99, copier_metrics.entry_read_latency.success, copier_metrics.entry_write_latency.success
+            0.99, replication_metrics.entry_read_latency.success, replication_metrics.entry_write_latency.success
         )
         self.adaptive = AdaptiveThrottles(
             clock, throttles, latency, config.replication_latency_bound_ms, instruments, {"work": "autorecovery"}
         )
         probe = LatencyProbe(clock, lambda: self.adaptive.status.bound > 0)
         copy_limits = CopyLimits(throttles.get(REPLICATION_READ), throttles.get(REPLICATION_WRITE))
-        copier = Copier(
-            context, presence, copy_limits, operations, copier_metrics, copy_settings(config), probe=probe
+        replicator = FragmentReplicator(
+            context, presence, copy_limits, operations, replication_metrics, copy_settings(config), probe=probe
         )
         placed = config.repaired_placement_policy_not_adhering_bookie_enabled
         placement = Placement(context.watcher) if placed else None
-        repair = LedgerRepair(context, checker, copier, operations, placement)
+        repair = LedgerRepair(context, checker, replicator, operations, placement)
         self.worker = ReplicationWorker(
             context, driver, repair, operations, WorkerMetrics(instruments), worker_settings(config, identity.holder)
         )

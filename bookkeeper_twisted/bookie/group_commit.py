@@ -55,7 +55,7 @@ class _Item:
         self.queued_at = queued_at
 
 
-class _Group:
+class _CommitGroup:
     """The result of one round of the journal lane.
 
     :ivar items: the items that are complete with it.
@@ -170,7 +170,7 @@ class GroupCommit:
         drained = self._executor.submit(self.lane, self._drain)
         drained.addCallbacks(self._complete, self._broken)
 
-    def _complete(self, group: _Group) -> None:
+    def _complete(self, group: _CommitGroup) -> None:
         """Calls the completions of a group in order, then flushes the outbox once."""
         if group.failure is not None:
             self._fail(group.failure, group.items)
@@ -265,7 +265,7 @@ class GroupCommit:
         while not self._stopped and not await self._executor.submit("flush", self.journal.prepare):
             pass
 
-    def _measure(self, group: _Group) -> None:
+    def _measure(self, group: _CommitGroup) -> None:
         n_entries = sum([item.n_entries for item in group.items])
         n_bytes = sum([len(item.records) for item in group.items])
         metrics = self._metrics
@@ -283,7 +283,7 @@ class GroupCommit:
 
     # -- journal lane --
 
-    def _drain(self) -> _Group:
+    def _drain(self) -> _CommitGroup:
         """Writes groups until the queue is empty; the last group is the result, the others are notified."""
         while True:
             group = self._commit()
@@ -295,16 +295,16 @@ class GroupCommit:
                     return group
             self._executor.notify(self._complete, group)
 
-    def _commit(self) -> _Group:
+    def _commit(self) -> _CommitGroup:
         items = [self._queue.popleft() for _ in range(len(self._queue))]
-        group = _Group(items, self._clock.seconds())
+        group = _CommitGroup(items, self._clock.seconds())
         try:
             self._write(group)
         except Exception:
             group.failure = Failure()
         return group
 
-    def _write(self, group: _Group) -> None:
+    def _write(self, group: _CommitGroup) -> None:
         items = group.items
         records = [item.records for item in items if item.records]
         waiting = [item for item in items if item.sync]
@@ -316,7 +316,7 @@ class GroupCommit:
         group.synced = group.durable == self.journal.position
         group.ended = self._clock.seconds()
 
-    def _write_and_sync(self, group: _Group, records: Sequence[bytes], waiting: Sequence[_Item]) -> None:
+    def _write_and_sync(self, group: _CommitGroup, records: Sequence[bytes], waiting: Sequence[_Item]) -> None:
         """Deferred-sync items are complete with the write, the others with the sync behind it."""
         if records:
             self.journal.write_group(records, sync=False)
@@ -326,8 +326,8 @@ class GroupCommit:
                 self._complete_early(group, waiting)
             self.journal.sync()
 
-    def _complete_early(self, group: _Group, waiting: Sequence[_Item]) -> None:
-        early = _Group([item for item in group.items if not item.sync], group.began)
+    def _complete_early(self, group: _CommitGroup, waiting: Sequence[_Item]) -> None:
+        early = _CommitGroup([item for item in group.items if not item.sync], group.began)
         early.written = early.ended = group.written
         early.durable = self.journal.durable
         self._executor.notify(self._complete, early)

@@ -47,7 +47,7 @@ class Answer:
 
 
 @attrs.frozen
-class Question:
+class ApiRequest:
     """A request, as far as an answer depends on it.
 
     :ivar parameters: of the query, the last value of each.
@@ -144,7 +144,7 @@ def check_members(found: Mapping[str, object], known: Iterable[str], where: str)
         raise IncorrectParameterError(f"{where}: unknown {', '.join(unknown)}; known: {', '.join(known)}")
 
 
-Handler = Callable[[Question], Coroutine[Deferred[Any], Any, Answer]]
+Handler = Callable[[ApiRequest], Coroutine[Deferred[Any], Any, Answer]]
 
 
 def json_answer(value: object, status: int = 200) -> Answer:
@@ -222,13 +222,13 @@ def _finish(answer: Answer, request: Request) -> None:
     request.finish()
 
 
-def _question(request: Request) -> Question:
+def _question(request: Request) -> ApiRequest:
     parameters = {
         name.decode("utf-8", "replace"): values[-1].decode("utf-8", "replace")
         for name, values in (request.args or {}).items()
     }
     body = request.content.read() if request.content is not None else b""
-    return Question(parameters, body, peer_name(request.getClientAddress()))
+    return ApiRequest(parameters, body, peer_name(request.getClientAddress()))
 
 
 def _write(request: Request, answer: Answer) -> bytes:

@@ -10,7 +10,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.resource import Resource
 
-from ..autorecovery.metrics import CopierMetrics
+from ..autorecovery.metrics import ReplicationMetrics
 from ..autorecovery.operations.admin import AutorecoveryAdmin
 from ..autorecovery.operations.bookie_recovery import BookieRecovery, PlannedLedger, RecoveryResult
 from ..autorecovery.operations.decommission import Decommission
@@ -19,7 +19,7 @@ from ..client.steps import for_each
 from ..errors import BookKeeperError, IncorrectParameterError
 from ..instruments import Instruments
 from ..model import UnderreplicatedLedger, check_bookie_id
-from .api import Answer, ApiPage, Question, check_members, json_answer
+from .api import Answer, ApiPage, ApiRequest, check_members, json_answer
 from .cluster_api import Connect
 
 _NOT_FOUND = 404
@@ -60,17 +60,17 @@ class AutorecoveryApi:
     async def _admin(self) -> AutorecoveryAdmin:
         return AutorecoveryAdmin((await self._connect()).client.metadata)
 
-    async def _status(self, question: Question) -> Answer:
+    async def _status(self, question: ApiRequest) -> Answer:
         return json_answer({"enabled": await (await self._admin()).is_enabled()})
 
-    async def _set_status(self, question: Question) -> Answer:
+    async def _set_status(self, question: ApiRequest) -> Answer:
         wanted = question.parameters.get("enabled")
         if wanted not in ("true", "false"):
             return Answer("enabled must be true or false", 400)
         await (await self._admin()).set_enabled(wanted == "true")
         return json_answer({"enabled": wanted == "true"})
 
-    async def _list(self, question: Question) -> Answer:
+    async def _list(self, question: ApiRequest) -> Answer:
         """Ids of marked ledgers; with ``printmissingreplica`` the bookies that each mark names, with
         ``printreplicationworkerid`` (ours alone) an object with the text of its lock for each."""
         admin, parameters = await self._admin(), question.parameters
@@ -88,18 +88,18 @@ class AutorecoveryApi:
             return json_answer({str(ledger_id): list(mark.replicas) for ledger_id, mark in found.items()})
         return json_answer(list(found))
 
-    async def _auditor(self, question: Question) -> Answer:
+    async def _auditor(self, question: ApiRequest) -> Answer:
         auditor = await (await self._admin()).auditor()
         return Answer("No auditor elected", _NOT_FOUND) if auditor is None else Answer(f"Auditor: {auditor}")
 
-    async def _trigger(self, question: Question) -> Answer:
+    async def _trigger(self, question: ApiRequest) -> Answer:
         await (await self._admin()).trigger_audit()
         return Answer("Success trigger audit.")
 
-    async def _delay(self, question: Question) -> Answer:
+    async def _delay(self, question: ApiRequest) -> Answer:
         return Answer(f"lostBookieRecoveryDelay value: {await (await self._admin()).lost_bookie_delay()}")
 
-    async def _set_delay(self, question: Question) -> Answer:
+    async def _set_delay(self, question: ApiRequest) -> Answer:
         body = _members(question, "delay_seconds")
         if body is None:
             return Answer("No request body provide.", _NOT_FOUND)
@@ -109,7 +109,7 @@ class AutorecoveryApi:
         await (await self._admin()).set_lost_bookie_delay(seconds)
         return Answer(f"Success set lostBookieRecoveryDelay to {seconds}")
 
-    async def _decommission(self, question: Question) -> Answer:
+    async def _decommission(self, question: ApiRequest) -> Answer:
         """Begin a decommission, which goes on after the answer; the log says how it ends."""
         body = _members(question, "bookie_src", "delete_cookie")
         if body is None:
@@ -137,7 +137,7 @@ class AutorecoveryApi:
             await client.delete_cookie(work.bookie_id)
         self._log.info("bookie {bookie_id} is decommissioned", bookie_id=work.bookie_id)
 
-    async def _recover(self, question: Question) -> Answer:
+    async def _recover(self, question: ApiRequest) -> Answer:
         """Begin to copy what bookies kept to others; it goes on after the answer, and the log says how it ends.
 
         Clients of Apache's may say where to in ``bookie_dest``, which it does not heed either.
@@ -153,7 +153,7 @@ class AutorecoveryApi:
         name = f"recovery of {', '.join(sorted(check_bookie_id(bookie_id) for bookie_id in bookies))}"
         if name not in self._working:
             admin = await self._connect()
-            recovery = BookieRecovery.assembled(self._clock, admin, bookies, CopierMetrics(Instruments()))
+            recovery = BookieRecovery.assembled(self._clock, admin, bookies, ReplicationMetrics(Instruments()))
             if delete:
                 await recovery.check_gone()
             self._begin(name, partial(self._copy, name, recovery, delete))
@@ -202,7 +202,7 @@ def _shown(lock: str | None, mark: UnderreplicatedLedger, with_replicas: bool) -
     return shown | {"missingReplicas": list(mark.replicas)} if with_replicas else shown
 
 
-def _members(question: Question, *known: str) -> Mapping[str, Any] | None:
+def _members(question: ApiRequest, *known: str) -> Mapping[str, Any] | None:
     """Return the body of a ``question`` as a JSON object; None without a body, empty where it is no object.
 
     :raises IncorrectParameterError: it has others than the ``known`` members.

@@ -6,7 +6,7 @@ from twisted.web.resource import Resource
 
 from ..bookie.admin import CollectionStatus, DirectoryWork, IBackgroundWork, IBookieAdmin, WorkProgress
 from ..errors import IncorrectParameterError
-from .api import Answer, ApiPage, Question, json_answer, switch
+from .api import Answer, ApiPage, ApiRequest, json_answer, switch
 
 FINDINGS_A_PAGE = 1000
 
@@ -50,19 +50,19 @@ class BackgroundApi:
 
     # -- garbage collection --
 
-    async def _is_forced(self, question: Question) -> Answer:
+    async def _is_forced(self, question: ApiRequest) -> Answer:
         return json_answer({"is_in_force_gc": _text(self._work().collection().forced)})
 
-    async def _collect(self, question: Question) -> Answer:
+    async def _collect(self, question: ApiRequest) -> Answer:
         major, minor = question.switches({"forceMajor": True, "forceMinor": True})
         self._work().collect(major, minor)
         return json_answer(f"Triggered GC on BookieServer: {self._admin.bookie_id}")
 
-    async def _details(self, question: Question) -> Answer:
+    async def _details(self, question: ApiRequest) -> Answer:
         status = self._work().collection()
         return json_answer([_details(status, directory) for directory in status.directories])
 
-    async def _progress(self, question: Question) -> Answer:
+    async def _progress(self, question: ApiRequest) -> Answer:
         """Shows what Apache's paths do not."""
         status = self._work().collection()
         return json_answer(
@@ -80,7 +80,7 @@ class BackgroundApi:
             }
         )
 
-    async def _entry_logs(self, question: Question) -> Answer:
+    async def _entry_logs(self, question: ApiRequest) -> Answer:
         """The entry logs of the bookie, or, of the one that is named, the bytes of each ledger."""
         directory = question.parameters.get("directory")
         if directory is None:
@@ -93,7 +93,7 @@ class BackgroundApi:
 
     # -- suspension --
 
-    async def _is_suspended(self, question: Question) -> Answer:
+    async def _is_suspended(self, question: ApiRequest) -> Answer:
         status = self._work().collection()
         return json_answer(
             {
@@ -102,12 +102,12 @@ class BackgroundApi:
             }
         )
 
-    async def _suspend(self, question: Question) -> Answer:
+    async def _suspend(self, question: ApiRequest) -> Answer:
         major, minor = _kinds(question, "suspendMajor", "suspendMinor")
         self._work().suspend_compaction(major, minor)
         return self._said("Suspend", major, minor)
 
-    async def _resume(self, question: Question) -> Answer:
+    async def _resume(self, question: ApiRequest) -> Answer:
         major, minor = _kinds(question, "resumeMajor", "resumeMinor")
         self._work().resume_compaction(major, minor)
         return self._said("Resume", major, minor)
@@ -116,17 +116,17 @@ class BackgroundApi:
         kinds = [kind for kind, wanted in (("majorGC", major), ("minorGC", minor)) if wanted]
         return json_answer(", ".join(f"{verb} {kind} on BookieServer: {self._server()}" for kind in kinds))
 
-    async def _cancel(self, question: Question) -> Answer:
+    async def _cancel(self, question: ApiRequest) -> Answer:
         self._work().cancel_compaction()
         return json_answer(f"Cancelled compaction on BookieServer: {self._server()}")
 
     # -- locations of entries --
 
-    async def _locations(self, question: Question) -> Answer:
+    async def _locations(self, question: ApiRequest) -> Answer:
         """A run index uses the space of deleted rows again with each commit: it is never compacted."""
         return json_answer(dict.fromkeys(self._indexes(), False))
 
-    async def _compact_locations(self, question: Question) -> Answer:
+    async def _compact_locations(self, question: ApiRequest) -> Answer:
         body = question.members("entryLocationRocksDBCompact", "entryLocations")
         if not body:
             return Answer("Empty request body", _BAD_REQUEST)
@@ -145,7 +145,7 @@ class BackgroundApi:
 
     # -- scrub --
 
-    async def _scrub(self, question: Question) -> Answer:
+    async def _scrub(self, question: ApiRequest) -> Answer:
         status = self._work().scrub()
         return json_answer(
             {
@@ -158,7 +158,7 @@ class BackgroundApi:
             }
         )
 
-    async def _findings(self, question: Question) -> Answer:
+    async def _findings(self, question: ApiRequest) -> Answer:
         """A thousand to a page, by directory, ledger and entry."""
         page = max(1, question.number("page", 1))
         found = self._work().scrub().findings[(page - 1) * FINDINGS_A_PAGE : page * FINDINGS_A_PAGE]
@@ -175,24 +175,24 @@ class BackgroundApi:
             ]
         )
 
-    async def _start_scrub(self, question: Question) -> Answer:
+    async def _start_scrub(self, question: ApiRequest) -> Answer:
         self._work().start_scrub()
         return json_answer(f"Triggered scrub on BookieServer: {self._admin.bookie_id}")
 
-    async def _suspend_scrub(self, question: Question) -> Answer:
+    async def _suspend_scrub(self, question: ApiRequest) -> Answer:
         self._work().suspend_scrub()
         return json_answer(f"Suspend scrub on BookieServer: {self._server()}")
 
-    async def _cancel_scrub(self, question: Question) -> Answer:
+    async def _cancel_scrub(self, question: ApiRequest) -> Answer:
         self._work().cancel_scrub()
         return json_answer(f"Cancelled scrub on BookieServer: {self._server()}")
 
-    async def _resume_scrub(self, question: Question) -> Answer:
+    async def _resume_scrub(self, question: ApiRequest) -> Answer:
         self._work().resume_scrub()
         return json_answer(f"Resume scrub on BookieServer: {self._server()}")
 
 
-def _kinds(question: Question, major: str, minor: str) -> Sequence[bool]:
+def _kinds(question: ApiRequest, major: str, minor: str) -> Sequence[bool]:
     """Return the kinds of compactions that a body names.
 
     :raises IncorrectParameterError: none.

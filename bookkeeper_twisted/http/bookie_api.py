@@ -8,7 +8,7 @@ from twisted.web.resource import Resource
 
 from ..bookie.admin import BookieState, IBookieAdmin, Phase
 from ..errors import BookKeeperError, NotServingError
-from .api import Answer, ApiPage, Question, json_answer
+from .api import Answer, ApiPage, ApiRequest, json_answer
 
 CheckSanity = Callable[[], Awaitable[bool]]
 """Writes entries to the bookie and reads them back; gives whether they are the same."""
@@ -50,14 +50,14 @@ class BookieApi:
     def _serves(self) -> bool:
         return self._admin.state().phase is Phase.SERVING
 
-    async def _heartbeat(self, question: Question) -> Answer:
+    async def _heartbeat(self, question: ApiRequest) -> Answer:
         state = self._admin.state()
         return Answer("OK\n") if state.phase is Phase.SERVING else Answer(_describe(state), _UNAVAILABLE)
 
-    async def _is_ready(self, question: Question) -> Answer:
+    async def _is_ready(self, question: ApiRequest) -> Answer:
         return Answer("OK") if self._serves() else Answer("Bookie is not fully started yet", _UNAVAILABLE)
 
-    async def _state(self, question: Question) -> Answer:
+    async def _state(self, question: ApiRequest) -> Answer:
         state = self._admin.state()
         found: dict[str, object] = {
             "running": state.phase is Phase.SERVING,
@@ -67,10 +67,10 @@ class BookieApi:
         }
         return json_answer(found | ({"reasons": state.reasons} if state.reasons else {}))
 
-    async def _read_only(self, question: Question) -> Answer:
+    async def _read_only(self, question: ApiRequest) -> Answer:
         return json_answer({"readOnly": self._admin.state().read_only})
 
-    async def _set_read_only(self, question: Question) -> Answer:
+    async def _set_read_only(self, question: ApiRequest) -> Answer:
         """Make the bookie read-only or writable, as the body asks for; refused where another reason is against it."""
         wanted = question.members("readOnly").get("readOnly")
         if not isinstance(wanted, bool):
@@ -83,13 +83,13 @@ class BookieApi:
             return Answer(f"Bookie stays read-only: {'; '.join(state.reasons)}", 400)
         return json_answer({"readOnly": state.read_only})
 
-    async def _info(self, question: Question) -> Answer:
+    async def _info(self, question: ApiRequest) -> Answer:
         """The space of all disks; directories on one disk see the same numbers and count once."""
         disks = dict.fromkeys((disk.total, disk.free) for disk in await self._admin.disks())
         free, total = sum(free for _, free in disks), sum(total for total, _ in disks)
         return json_answer({"freeSpace": free, "totalSpace": total})
 
-    async def _sanity(self, question: Question) -> Answer:
+    async def _sanity(self, question: ApiRequest) -> Answer:
         """Whether the bookie takes entries and gives them back, checked for one request after the other."""
         state = self._admin.state()
         if state.phase is not Phase.SERVING:
@@ -108,7 +108,7 @@ class BookieApi:
         finally:
             self._one_at_a_time.release()
 
-    async def _list_disk_file(self, question: Question) -> Answer:
+    async def _list_disk_file(self, question: ApiRequest) -> Answer:
         """Names of files, each with a tab behind it: of one ``file_type``, or of all."""
         files = await self._admin.files()
         kinds = {"index": files.indexes, "journal": files.journals, "entrylog": files.entry_logs}
@@ -116,7 +116,7 @@ class BookieApi:
         shown = {wanted: kinds[wanted]} if wanted in kinds else kinds
         return json_answer({f"{kind} files": "".join(f"{name}\t" for name in names) for kind, names in shown.items()})
 
-    async def _last_log_mark(self, question: Question) -> Answer:
+    async def _last_log_mark(self, question: ApiRequest) -> Answer:
         marks = await self._admin.marks()
         return json_answer(
             {
@@ -125,7 +125,7 @@ class BookieApi:
             }
         )
 
-    async def _expand_storage(self, question: Question) -> Answer:
+    async def _expand_storage(self, question: ApiRequest) -> Answer:
         """Directories join with a start; this confirms that all of the configuration have."""
         try:
             await self._admin.check_directories()

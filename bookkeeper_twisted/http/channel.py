@@ -91,7 +91,7 @@ class PlainRequest(Request):
         self.finish()
 
 
-class Phase(Enum):
+class AnswerPhase(Enum):
     """The place of a connection in the answer of one request."""
 
     READING = auto()
@@ -106,7 +106,7 @@ class Phase(Enum):
 class BoundedChannel(HTTPChannel):
     """A connection that has one request at a time parsed, and its next one once the answer is sent.
 
-    :ivar phase: see :class:`Phase`.
+    :ivar phase: see :class:`AnswerPhase`.
     """
 
     site: "BoundedSite"
@@ -115,14 +115,14 @@ class BoundedChannel(HTTPChannel):
 
     def __init__(self) -> None:
         super().__init__()
-        self.phase = Phase.READING
+        self.phase = AnswerPhase.READING
         self._stuck = self._lost = self._refused = self._ending = self._begun = False
         self._held: list[bytes] = []
 
     @property
     def evictable(self) -> bool:
         """Whether no answer is to be made for the peer."""
-        return self.phase in (Phase.READING, Phase.SENDING)
+        return self.phase in (AnswerPhase.READING, AnswerPhase.SENDING)
 
     def connectionMade(self) -> None:
         self.site.channels[self] = None
@@ -139,7 +139,7 @@ class BoundedChannel(HTTPChannel):
     def dataReceived(self, data: bytes) -> None:
         if self._refused or self._lost:
             return
-        if self._held or self.phase is not Phase.READING:
+        if self._held or self.phase is not AnswerPhase.READING:
             self._held.append(data)
         else:
             self._parse(data)
@@ -162,7 +162,7 @@ class BoundedChannel(HTTPChannel):
         except Exception:
             self._log.failure("a request could not be parsed")
             self.refuse(400)
-        if self._held and self.phase is Phase.READING:
+        if self._held and self.phase is AnswerPhase.READING:
             self.site.enter(self)
 
     def _rein_in(self) -> None:
@@ -191,7 +191,7 @@ class BoundedChannel(HTTPChannel):
     def allContentReceived(self) -> None:
         """Queue the request, which is whole; the parser gets nothing until its answer is sent."""
         if not self._refused:
-            self.phase = Phase.WAITING
+            self.phase = AnswerPhase.WAITING
             self.paused, self._begun = True, False
             self.site.enter(self)
 
@@ -222,20 +222,20 @@ class BoundedChannel(HTTPChannel):
         """Begin to answer the request that waits for its turn, or parse more of one that is not whole."""
         if self._lost or self._refused:
             return
-        if self.phase is Phase.READING:
+        if self.phase is AnswerPhase.READING:
             self._parse_held()
             if not (self._stuck or self._refused):
                 self.transport.resumeProducing()
             self._rein_in()
         else:
-            self.phase = Phase.ANSWERING
+            self.phase = AnswerPhase.ANSWERING
             super().allContentReceived()
 
     def requestDone(self, request: HTTPRequest) -> None:
         held, self._held = self._held, []
         super().requestDone(request)  # what the parser has left over comes back through dataReceived
         self._held += held
-        self.phase = Phase.SENDING
+        self.phase = AnswerPhase.SENDING
         self.site.served(self)
         if not self.persistent:
             self._ending = True
@@ -245,12 +245,12 @@ class BoundedChannel(HTTPChannel):
 
     def _go_on(self) -> None:
         """Parse the next request, if it is there."""
-        self.phase, self.paused = Phase.READING, False
+        self.phase, self.paused = AnswerPhase.READING, False
         held, self._held = self._held, []
         self._parse(b"")  # the parser may have it, and is given no more than it needs
         if not self._refused:
             self._held = held
-        if self._held and self.phase is Phase.READING:
+        if self._held and self.phase is AnswerPhase.READING:
             self._parse_held()
         self._rein_in()
 
@@ -261,7 +261,7 @@ class BoundedChannel(HTTPChannel):
     def resumeProducing(self) -> None:
         self._stuck = False
         super().resumeProducing()
-        if self.phase is Phase.SENDING and not self._ending:
+        if self.phase is AnswerPhase.SENDING and not self._ending:
             self._go_on()
         self._rein_in()
 
@@ -278,7 +278,7 @@ class BoundedChannel(HTTPChannel):
 
     def end(self) -> None:
         """Close the connection as the server stops: at once, or behind the answer that is being made."""
-        if self.phase is Phase.ANSWERING:
+        if self.phase is AnswerPhase.ANSWERING:
             self.persistent = 0
         else:
             self.transport.abortConnection()

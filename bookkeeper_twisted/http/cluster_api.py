@@ -16,7 +16,7 @@ from ..codec.metadata_formats import encode_ledger_metadata
 from ..errors import MetadataError, NoSuchLedgerMetadataError
 from ..model import DigestType, LedgerMetadata
 from ..protocol.peer_lines import PeerLines
-from .api import Answer, ApiPage, Question, json_answer
+from .api import Answer, ApiPage, ApiRequest, json_answer
 
 LEDGERS_A_PAGE = 100
 ENTRIES_A_PAGE = 1000
@@ -101,7 +101,7 @@ class ClusterApi:
 
     # -- bookies --
 
-    async def _list_bookies(self, question: Question) -> Answer:
+    async def _list_bookies(self, question: ApiRequest) -> Answer:
         client = await self._connect()
         read_only = question.parameters.get("type") == "ro"
         found = await (client.read_only_bookies() if read_only else client.writable_bookies())
@@ -111,19 +111,19 @@ class ClusterApi:
                 names[bookie_id] = await _host(client, bookie_id)
         return json_answer(names)
 
-    async def _list_bookie_info(self, question: Question) -> Answer:
+    async def _list_bookie_info(self, question: ApiRequest) -> Answer:
         client = await self._connect()
         spaces = {b: space for b, space in (await client.disk_space()).items() if isinstance(space, DiskSpace)}
         lines = {bookie_id: f": {_space(space)}," for bookie_id, space in spaces.items()}
         whole = DiskSpace(sum(s.total for s in spaces.values()), sum(s.free for s in spaces.values()))
         return json_answer({**lines, "ClusterInfo: ": _space(whole)})
 
-    async def _cluster_info(self, question: Question) -> Answer:
+    async def _cluster_info(self, question: ApiRequest) -> Answer:
         return json_answer(await cluster_info(await self._connect()))
 
     # -- ledgers --
 
-    async def _list_ledgers(self, question: Question) -> Answer:
+    async def _list_ledgers(self, question: ApiRequest) -> Answer:
         """All ids, or with ``print_metadata`` a page of them with their metadata."""
         client = await self._connect()
         if not question.flag("print_metadata"):
@@ -146,14 +146,14 @@ class ClusterApi:
                 break
         return json_answer(found)
 
-    async def _ledger_metadata(self, question: Question) -> Answer:
+    async def _ledger_metadata(self, question: ApiRequest) -> Answer:
         ledger_id = question.number("ledger_id", -1)
         if ledger_id < 0:
             return Answer("Not found method. Should be GET method, with ledger_id provided", _NOT_FOUND)
         metadata = await (await self._connect()).client.ledger_metadata(ledger_id)
         return json_answer({str(ledger_id): _as_json(ledger_id, metadata)})
 
-    async def _read_ledger(self, question: Question) -> Answer:
+    async def _read_ledger(self, question: ApiRequest) -> Answer:
         """At most a page of entries, as text; bytes that are no ASCII are shown as such."""
         ledger_id, first = question.number("ledger_id", -1), question.number("start_entry_id", 0)
         last, page = question.number("end_entry_id", -1), question.number("page", -1)
@@ -181,7 +181,7 @@ class ClusterApi:
                 first += _AT_ONCE
         return json_answer(found)
 
-    async def _delete_ledger(self, question: Question) -> Answer:
+    async def _delete_ledger(self, question: ApiRequest) -> Answer:
         ledger_id = question.number("ledger_id", -1)
         if ledger_id < 0:
             return Answer("Not ledger found. Should provide ledger_id=<id>", _NOT_FOUND)

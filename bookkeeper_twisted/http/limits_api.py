@@ -10,7 +10,7 @@ from ..errors import IncorrectParameterError, NoSuchThrottleError
 from ..limits.adaptive import AdaptiveStatus, ISpeedLimits
 from ..limits.ratelimit import Rate
 from ..limits.throttle import ThrottleStatus
-from .api import Answer, ApiPage, Question, check_members, json_answer
+from .api import Answer, ApiPage, ApiRequest, check_members, json_answer
 
 _ADAPTIVE, _REPLICATION_ADAPTIVE, _LIMITERS = "adaptive", "replicationAdaptive", "limiters"
 _BOUND = "latencyBoundMs"
@@ -55,13 +55,13 @@ class LimitsApi:
         """The resources by their path below ``/api/v1/bookie``."""
         return {"throttles": ApiPage(self._limits, put=self._set_limits)}
 
-    async def _limits(self, question: Question) -> Answer:
+    async def _limits(self, question: ApiRequest) -> Answer:
         found = {key: group.limits() for key, group in self._groups().items()}
         bounds: dict[str, object] = {key: _adaptive(limits.adaptive) for key, limits in found.items()}
         limiters = {each.name: _limiter(each) for limits in found.values() for each in limits.throttles}
         return json_answer(bounds | {_LIMITERS: dict(sorted(limiters.items()))})
 
-    async def _set_limits(self, question: Question) -> Answer:
+    async def _set_limits(self, question: ApiRequest) -> Answer:
         """Changes what the body names and leaves the rest; the answer is that of GET."""
         groups, body = self._groups(), question.json()
         if not body.keys() & {*groups, _LIMITERS}:
@@ -94,10 +94,10 @@ class ConfigurationApi:
         """The resources by their path below ``/api/v1/config``."""
         return {"server_config": ApiPage(self._configuration, put=self._configure)}
 
-    async def _configuration(self, question: Question) -> Answer:
+    async def _configuration(self, question: ApiRequest) -> Answer:
         return json_answer(self._admin.configuration())
 
-    async def _configure(self, question: Question) -> Answer:
+    async def _configure(self, question: ApiRequest) -> Answer:
         if not question.body.strip():
             return Answer("Request body not found. should contains k-v pairs", 404)
         before = self._admin.configuration()

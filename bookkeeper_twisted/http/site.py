@@ -11,7 +11,7 @@ from twisted.web.server import Request
 from ..bookie.admin import IBookieAdmin
 from ..limits.adaptive import ISpeedLimits
 from ..metrics import pieces, process_registry
-from .api import Answer, ApiPage, Question
+from .api import Answer, ApiPage, ApiRequest
 from .autorecovery_api import AutorecoveryApi
 from .background_api import BackgroundApi
 from .bookie_api import BookieApi, CheckSanity
@@ -33,7 +33,7 @@ class _Paths(Resource):
         super().__init__()
         paths = "".join(f"/{path}\n" for path in sorted(pages))
 
-        async def listing(question: Question) -> Answer:
+        async def listing(question: ApiRequest) -> Answer:
             return Answer(paths)
 
         self._pages = {"": ApiPage(listing), **pages}
@@ -107,7 +107,7 @@ def make_metrics_site(metrics: Callable[[], Iterator[bytes]], clock: Any) -> Bou
     return BoundedSite(_Paths({"metrics": _with_process(metrics, clock)}), clock, HostNames(("*",)), [])
 
 
-async def _alive(question: Question) -> Answer:
+async def _alive(question: ApiRequest) -> Answer:
     return Answer("OK\n")
 
 

@@ -14,6 +14,6 @@ transport is full, and the requests it had already delivered wait as small objec
 A bookie that is full pauses the connections that add until it has room.
 
 :mod:`.client.connection` serves many flows over one connection: it matches replies, times out and cancels;
-:mod:`.client.in_flight` is the account of what is outstanding, :mod:`.client.block_writer` decides whose requests are
+:mod:`.client.in_flight` is the account of what is outstanding, :mod:`.client.request_writer` decides whose requests are
 written next, and when.
 """

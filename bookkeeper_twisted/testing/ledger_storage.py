@@ -68,7 +68,7 @@ class MemoryLedgerStorage:
         self._deleted: set[int] = set()
         self._limit = limit
         self.persist_marks = persist_marks
-        self._checkpoint: _Checkpoint | None = None
+        self._checkpoint: _MemoryCheckpoint | None = None
 
     # -- reactor --
 
@@ -162,7 +162,7 @@ class MemoryLedgerStorage:
         if self._checkpoint is not None:
             return None
         self._flushing, self._active = self._active, {}
-        self._checkpoint = checkpoint = _Checkpoint(self, marks)
+        self._checkpoint = checkpoint = _MemoryCheckpoint(self, marks)
         return checkpoint
 
     # -- lanes --
@@ -231,7 +231,7 @@ class MemoryStorageFactory:
 
 
 @implementer(ICheckpoint)
-class _Checkpoint:
+class _MemoryCheckpoint:
     n_directories = 1
 
     def __init__(self, storage: MemoryLedgerStorage, marks: Sequence[JournalPosition]) -> None:

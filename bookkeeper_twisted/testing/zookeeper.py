@@ -8,7 +8,6 @@ from twisted.internet.defer import Deferred, execute, fail, succeed
 from zope.interface import implementer
 
 from ..metadata.zookeeper.interfaces import (
-    Connection,
     IZooKeeper,
     NewNode,
     NodeExistsError,
@@ -16,6 +15,7 @@ from ..metadata.zookeeper.interfaces import (
     NodeNotEmptyError,
     NodeVersionError,
     OutcomeUnknownError,
+    SessionState,
     Stat,
     Watch,
 )
@@ -152,7 +152,7 @@ class MemoryConnection:
         self.session_id = 0
         self.calls: list[str] = []
         self._server = server
-        self._changed: Callable[[Connection], None] = lambda connection: None
+        self._changed: Callable[[SessionState], None] = lambda connection: None
         self._connected = False
         self._losses: dict[int, tuple[bool, bool]] = {}
 
@@ -169,30 +169,30 @@ class MemoryConnection:
     def suspend(self) -> None:
         """Breaks the connection."""
         self._connected = False
-        self._changed(Connection.SUSPENDED)
+        self._changed(SessionState.SUSPENDED)
         self._server.lose_watches(self)
 
     def resume(self) -> None:
         """Connects again, in the same session."""
         self._connected = True
-        self._changed(Connection.CONNECTED)
+        self._changed(SessionState.CONNECTED)
 
     def expire(self) -> None:
         """Ends the session; another one begins with :meth:`resume`."""
         self._connected = False
         self._server.end_session(self.session_id)
-        self._changed(Connection.EXPIRED)
+        self._changed(SessionState.EXPIRED)
         self._server.lose_watches(self)
         self.session_id = self._server.new_session()
 
     def refuse(self) -> None:
         """Ends the connection for good, as a server that does not accept the client's identity."""
         self._connected = False
-        self._changed(Connection.CLOSED)
+        self._changed(SessionState.CLOSED)
 
     # -- IZooKeeper --
 
-    def connect(self, changed: Callable[[Connection], None]) -> None:
+    def connect(self, changed: Callable[[SessionState], None]) -> None:
         self._changed = changed
         self.session_id = self._server.new_session()
         self.resume()

@@ -11,11 +11,11 @@ from bookkeeper_twisted.autorecovery.limits import (
     REPLICATION_READ,
     REPLICATION_WRITE,
 )
-from bookkeeper_twisted.autorecovery.metrics import CheckerMetrics, CopierMetrics
+from bookkeeper_twisted.autorecovery.metrics import CheckerMetrics, ReplicationMetrics
 from bookkeeper_twisted.autorecovery.presence import Presence
 from bookkeeper_twisted.autorecovery.replication.checker import CheckerSettings, LedgerChecker
-from bookkeeper_twisted.autorecovery.replication.copier import Copier
 from bookkeeper_twisted.autorecovery.replication.copying import CopyLimits, CopySettings, LatencyProbe
+from bookkeeper_twisted.autorecovery.replication.fragment_replicator import FragmentReplicator
 from bookkeeper_twisted.autorecovery.retries import Retries
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.ledger.findings import CheckReport
@@ -36,7 +36,7 @@ class RecoveryCase(ClusterCase):
         super().setUp()
         self.throttles = Throttles(self.clock)
         self.instruments = Instruments()
-        self.copier_metrics = CopierMetrics(self.instruments)
+        self.replication_metrics = ReplicationMetrics(self.instruments)
         self.checker_metrics = CheckerMetrics(self.instruments)
 
     # ---- ledgers -------------------------------------------------------------------------------------
@@ -119,20 +119,22 @@ class RecoveryCase(ClusterCase):
 
     # ---- copies --------------------------------------------------------------------------------------
 
-    def copier(self, never: Sequence[str] = (), probe: LatencyProbe | None = None, **settings: Any) -> Copier:
-        """A copier over the client."""
+    def replicator(
+        self, never: Sequence[str] = (), probe: LatencyProbe | None = None, **settings: Any
+    ) -> FragmentReplicator:
+        """A replicator over the client."""
         limits = CopyLimits(self.throttles.get(REPLICATION_READ), self.throttles.get(REPLICATION_WRITE))
-        return Copier(
-            self.bk.context, self.presence(), limits, self.throttles.get(REPLICATION_METADATA), self.copier_metrics,
-            CopySettings(**{"retries": RETRIES, **settings}), never, probe,
+        return FragmentReplicator(
+            self.bk.context, self.presence(), limits, self.throttles.get(REPLICATION_METADATA),
+            self.replication_metrics, CopySettings(**{"retries": RETRIES, **settings}), never, probe,
         )  # fmt: skip
 
     def repair(self, ledger_id: int, suspects: Sequence[str] = (), **settings: Any) -> None:
         """Check a ledger and repair what the check found, fragment by fragment."""
-        copier = self.copier(**settings)
+        replicator = self.replicator(**settings)
         for report in self.check(ledger_id, suspects).damaged:
             stored = self.do(self.bk.context.ledgers.read(ledger_id))
-            self.finish(copier.repair(stored, report))
+            self.finish(replicator.repair(stored, report))
 
     def contents(self, ledger_id: int) -> list[dict[int, set[int]]]:
         """For each segment the entries of its range that each position has."""

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.server import Site
 
 from bookkeeper_twisted.errors import IncorrectParameterError, MetadataError
-from bookkeeper_twisted.http.api import Answer, ApiPage, Question, json_answer
+from bookkeeper_twisted.http.api import Answer, ApiPage, ApiRequest, json_answer
 
 from .http_case import HttpCase, captured
 
@@ -42,10 +42,10 @@ class BodyTests(SynchronousTestCase):
             (b'{"n\\ud800":1}', "The body has one half of a surrogate pair, which is no character"),
             (b'{"n":["\\udfff"]}', "The body has one half of a surrogate pair, which is no character"),
         ):
-            error = self.assertRaises(IncorrectParameterError, Question({}, body).json)
+            error = self.assertRaises(IncorrectParameterError, ApiRequest({}, body).json)
             self.assertEqual(str(error), said)
-        self.assertEqual(Question({}, b" \n").json(), {})
-        self.assertEqual(Question({}, b'{"n":"\\ud83d\\ude00"}').json(), {"n": "\U0001f600"})
+        self.assertEqual(ApiRequest({}, b" \n").json(), {})
+        self.assertEqual(ApiRequest({}, b'{"n":"\\ud83d\\ude00"}').json(), {"n": "\U0001f600"})
 
 
 class PageTests(HttpCase):
@@ -56,13 +56,13 @@ class PageTests(HttpCase):
         self.raised: BaseException = ValueError()
         self.site = Site(ApiPage(self._get, delete=self._fail))
 
-    async def _get(self, question: Question) -> Answer:
+    async def _get(self, question: ApiRequest) -> Answer:
         return Answer(f"{question.number('n', 7)} {question.flag('f')}")
 
-    async def _raise(self, question: Question) -> Answer:
+    async def _raise(self, question: ApiRequest) -> Answer:
         raise self.raised
 
-    async def _fail(self, question: Question) -> Answer:
+    async def _fail(self, question: ApiRequest) -> Answer:
         if question.flag("gone"):
             raise FileNotFoundError(2, "No such file", "/l")
         raise MetadataError("the store is away") if question.flag("known") else ValueError("a defect")
@@ -113,7 +113,7 @@ class PageTests(HttpCase):
         """A client that goes takes its question with it, which is no error."""
         waiting: Deferred[Any] = Deferred(lambda _: self.gone.append("cancelled"))
 
-        async def wait(question: Question) -> Answer:
+        async def wait(question: ApiRequest) -> Answer:
             await waiting
             return Answer("")
 

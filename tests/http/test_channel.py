@@ -8,7 +8,7 @@ from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 
-from bookkeeper_twisted.http.api import Answer, ApiPage, Question
+from bookkeeper_twisted.http.api import Answer, ApiPage, ApiRequest
 from bookkeeper_twisted.http.channel import MAX_BODY, MAX_CONNECTIONS, REQUEST_TIME, BoundedSite
 from bookkeeper_twisted.http.hosts import HostNames
 
@@ -28,7 +28,7 @@ class ChannelCase(SynchronousTestCase):
 
     def setUp(self) -> None:
         self.clock = Clock()
-        self.asked: list[Question] = []
+        self.asked: list[ApiRequest] = []
         self.slow: list[Deferred[None]] = []
         self.answer = "yes"
         self.took = 0.0
@@ -37,7 +37,7 @@ class ChannelCase(SynchronousTestCase):
         closing = [lambda: self.closed.append(True)]
         self.site = BoundedSite(_Root(page), self.clock, HostNames(["Good.Example"]), closing)
 
-    async def _get(self, question: Question) -> Answer:
+    async def _get(self, question: ApiRequest) -> Answer:
         self.asked.append(question)
         self.clock.rightNow += self.took
         if question.flag("slow"):

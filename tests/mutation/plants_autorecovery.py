@@ -4,7 +4,7 @@ from .plant import Plant
 
 _SCANS = ["tests.ledger.test_replica_scan", "tests.autorecovery.replication.test_checker"]
 _CHECKS = ["tests.autorecovery.replication.test_checker"]
-_COPIES = ["tests.autorecovery.replication.test_copier"]
+_COPIES = ["tests.autorecovery.replication.test_fragment_replicator"]
 _WORKER = ["tests.autorecovery.replication.test_worker"]
 _OPEN = ["tests.autorecovery.replication.test_open_ledgers"]
 _REMOVAL = ["tests.metadata.test_mark_removal", "tests.autorecovery.replication.test_worker_beside_apache"]
@@ -12,7 +12,7 @@ _SESSIONS = ["tests.autorecovery.replication.test_worker_sessions"]
 
 PLANTS = (
     Plant(
-        "metadata change before the copy", "autorecovery/replication/copier.py",
+        "metadata change before the copy", "autorecovery/replication/fragment_replicator.py",
         "        await copies.run(without(plan, work.hopeless))\n",
         "        early = fragment.moves(targets)\n"
         "        await update(self._context.ledgers, fragment.ledger_id, None, early.are_needed, early.apply)\n"
@@ -134,7 +134,7 @@ PLANTS = (
         _CHECKS,
     ),
     Plant(
-        "a target that failed counts as done", "autorecovery/replication/copier.py",
+        "a target that failed counts as done", "autorecovery/replication/fragment_replicator.py",
         "            if target in failed:\n", "            if False:\n", _COPIES,
     ),
     Plant(
@@ -166,7 +166,7 @@ PLANTS = (
         "        if not self._copied:\n", "        if False:\n", ["tests.spark.pipelines.test_replicate"],
     ),
     Plant(
-        "entries that no bookie gave are passed over", "autorecovery/replication/copier.py",
+        "entries that no bookie gave are passed over", "autorecovery/replication/fragment_replicator.py",
         "        if copies.unreadable:\n", "        if False:\n", _COPIES,
     ),
     Plant(
@@ -180,8 +180,9 @@ PLANTS = (
         ["tests.ledger.test_fragments", *_WORKER],
     ),
     Plant(
-        "the flow of a copier never ends", "autorecovery/replication/copier.py", "context.bookies.retire()", "pass",
-        ["tests.autorecovery.replication.test_copier"],
+        "the flow of a replicator never ends", "autorecovery/replication/fragment_replicator.py",
+        "context.bookies.retire()", "pass",
+        ["tests.autorecovery.replication.test_fragment_replicator"],
     ),
     Plant(
         "two losses of one single entry are taken for two entries", "autorecovery/replication/repair.py",

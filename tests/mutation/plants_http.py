@@ -80,7 +80,7 @@ PLANTS = (
     ),
     Plant(
         "a connection that is being answered is evicted", _CHANNEL,
-        "self.phase in (Phase.READING, Phase.SENDING)", "True", _BOUNDED,
+        "self.phase in (AnswerPhase.READING, AnswerPhase.SENDING)", "True", _BOUNDED,
     ),
     Plant("the connection that was used last is evicted", _CHANNEL, "        self.site.served(self)\n", "", _BOUNDED),
     Plant("all that arrives is parsed in one turn", _CHANNEL, "        if len(data) > _PIECE:\n", "        if False:\n", _BOUNDED),

@@ -118,7 +118,8 @@ PLANTS = (
     ),
     Plant(
         "a group that waits for its sync is acknowledged early", "bookie/group_commit.py",
-        "early = _Group([item for item in group.items if not item.sync], group.began)", "early = _Group(group.items, group.began)",
+        "early = _CommitGroup([item for item in group.items if not item.sync], group.began)",
+        "early = _CommitGroup(group.items, group.began)",
         _GROUPS,
     ),
     Plant(

@@ -15,9 +15,9 @@ from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.instruments import Histogram
 from bookkeeper_twisted.model import DigestType
-from bookkeeper_twisted.protocol.client.block_writer import WriteHistograms
 from bookkeeper_twisted.protocol.client.connection import ClientConnection, ConnectionLimits, ConnectionOwner
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
+from bookkeeper_twisted.protocol.client.request_writer import WriteHistograms
 from bookkeeper_twisted.protocol.client.traffic import Traffic
 from bookkeeper_twisted.testing.sealing import sealed
 from tests.wires import WIRES

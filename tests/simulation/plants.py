@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 from twisted.internet.defer import Deferred, succeed
 
-from bookkeeper_twisted.autorecovery.replication.copying import EntryCopies
+from bookkeeper_twisted.autorecovery.replication.copying import FragmentCopy
 from bookkeeper_twisted.autorecovery.replication.worker import ReplicationWorker
 from bookkeeper_twisted.bookie.bookie import Bookie
 from bookkeeper_twisted.bookie.engine import EngineOptions
@@ -243,7 +243,7 @@ def _confirmed_in_turn(self: SentAdds, data: bytes, at: int) -> range:
     return range(first, first + count)
 
 
-async def _copy_nothing(self: EntryCopies, plan: Iterable[object]) -> None:
+async def _copy_nothing(self: FragmentCopy, plan: Iterable[object]) -> None:
     """The metadata first; the entries can follow."""
 
 
@@ -360,7 +360,7 @@ PLANTS = (
             **_SPARES, "quorums": [(3, 3, 2), (3, 2, 2)], "faults": ["bookie lost"],
             "autorecovery": AutorecoveryConfig(open_ledger_rereplication_grace_period=500),
         },
-        [(EntryCopies, "run", _copy_nothing)],
+        [(FragmentCopy, "run", _copy_nothing)],
     ),
     Plant(
         "a worker goes on without its lock", ("S19", "S16"),

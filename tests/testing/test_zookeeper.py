@@ -5,7 +5,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from bookkeeper_twisted.metadata.zookeeper.interfaces import Connection, NewNode, OutcomeUnknownError
+from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode, OutcomeUnknownError, SessionState
 from bookkeeper_twisted.testing.contracts.metadata.zookeeper_contract import make_zookeeper_tests
 from bookkeeper_twisted.testing.zookeeper import MemoryZooKeeper
 
@@ -24,7 +24,7 @@ class FaultTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.server = MemoryZooKeeper()
         self.zookeeper = self.server.connection()
-        self.news: list[Connection] = []
+        self.news: list[SessionState] = []
         self.zookeeper.connect(self.news.append)
 
     def test_lost_answers(self) -> None:
@@ -34,7 +34,7 @@ class FaultTests(SynchronousTestCase):
         for path in ("/a", "/b"):
             self.failureResultOf(self.zookeeper.create(NewNode(path)), OutcomeUnknownError)
         self.assertEqual(list(self.server.top.children), ["a"])
-        self.assertEqual(self.news, [Connection.CONNECTED, *[Connection.SUSPENDED, Connection.CONNECTED] * 2])
+        self.assertEqual(self.news, [SessionState.CONNECTED, *[SessionState.SUSPENDED, SessionState.CONNECTED] * 2])
 
     def test_lost_watches(self) -> None:
         """A break ends every watch, and says so; the server has forgotten it."""
@@ -54,4 +54,4 @@ class FaultTests(SynchronousTestCase):
         self.zookeeper.resume()
         self.assertIsNone(self.successResultOf(self.zookeeper.exists("/a")))
         self.assertNotEqual(self.zookeeper.session_id, before)
-        self.assertEqual(self.news[1:], [Connection.EXPIRED, Connection.CONNECTED])
+        self.assertEqual(self.news[1:], [SessionState.EXPIRED, SessionState.CONNECTED])

@@ -26,10 +26,10 @@ from ...metadata.interfaces import Versioned
 from ...metadata.locked_work import under_lock
 from ...model import LedgerMetadata
 from ..limits import REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
-from ..metrics import CopierMetrics
+from ..metrics import ReplicationMetrics
 from ..presence import Presence
-from ..replication.copier import Copier
 from ..replication.copying import CopyLimits
+from ..replication.fragment_replicator import FragmentReplicator
 
 
 class RecoveryResult(Enum):
@@ -74,19 +74,19 @@ class BookieRecovery:
     """Copies what some bookies kept to others.
 
     :param admin: of the cluster.
-    :param copier: must not choose one of the bookies as a target.
+    :param replicator: must not choose one of the bookies as a target.
     :param bookies: they need not be down: a bookie that runs is read as well.
     :param skip_open: leave ledgers alone that a writer has open.
     :param holder: name of this host, for the lock.
     """
 
     def __init__(
-        self, admin: BookKeeperAdmin, presence: Presence, copier: Copier, bookies: Collection[str],
+        self, admin: BookKeeperAdmin, presence: Presence, replicator: FragmentReplicator, bookies: Collection[str],
         skip_open: bool = False, holder: str = "",
     ) -> None:  # fmt: skip
         self._admin = admin
         self._presence = presence
-        self._copier = copier
+        self._replicator = replicator
         self._locks = admin.client.metadata.underreplication
         self._bookies = frozenset(bookies)
         self._skip_open = skip_open
@@ -94,10 +94,10 @@ class BookieRecovery:
 
     @classmethod
     def assembled(
-        cls, clock: IReactorTime, admin: BookKeeperAdmin, bookies: Collection[str], metrics: CopierMetrics,
+        cls, clock: IReactorTime, admin: BookKeeperAdmin, bookies: Collection[str], metrics: ReplicationMetrics,
         skip_open: bool = False, holder: str = "", rate: Rate = UNLIMITED,
     ) -> "BookieRecovery":  # fmt: skip
-        """Make a recovery with limiters and a copier of its own.
+        """Make a recovery with limiters and a replicator of its own.
 
         :param admin: of the cluster.
         :param bookies: ids of the bookies to be recovered, which get no copies.
@@ -110,8 +110,8 @@ class BookieRecovery:
         metadata_limit = throttles.get(REPLICATION_METADATA)
         presence = Presence(clock, context.watcher, admin.client.metadata.registration, metadata_limit)
         limits = CopyLimits(throttles.get(REPLICATION_READ), throttles.get(REPLICATION_WRITE))
-        copier = Copier(context, presence, limits, metadata_limit, metrics, never=bookies)
-        return cls(admin, presence, copier, bookies, skip_open, holder)
+        replicator = FragmentReplicator(context, presence, limits, metadata_limit, metrics, never=bookies)
+        return cls(admin, presence, replicator, bookies, skip_open, holder)
 
     async def plan(self) -> AsyncIterator[PlannedLedger]:
         """The ledgers that name one of the bookies, in ascending order."""
@@ -219,7 +219,7 @@ class BookieRecovery:
         self, stored: Versioned[LedgerMetadata], report: FragmentReport, problems: list[BookKeeperError]
     ) -> Versioned[LedgerMetadata]:
         try:
-            return await self._copier.repair(stored, report)
+            return await self._replicator.repair(stored, report)
         except (ClientClosedError, MetadataError):
             raise
         except BookKeeperError as error:

@@ -84,7 +84,7 @@ class LedgerChecker:
             _usual_size(metadata), self._metrics,
         )  # fmt: skip
         whole = frozenset(() if before is None else before.whole())
-        check = _Check(context, ledger_id, metadata, reads, frozenset(suspects), gone, whole, settings.percentage)
+        check = _LedgerCheck(context, ledger_id, metadata, reads, frozenset(suspects), gone, whole, settings.percentage)
         report = await check.run(settings.parallel)
         self._metrics.checked(report)
         return report
@@ -96,7 +96,7 @@ def _usual_size(metadata: LedgerMetadata) -> int:
     return _ENTRY_OVERHEAD + (metadata.length // count if metadata.closed and count else FIRST_GUESS)
 
 
-class _Check:
+class _LedgerCheck:
     """One check of one ledger."""
 
     def __init__(

@@ -26,7 +26,7 @@ from ...ledger.read_answers import UsualSize
 from ...limits.throttle import Throttle
 from ...model import LedgerMetadata
 from ..limits import piece
-from ..metrics import CopierMetrics
+from ..metrics import ReplicationMetrics
 from ..retries import Retries, is_transient
 
 _PROBE_SECONDS = 0.1
@@ -85,7 +85,7 @@ Load = tuple[tuple[str, ...], Adds]
 """Adds and the bookies that get them."""
 
 
-class EntryCopies:
+class FragmentCopy:
     """The copies of one fragment.
 
     :param context: with the flow of these copies.
@@ -95,7 +95,7 @@ class EntryCopies:
 
     def __init__(
         self, context: ReadingContext, ledger_id: int, metadata: LedgerMetadata, limits: CopyLimits,
-        metrics: CopierMetrics, settings: CopySettings, probe: LatencyProbe | None,
+        metrics: ReplicationMetrics, settings: CopySettings, probe: LatencyProbe | None,
     ) -> None:  # fmt: skip
         self.failed: dict[str, Exception] = {}
         self.unreadable: dict[int, Exception] = {}

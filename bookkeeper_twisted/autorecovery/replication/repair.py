@@ -28,7 +28,7 @@ from ...limits.throttle import Throttle
 from ...metadata.interfaces import Versioned
 from ...model import LedgerMetadata
 from ..interfaces import ILedgerChecker
-from .copier import Copier
+from .fragment_replicator import FragmentReplicator
 from .placement import Placement
 
 LASTING = (EntriesLostError, NotEnoughBookiesError)
@@ -72,7 +72,7 @@ class Attempt:
 
 
 @attrs.define
-class _Progress:
+class _RepairProgress:
     """The fragments of one attempt: how many were repaired or moved, and why others were not."""
 
     repaired: int = 0
@@ -88,12 +88,12 @@ class LedgerRepair:
     """
 
     def __init__(
-        self, context: ClientContext, checker: ILedgerChecker, copier: Copier, metadata_limit: Throttle,
+        self, context: ClientContext, checker: ILedgerChecker, replicator: FragmentReplicator, metadata_limit: Throttle,
         placement: Placement | None = None,
     ) -> None:  # fmt: skip
         self._context = context
         self._checker = checker
-        self._copier = copier
+        self._replicator = replicator
         self._metadata_limit = metadata_limit
         self._placement = placement
 
@@ -106,7 +106,7 @@ class LedgerRepair:
         try:
             stored = await self._read(ledger_id)
             report = await self._checker.check(ledger_id, stored.value, _suspects(stored.value, replicas))
-            progress = _Progress()
+            progress = _RepairProgress()
             for _ in range(_MAX_ROUNDS):  # another bookie may be lost while copies are made
                 before = progress.repaired
                 if report.damaged:
@@ -150,14 +150,14 @@ class LedgerRepair:
         return await self._context.ledgers.read(ledger_id)
 
     async def _repair(
-        self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _Progress
+        self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _RepairProgress
     ) -> Versioned[LedgerMetadata]:
         """Repair each final fragment by itself."""
         for damaged in report.damaged:
             if not damaged.fragment.closed:
                 continue
             try:
-                stored = await self._copier.repair(stored, damaged)
+                stored = await self._replicator.repair(stored, damaged)
             except (NoSuchLedgerMetadataError, ClientClosedError):
                 raise
             except BookKeeperError as error:
@@ -166,7 +166,7 @@ class LedgerRepair:
                 progress.repaired += 1
         return stored
 
-    async def _place(self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _Progress) -> None:
+    async def _place(self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _RepairProgress) -> None:
         """Move replicas of a ledger that lacks nothing to where the placement policy wants them."""
         if self._placement is None:
             return
@@ -174,7 +174,7 @@ class LedgerRepair:
             try:
                 moving = await self._placement.misplaced(fragment, stored.value)
                 if moving.losses:
-                    stored = await self._copier.repair(stored, moving)
+                    stored = await self._replicator.repair(stored, moving)
                     progress.moved += 1
             except (NoSuchLedgerMetadataError, ClientClosedError):
                 raise
@@ -227,7 +227,7 @@ def _suspects(metadata: LedgerMetadata, replicas: Collection[str]) -> frozenset[
     return frozenset(replicas) or metadata.bookies
 
 
-def _verdict(report: CheckReport, progress: _Progress) -> Attempt:
+def _verdict(report: CheckReport, progress: _RepairProgress) -> Attempt:
     """The end of an attempt, by its last check and what went wrong before."""
     if report.is_whole and not progress.problems:
         return Attempt(RepairState.WHOLE, repaired=progress.repaired, moved=progress.moved, report=report)

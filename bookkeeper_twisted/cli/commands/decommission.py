@@ -17,7 +17,7 @@ async def decommissionbookie(shell: ShellContext, options: Namespace) -> int:
     async with await shell.admin() as admin:
         driver = admin.client.metadata
         decommission = Decommission(shell.world.reactor, driver, bookie_id, options.patience)
-        remaining = await decommission.run(_Reporter(shell).report)
+        remaining = await decommission.run(_RemainingReporter(shell).report)
         if remaining.blockers:
             shell.out(line("Nothing has changed for a while", seconds=f"{options.patience:g}", bookieId=bookie_id))
             _list(shell, remaining)
@@ -37,7 +37,7 @@ async def decommissionbookie(shell: ShellContext, options: Namespace) -> int:
     return OK
 
 
-class _Reporter:
+class _RemainingReporter:
     """Prints how many ledgers remain, whenever the number changes, and how long they will take at the pace so far."""
 
     def __init__(self, shell: ShellContext) -> None:

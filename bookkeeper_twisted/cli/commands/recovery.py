@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import attrs
 
-from ...autorecovery.metrics import CopierMetrics
+from ...autorecovery.metrics import ReplicationMetrics
 from ...autorecovery.operations.bookie_recovery import BookieRecovery, PlannedLedger, RecoveredLedger, RecoveryResult
 from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each
@@ -79,7 +79,7 @@ class _BookiesCommand:
         self._shell = shell
         self._admin = admin
         self._options = options
-        self._metrics = CopierMetrics(Instruments())
+        self._metrics = ReplicationMetrics(Instruments())
         self._recovery = BookieRecovery.assembled(
             shell.world.reactor, admin, bookies, self._metrics, options.skipOpenLedgers, host_name(),
             Rate(bytes=options.replicationRate or 0),

@@ -46,7 +46,7 @@ async def _rename(shell: ShellContext, options: Namespace, old: str, new: str) -
             clock, admin.client.metadata.ledgers, old, new, options.updatespersec,
             options.maxOutstandingReads or max(1, round(_READS_PER_UPDATE * options.updatespersec)), options.limit,
         )  # fmt: skip
-        progress = await renaming.run(_Reporter(shell, options).examined)
+        progress = await renaming.run(_RenamingReporter(shell, options).examined)
     if not progress.updated:
         shell.out(f"No ledger names bookie {old}")
     shell.out(line("Ledgers updated", examined=progress.examined, updated=progress.updated))
@@ -62,7 +62,7 @@ async def _refused(admin: BookKeeperAdmin, old: str, new: str) -> str:
     return ""
 
 
-class _Reporter:
+class _RenamingReporter:
     """Prints how far a renaming is, every few seconds where the options ask for it."""
 
     def __init__(self, shell: ShellContext, options: Namespace) -> None:

@@ -18,9 +18,9 @@ from ...errors import BookieHandleNotAvailableError, UnauthorizedAccessError
 from ...limits.attended_time import TOLERANCE
 from ...protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
 from ...protocol.client.authentication import AuthenticatedConnection
-from ...protocol.client.block_writer import WriteHistograms
 from ...protocol.client.connection import ClientConnection, ConnectionLimits, ConnectionOwner
 from ...protocol.client.request_ids import FlowIds, RequestIds
+from ...protocol.client.request_writer import WriteHistograms
 from ...protocol.client.traffic import Traffic
 from ...protocol.connection_state import ConnectionState, following
 

@@ -7,7 +7,7 @@ entries.  Where Apache's client counts the same, the name is the same.
 from collections.abc import Callable
 
 from ...instruments import Instruments
-from ...protocol.client.block_writer import WriteHistograms
+from ...protocol.client.request_writer import WriteHistograms
 from .bookie_peer import BookiePeer
 
 _CHANNEL = "per_channel_bookie_client_"

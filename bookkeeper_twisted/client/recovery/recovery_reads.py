@@ -113,7 +113,7 @@ class RecoveryReads:
 
     async def _vote(self, entry_id: int) -> bytes | None:
         """One entry, or None if it was never acknowledged."""
-        poll = _Poll(self._rules)
+        poll = _EntryPoll(self._rules)
         asked = [Deferred.fromCoroutine(self._ask(b, entry_id, poll)) for b in self._write_set(entry_id)]
         for answer in asked:
             answer.addErrback(poll.crashed)
@@ -133,7 +133,7 @@ class RecoveryReads:
     def _write_set(self, entry_id: int) -> list[str]:
         return [self._ensemble[position] for position in self._rules.schedule.write_set(entry_id)]
 
-    async def _ask(self, bookie_id: str, entry_id: int, poll: "_Poll") -> None:
+    async def _ask(self, bookie_id: str, entry_id: int, poll: "_EntryPoll") -> None:
         flags, key = self._rules.read_flags(), self._digester.master_key
         try:
             reply = await self._bookies.read(bookie_id, self._ledger_id, entry_id, flags, key)
@@ -146,7 +146,7 @@ class RecoveryReads:
             poll.found(bookie_id, reply.entry)
 
 
-class _Poll:
+class _EntryPoll:
     """One entry that is voted on.
 
     :ivar decided: fires with the first verdict.

@@ -53,7 +53,7 @@ class Row:
     bodies: Sequence[bytes]
 
 
-class _Cursor:
+class _FrameReader:
     """Strict reading of one frame, from the first byte behind its length word."""
 
     __slots__ = ("data", "at", "end")
@@ -97,7 +97,7 @@ class _Cursor:
             raise UnusualError
 
 
-def _header(cursor: _Cursor, operation: bytes) -> tuple[int, int]:
+def _header(cursor: _FrameReader, operation: bytes) -> tuple[int, int]:
     """Field 1: version 3, the operation, a txnId, perhaps a priority.
 
     :returns: where the txnId ends, and the flags.
@@ -123,7 +123,7 @@ def add_row(data: bytes, at: int, stride: int) -> Row | None:
     :param stride: bytes of each frame, length word included.
     :returns: None if the frame there is of no usual form, and protobuf has to read it.
     """
-    cursor = _Cursor(data, at + 4, at + stride)
+    cursor = _FrameReader(data, at + 4, at + stride)
     try:
         txn_end, flags = _header(cursor, _ADD_HEADER)
         cursor.expect(ADD_KEY)
@@ -151,7 +151,7 @@ def read_row(data: bytes, at: int, stride: int) -> Row | None:
     :param stride: bytes of each frame, length word included.
     :returns: None if the frame there is of no usual form, and protobuf has to read it.
     """
-    cursor = _Cursor(data, at + 4, at + stride)
+    cursor = _FrameReader(data, at + 4, at + stride)
     try:
         txn_end, flags = _header(cursor, _READ_HEADER)
         cursor.expect(READ_KEY)
@@ -168,7 +168,7 @@ def add_reply_row(data: bytes, at: int, stride: int) -> Row | None:
     :param stride: bytes of each frame, length word included.
     :returns: None if the frame there is of no usual form, and protobuf has to read it.
     """
-    cursor = _Cursor(data, at + 4, at + stride)
+    cursor = _FrameReader(data, at + 4, at + stride)
     try:
         txn_end, _ = _header(cursor, _ADD_HEADER)
         cursor.expect(b"\x10\x00" + ADD_KEY)
@@ -178,7 +178,7 @@ def add_reply_row(data: bytes, at: int, stride: int) -> Row | None:
     return _row(data, at, stride, (txn_end, *places, cursor.end), 0)
 
 
-def _ids_to_the_end(cursor: _Cursor, before_ledger: bytes, before_entry: bytes) -> tuple[int, int, int, int]:
+def _ids_to_the_end(cursor: _FrameReader, before_ledger: bytes, before_entry: bytes) -> tuple[int, int, int, int]:
     """The rest of a frame: a message whose last fields are ledger and entry id.
 
     :returns: where each of the two begins and ends.

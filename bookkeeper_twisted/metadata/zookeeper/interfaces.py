@@ -41,7 +41,7 @@ class OutcomeUnknownError(ZooKeeperError, MetadataOutcomeUnknownError):
     """The answer was lost: the call may have been executed, or not."""
 
 
-class Connection(Enum):
+class SessionState(Enum):
     """The state of the connection.
 
     After ``SUSPENDED`` the session may go on in a new connection; after ``EXPIRED`` it is over, what it
@@ -96,7 +96,7 @@ class IZooKeeper(Interface):
 
     session_id: int = Attribute("Of the current or last session, 0 before the first.")
 
-    def connect(changed: Callable[[Connection], None]) -> None:
+    def connect(changed: Callable[[SessionState], None]) -> None:
         """Begins to connect, once.
 
         :param changed: called with every change, after ``session_id`` has changed.

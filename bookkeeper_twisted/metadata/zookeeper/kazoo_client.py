@@ -21,7 +21,6 @@ from zope.interface import implementer
 
 from ..interfaces import MetadataOptions
 from .interfaces import (
-    Connection,
     IZooKeeper,
     NewNode,
     NodeExistsError,
@@ -30,6 +29,7 @@ from .interfaces import (
     NodeVersionError,
     NotConnectedError,
     OutcomeUnknownError,
+    SessionState,
     Stat,
     Watch,
     ZooKeeperError,
@@ -48,9 +48,9 @@ _ERRORS: dict[type[Exception], type[ZooKeeperError]] = {
 }
 _RECONNECT = {"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 2.0}
 _WORDS = {
-    KeeperState.EXPIRED_SESSION: Connection.EXPIRED,
-    KeeperState.CONNECTED: Connection.CONNECTED,
-    KeeperState.CONNECTED_RO: Connection.CONNECTED,
+    KeeperState.EXPIRED_SESSION: SessionState.EXPIRED,
+    KeeperState.CONNECTED: SessionState.CONNECTED,
+    KeeperState.CONNECTED_RO: SessionState.CONNECTED,
 }
 
 
@@ -76,18 +76,18 @@ class KazooZooKeeper:
             logger=kazoo_log(reactor),
         )  # fmt: skip
 
-    def connect(self, changed: Callable[[Connection], None]) -> None:
-        def arrived(connection: Connection, session_id: int) -> None:
+    def connect(self, changed: Callable[[SessionState], None]) -> None:
+        def arrived(connection: SessionState, session_id: int) -> None:
             self.session_id = session_id or self.session_id
-            if connection is not Connection.CONNECTED and not self._closing:
+            if connection is not SessionState.CONNECTED and not self._closing:
                 self._lose_all()
             changed(connection)
 
         def listen(state: str) -> None:
             client_id = self._kazoo.client_id
-            connection = _WORDS.get(self._kazoo.client_state, Connection.CLOSED)
+            connection = _WORDS.get(self._kazoo.client_state, SessionState.CLOSED)
             if state == KazooState.SUSPENDED:
-                connection = Connection.SUSPENDED
+                connection = SessionState.SUSPENDED
             self._reactor.callFromThread(arrived, connection, client_id[0] if client_id else 0)
 
         self._kazoo.add_listener(listen)

@@ -11,13 +11,13 @@ from ...errors import MetadataError
 from ..interfaces import MetadataOptions
 from ..listeners import Listeners
 from .interfaces import (
-    Connection,
     IZooKeeper,
     NodeExistsError,
     NodeMissingError,
     NodeVersionError,
     NotConnectedError,
     OutcomeUnknownError,
+    SessionState,
     ZooKeeperError,
 )
 
@@ -42,7 +42,7 @@ class Session:
         self.options = options
         self.is_open = False
         self._used = False
-        self._connection = Connection.SUSPENDED
+        self._connection = SessionState.SUSPENDED
         self._lost_at = clock.seconds()
         self._has_expired = False
         self._renewed = Listeners("the beginning of a session")
@@ -95,32 +95,32 @@ class Session:
         if not self.is_open:
             raise MetadataError(f"{self.uri} is {'closed' if self._used else 'not open'}")
 
-    def _changed(self, connection: Connection) -> None:
+    def _changed(self, connection: SessionState) -> None:
         if not self.is_open:
             return
         before, self._connection = self._connection, connection
         self._log_change(before, connection)
-        if connection is Connection.EXPIRED:
+        if connection is SessionState.EXPIRED:
             self._has_expired = True
             self._expired.call()
-        elif connection is Connection.CLOSED:
+        elif connection is SessionState.CLOSED:
             self._fail_waiting(NotConnectedError(f"{self.uri}: ZooKeeper refuses the connection"))
-        elif connection is Connection.CONNECTED:
+        elif connection is SessionState.CONNECTED:
             for waiter in list(self._connecting):
                 waiter.callback(None)
             if self._has_expired:
                 self._has_expired = False
                 self._renewed.call()
 
-    def _log_change(self, before: Connection, now: Connection) -> None:
+    def _log_change(self, before: SessionState, now: SessionState) -> None:
         """One warning when the connection is lost, and one line when there is another, whatever waits for it."""
-        if before is Connection.CONNECTED and now is not Connection.CONNECTED:
+        if before is SessionState.CONNECTED and now is not SessionState.CONNECTED:
             self._lost_at = self.clock.seconds()
             self._log.warn(
                 "{uri}: {connection}: the connection to ZooKeeper was lost, calls wait for another {limit:g} s at most",
                 uri=self.uri, connection=now.value, limit=self.options.operation_timeout,
             )  # fmt: skip
-        elif now is Connection.CONNECTED:
+        elif now is SessionState.CONNECTED:
             seconds, session = self._gone(), "a new session" if self._has_expired else "its session"
             self._log.info(
                 "{uri}: connected to ZooKeeper after {seconds:.1f} s, in {session}",
@@ -168,7 +168,7 @@ class Session:
                 if not made or settle is None:
                     raise
                 return await settle(failure)
-            if self._connection is Connection.CLOSED or not self._left(began):
+            if self._connection is SessionState.CLOSED or not self._left(began):
                 break
         raise self._given_up(asked, made and not reads, self.clock.seconds() - began) from cause
 
@@ -186,9 +186,9 @@ class Session:
 
     def _given_up(self, asked: str, unknown: bool, seconds: float) -> ZooKeeperError:
         why, outcome = "ZooKeeper does not answer", "may have been done, or not" if unknown else "was not done"
-        if self._connection is Connection.CLOSED:
+        if self._connection is SessionState.CLOSED:
             why = "ZooKeeper refuses the connection"
-        elif self._connection is not Connection.CONNECTED:
+        elif self._connection is not SessionState.CONNECTED:
             why = f"there has been no connection to ZooKeeper for {self._gone():.0f} s"
         kind = OutcomeUnknownError if unknown else NotConnectedError
         return kind(f"{self.uri}: {why}; asked to {asked}, which was given up after {seconds:.0f} s and {outcome}")
@@ -211,9 +211,9 @@ class Session:
 
     async def _connected(self, seconds: float) -> None:
         self.check_open()
-        if self._connection is Connection.CLOSED:
+        if self._connection is SessionState.CLOSED:
             raise NotConnectedError(f"{self.uri}: ZooKeeper refuses the connection")
-        if self._connection is not Connection.CONNECTED:
+        if self._connection is not SessionState.CONNECTED:
             error = NotConnectedError(f"{self.uri}: no connection to ZooKeeper within {seconds:g} s")
             waiter: Deferred[None] = Deferred()
             await self._wait(self._connecting, waiter, seconds, lambda: waiter.errback(error))

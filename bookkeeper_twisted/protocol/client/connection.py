@@ -1,7 +1,7 @@
 """One connection to a bookie, seen from the client: requests out, replies matched, time-outs.
 
 Every request is one of a flow, and has the flow's id in its request id (:mod:`.request_ids`); many flows share a
-connection.  Requests of one reactor turn leave in one ``transport.write`` (:mod:`.block_writer`); while the
+connection.  Requests of one reactor turn leave in one ``transport.write`` (:mod:`.request_writer`); while the
 transport is full they are kept here.  One timer scans what is outstanding, oldest first; there is no
 delayed call for a request.  A connection that is lost fails each outstanding request once, in the order
 they were made, after its owner was called, so that an errback which asks again never meets the dead
@@ -34,10 +34,10 @@ from ...errors import (
 )
 from ...limits.attended_time import AttendedTime
 from ...model import INVALID_ENTRY_ID
-from .block_writer import BlockWriter, WriteHistograms
 from .cold_calls import ColdCall
 from .in_flight import InFlight, SentRequest
 from .request_ids import FlowIds, RequestIds
+from .request_writer import RequestWriter, WriteHistograms
 from .sent_adds import AddsDone, AddsPart, Answered, SentAdds
 from .sent_reads import SentReads
 from .traffic import Traffic
@@ -100,7 +100,7 @@ class ClientConnection(Protocol):
     ) -> None:  # fmt: skip
         self.wire = wire
         self.in_flight = InFlight(wire.numbered, owner.flow_ids)
-        self.writer = BlockWriter(clock, owner.writes)
+        self.writer = RequestWriter(clock, owner.writes)
         self.disconnected: Deferred[None] = Deferred()
         self._clock = clock
         self._limits = limits

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from .block_writer import BlockWriter
 from .in_flight import InFlight
+from .request_writer import RequestWriter
 
 _HALF_LIFE = 10.0
 """Seconds after which bytes written count half."""
@@ -22,10 +22,10 @@ class Traffic:
         self._recent = 0.0
         self._fresh = 0.0  # written since the last look, less what the writer had written then
         self._at = now()
-        self._writer: BlockWriter | None = None
+        self._writer: RequestWriter | None = None
         self._in_flight: InFlight | None = None
 
-    def follow(self, writer: BlockWriter, in_flight: InFlight) -> None:
+    def follow(self, writer: RequestWriter, in_flight: InFlight) -> None:
         """Measure a connection from now on.
 
         :param writer: of the connection, counts what it writes.

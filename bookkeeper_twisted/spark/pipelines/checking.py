@@ -17,7 +17,7 @@ Spend = Callable[[int, int], None]
 """Takes entries and bytes that were read; returns when more may be read."""
 
 
-class ReplicaCheck:
+class PositionCheck:
     """Checks what one position of an ensemble keeps.
 
     :param wire: protocol of reads.

@@ -27,7 +27,7 @@ READ_ALONG = 16
 
 
 @attrs.frozen
-class CopyPart:
+class LackingPart:
     """Consecutive entries of a fragment of which some are lacking somewhere.
 
     :ivar number: of the fragment in its ledger.
@@ -72,7 +72,7 @@ def _close(plan: Iterable[CopyRun]) -> Iterator[tuple[int, int]]:
 
 
 @attrs.define
-class Copied:
+class CopyResult:
     """The result of the copies of one part.
 
     :ivar entries_of: sent to a target, by its id.
@@ -85,14 +85,14 @@ class Copied:
     unreadable: dict[int, str] = attrs.field(factory=dict)
 
 
-class PartCopy:
+class LackingPartCopier:
     """Copies the entries of one part.
 
     :param spend: takes entries and bytes that were read or are to be written; returns when more may be.
     """
 
     def __init__(
-        self, pool: SocketPool, part: CopyPart, digester: Digester, spend: Callable[[int, int], None],
+        self, pool: SocketPool, part: LackingPart, digester: Digester, spend: Callable[[int, int], None],
         limits: ReadLimits,
     ) -> None:  # fmt: skip
         self._pool = pool
@@ -102,9 +102,9 @@ class PartCopy:
         self._limits = limits
         self._targets = CopyTargets(pool, limits.max_frame_size)
 
-    def run(self) -> Copied:
+    def run(self) -> CopyResult:
         """Copy everything that can be read to every target that takes it."""
-        done = Copied()
+        done = CopyResult()
         for run in self._runs(done):
             loads = list(self._loads(run, done))
             self._pay(run, loads)
@@ -122,7 +122,7 @@ class PartCopy:
             n_bytes += (adds.offsets[-1] - ENTRY_AT * len(adds)) * len(targets)
         self._spend(entries, n_bytes)
 
-    def _runs(self, done: Copied) -> Iterator[EntryRun]:
+    def _runs(self, done: CopyResult) -> Iterator[EntryRun]:
         """The entries that a replica has."""
         for fragment in self._part.reads():
             rest: Fragment | None = fragment
@@ -141,7 +141,7 @@ class PartCopy:
                     return
                 rest = attrs.evolve(rest, first=at + 1) if at < rest.last else None
 
-    def _loads(self, run: EntryRun, done: Copied) -> Iterator[Load]:
+    def _loads(self, run: EntryRun, done: CopyResult) -> Iterator[Load]:
         """Return what each target gets of some entries; the same bytes where it is all of them."""
         key, addresses = self._digester.master_key, self._part.addresses
         ids_of: dict[str, list[int]] = {}

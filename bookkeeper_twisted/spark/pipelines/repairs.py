@@ -105,7 +105,7 @@ class Check:
 
 
 @attrs.define
-class LedgerRepair:
+class LockedLedger:
     """A ledger under repair, with its lock."""
 
     ledger_id: int
@@ -143,7 +143,7 @@ class Repairs:
         self._marks = client.metadata.underreplication
         self._registration = client.metadata.registration
 
-    async def begin(self, ledger_id: int) -> LedgerRepair | Refusal:
+    async def begin(self, ledger_id: int) -> LockedLedger | Refusal:
         """Lock and plan a ledger of the check.
 
         :returns: why it is left as it is, if it is.
@@ -158,12 +158,12 @@ class Repairs:
             await lock.release()
             return Refusal(REPAIRED if isinstance(error, NoSuchLedgerMetadataError) else FAILED, str(error))
 
-    async def _planned(self, ledger_id: int, lock: LedgerLock) -> LedgerRepair:
-        repair = LedgerRepair(ledger_id, lock, await self._ledgers.read(ledger_id))
+    async def _planned(self, ledger_id: int, lock: LedgerLock) -> LockedLedger:
+        repair = LockedLedger(ledger_id, lock, await self._ledgers.read(ledger_id))
         await self._plan(repair, self._check.losses[ledger_id])
         return repair
 
-    async def _plan(self, repair: LedgerRepair, losses: Mapping[int, Sequence[ReplicaLoss]]) -> None:
+    async def _plan(self, repair: LockedLedger, losses: Mapping[int, Sequence[ReplicaLoss]]) -> None:
         metadata = repair.stored.value
         writable = await self._registration.writable_bookies()
         newest = metadata.segments[-1].first_entry_id
@@ -196,7 +196,7 @@ class Repairs:
                     continue
             ensemble[position] = one.targets[position] = target
 
-    async def end(self, repair: LedgerRepair) -> None:
+    async def end(self, repair: LockedLedger) -> None:
         """Name new bookies, remove the mark of a ledger that is whole, and release the lock.
 
         :param repair: of :meth:`begin`; errors are noted in it.
@@ -212,13 +212,13 @@ class Repairs:
         finally:
             await repair.lock.release()
 
-    async def _finish(self, repair: LedgerRepair) -> None:
+    async def _finish(self, repair: LockedLedger) -> None:
         await self._name_targets(repair)
         mark = self._check.marks.get(repair.ledger_id)
         if mark is not None and repair.settles(mark.value.replicas, self._check):
             await remove_mark(self._marks, self._registration, repair.ledger_id, mark, repair.stored.value.bookies)
 
-    async def _name_targets(self, repair: LedgerRepair) -> None:
+    async def _name_targets(self, repair: LockedLedger) -> None:
         """One write for all fragments that have everything at other bookies now."""
         moves = [one.fragment.moves(one.repaired) for one in repair.fragments.values()]
         moves = [one for one in moves if one.bookies]

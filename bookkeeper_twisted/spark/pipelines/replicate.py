@@ -29,8 +29,8 @@ from ..options import Secret
 from ..reactor import THREAD, results_of
 from ..task.pacing import pace_of, tenth_of_a_second
 from ..task.partition import connections
-from .copying import Copied, CopyPart, PartCopy
-from .repairs import FAILED, LOST, Check, FragmentRepair, LedgerRepair, Losses, Marks, Outcome, Refusal, Repairs
+from .copying import CopyResult, LackingPart, LackingPartCopier
+from .repairs import FAILED, LOST, Check, FragmentRepair, LockedLedger, Losses, Marks, Outcome, Refusal, Repairs
 
 LEDGERS_AT_ONCE = 500
 """Ledgers whose entries are copied by one Spark job; the next ones are locked meanwhile."""
@@ -120,7 +120,7 @@ def replicate(
     client = THREAD.wait(lambda: BookKeeper.connect(THREAD.reactor, uri, ClientConfig()))
     repairs, cluster, ids = Repairs(client, check), ClusterView(client.metadata), sorted(check.losses)
     parts = [ids[start : start + LEDGERS_AT_ONCE] for start in range(0, len(ids), LEDGERS_AT_ONCE)]
-    batches = [_Batch(repairs, {ledger_id: check.losses[ledger_id] for ledger_id in some}) for some in parts]
+    batches = [_RepairBatch(repairs, {ledger_id: check.losses[ledger_id] for ledger_id in some}) for some in parts]
     try:
         for n, batch in enumerate(batches):
             for one in batches[n : n + 2]:  # the next ones are locked while these are copied
@@ -137,12 +137,12 @@ def replicate(
 
 
 @attrs.define
-class _Batch:
+class _RepairBatch:
     """Ledgers that are repaired together."""
 
     _repairs: Repairs
     _losses: Losses
-    _begun: "Future[dict[int, LedgerRepair | Refusal]] | None" = None
+    _begun: "Future[dict[int, LockedLedger | Refusal]] | None" = None
     _ended: "Future[object] | None" = None
     _copied: bool = False
 
@@ -182,7 +182,7 @@ class _Batch:
         """Rows for the report."""
         assert self._begun is not None
         for ledger_id, one in self._begun.result().items():
-            if isinstance(one, LedgerRepair):
+            if isinstance(one, LockedLedger):
                 for fragment in one.fragments.values():
                     yield from fragment.outcomes()
                 continue
@@ -191,9 +191,9 @@ class _Batch:
                     yield ledger_id, number, loss.position, loss.bookie_id, None, one.state, 0, one.why
 
     @property
-    def _works(self) -> dict[int, LedgerRepair]:
+    def _works(self) -> dict[int, LockedLedger]:
         assert self._begun is not None
-        return {n: one for n, one in self._begun.result().items() if isinstance(one, LedgerRepair)}
+        return {n: one for n, one in self._begun.result().items() if isinstance(one, LockedLedger)}
 
 
 @attrs.frozen
@@ -220,8 +220,8 @@ class _Copying:
         return metadata.digest_type, Secret(metadata.password if metadata.has_password else self.password)
 
     def run(
-        self, parts: Sequence[CopyPart], keys: Mapping[int, tuple[Any, Secret]]
-    ) -> Iterator[tuple[int, int, Copied]]:
+        self, parts: Sequence[LackingPart], keys: Mapping[int, tuple[Any, Secret]]
+    ) -> Iterator[tuple[int, int, CopyResult]]:
         """Copy parts in tasks: ledger, number of the fragment, and what was done."""
         if not parts:
             return
@@ -229,11 +229,11 @@ class _Copying:
         limits = ReadLimits(batch_bytes=tenth_of_a_second(share.bytes, 1 << 20))
 
         def copy(row: Any) -> bytes:
-            part: CopyPart = pickle.loads(row.part)
+            part: LackingPart = pickle.loads(row.part)
             digest_type, secret = keys[part.fragment.ledger_id]
             pool = connections(Timeouts(), limits.max_frame_size)
             spend = pace_of("replicate", share).spend
-            return pickle.dumps(PartCopy(pool, part, Digester(digest_type, secret.value), spend, limits).run())
+            return pickle.dumps(LackingPartCopier(pool, part, Digester(digest_type, secret.value), spend, limits).run())
 
         rows = [(part.fragment.ledger_id, part.number, bytearray(pickle.dumps(part))) for part in parts]
         work = self.spark.createDataFrame(rows, "ledger_id BIGINT, number INT, part BINARY")
@@ -244,7 +244,7 @@ class _Copying:
             yield row.ledger_id, row.number, pickle.loads(row.done)
 
 
-def _parts(repair: LedgerRepair, known: Mapping[str, Address], part_bytes: int) -> Iterator[CopyPart]:
+def _parts(repair: LockedLedger, known: Mapping[str, Address], part_bytes: int) -> Iterator[LackingPart]:
     """Fragments cut into parts, of each only what a target lacks."""
     metadata = repair.stored.value
     count = metadata.last_entry_id + 1  # 0 as well for a ledger that is not closed
@@ -259,7 +259,7 @@ def _parts(repair: LedgerRepair, known: Mapping[str, Address], part_bytes: int) 
             mine = tuple(part for loss in losses if (part := _clipped(loss, first, last)).ranges)
             if mine:
                 targets = {loss.position: one.targets[loss.position] for loss in mine}
-                yield CopyPart(
+                yield LackingPart(
                     one.number, attrs.evolve(fragment, first=first, last=last), mine, targets, addresses
                 )  # fmt: skip
 
@@ -270,7 +270,7 @@ def _clipped(loss: ReplicaLoss, first: int, last: int) -> ReplicaLoss:
     return attrs.evolve(loss, ranges=tuple(ends))
 
 
-def _note(one: FragmentRepair, copied: Copied) -> None:
+def _note(one: FragmentRepair, copied: CopyResult) -> None:
     """Take the outcome of one part."""
     for target, entries in copied.entries_of.items():
         one.copied[target] = one.copied.get(target, 0) + entries

@@ -17,7 +17,7 @@ from ..driver.planning import ENTRY_OVERHEAD
 from ..options import Secret
 from ..task.pacing import pace_of, tenth_of_a_second, time_of_day
 from ..task.partition import connections
-from .checking import BATCH_BYTES, BATCH_ENTRIES, ReplicaCheck
+from .checking import BATCH_BYTES, BATCH_ENTRIES, PositionCheck
 
 FINDINGS = (
     "array<struct<first:bigint,last:bigint,status:string,entries:bigint,bytes:bigint,detail:string,"
@@ -109,7 +109,7 @@ def verify(
         digester = Digester(DigestType[row.digest_type], known.get(row.ledger_id, secret).value)
         pace, began = pace_of("verify", share), time_of_day()
         pool = connections(timeouts, _MAX_FRAME)
-        one = ReplicaCheck(
+        one = PositionCheck(
             pool, address, row.ledger_id, schedule, row.position, digester, pace.spend,
             batch_bytes=batch_bytes, batch_entries=batch_entries,
         )  # fmt: skip

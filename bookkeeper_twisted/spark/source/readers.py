@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .stream import StreamPlanner
 
 
-class _Work(InputPartition):
+class _WrappedPartition(InputPartition):
     """A partition in Spark's wrapping."""
 
     value: Any
@@ -60,7 +60,7 @@ class BatchReader(DataSourceReader):
         from .batch import plan_batch
 
         with plain_errors():
-            return [_Work(partition) for partition in plan_batch(self._options, self._wanted)]
+            return [_WrappedPartition(partition) for partition in plan_batch(self._options, self._wanted)]
 
 
 class PushdownReader(BatchReader):
@@ -91,7 +91,7 @@ class ViewReader(DataSourceReader):
 
         with plain_errors():
             rows = view_rows(self._options)
-        return [_Work(rows[at : at + _ROWS_AT_ONCE]) for at in range(0, len(rows), _ROWS_AT_ONCE)]
+        return [_WrappedPartition(rows[at : at + _ROWS_AT_ONCE]) for at in range(0, len(rows), _ROWS_AT_ONCE)]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[object, ...]]:
         """Yield the rows that the driver put into a ``partition``; called by Spark in a task."""
@@ -170,7 +170,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return []
         with plain_errors():
             planned = self._plan.partitions(StreamOffset.from_json(start), StreamOffset.from_json(end))
-            return [_Work(partition) for partition in planned]
+            return [_WrappedPartition(partition) for partition in planned]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield the record batches of a ``partition``; called by Spark in a task."""

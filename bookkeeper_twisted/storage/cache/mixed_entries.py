@@ -50,7 +50,7 @@ def ascending(ids: Iterable[int]) -> list[int]:
     return parts[0] if parts else []
 
 
-class LedgerView:
+class LedgerEntries:
     """The entries of one ledger, for look-ups.  Reactor thread.
 
     :ivar places: of its entries in the columns, ascending, and so are the ids.
@@ -198,7 +198,7 @@ class MixedEntries:
         self._entry_ids = array("q")
         self._older = array("q")
         self._newest: dict[int, int] = {}
-        self._views: dict[int, LedgerView] = {}
+        self._views: dict[int, LedgerEntries] = {}
 
     def __contains__(self, ledger_id: int) -> bool:
         return ledger_id in self._newest
@@ -260,7 +260,7 @@ class MixedEntries:
     def find(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return the entry ``entry_id`` of ``ledger_id``, None if it is not here.
 
-        :param max_count: as of :meth:`LedgerView.find`.
+        :param max_count: as of :meth:`LedgerEntries.find`.
         """
         newest = self._newest.get(ledger_id, _NOWHERE)
         if newest < 0 or self._entry_ids[newest] < entry_id:
@@ -278,14 +278,14 @@ class MixedEntries:
         view = self.view(ledger_id)
         return view.next_from(entry_id) if view is not None else NO_ENTRY
 
-    def view(self, ledger_id: int) -> LedgerView | None:
+    def view(self, ledger_id: int) -> LedgerEntries | None:
         """Return the entries of ``ledger_id``, None if there are none."""
         newest = self._newest.get(ledger_id, _NOWHERE)
         if newest < 0:
             return None
         view = self._views.get(ledger_id)
         if view is None:
-            view = self._views[ledger_id] = LedgerView(ledger_id, self._entry_ids, self._entries)
+            view = self._views[ledger_id] = LedgerEntries(ledger_id, self._entry_ids, self._entries)
             self.cost += VIEW_OVERHEAD
         known = view.places[-1] if view.places else _NOWHERE
         if newest != known:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from ...entries.entry_run import EntryRun
 from ...entries.mixed_runs import MixedRun
-from .mixed_entries import LedgerView, MixedEntries, SortedEntries, ascending
+from .mixed_entries import LedgerEntries, MixedEntries, SortedEntries, ascending
 from .run_list import RUN_OVERHEAD, RunList
 
 LEDGER_OVERHEAD = 640
@@ -158,7 +158,7 @@ class WriteCache:
         runs, single = self._ledgers.get(ledger_id), self._mixed.next_from(ledger_id, entry_id)
         return min(runs.next_from(entry_id), single) if runs is not None else single
 
-    def held(self, ledger_id: int) -> "list[RunList | LedgerView]":
+    def held(self, ledger_id: int) -> "list[RunList | LedgerEntries]":
         """Return what is held of ``ledger_id``; nothing is in two of them, and none is empty."""
         found = (self._ledgers.get(ledger_id), self._mixed.view(ledger_id))
         return [each for each in found if each is not None]

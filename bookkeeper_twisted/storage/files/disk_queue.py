@@ -117,7 +117,7 @@ class _Kernel:
         self._call(self._destroy, self._context)
 
 
-class _Batch:
+class _QueuedReads:
     """Places that are read together.
 
     :ivar left: reads that have not ended.
@@ -160,8 +160,8 @@ class DiskQueue:
         self._is_busy = is_busy
         self._kernel: _Kernel | None = None
         self._end: Callable[[], object] = lambda: None  # ends the kernel's queue, also if this one is dropped
-        self._batches: deque[_Batch] = deque()
-        self._taken: _Batch | None = None
+        self._batches: deque[_QueuedReads] = deque()
+        self._taken: _QueuedReads | None = None
         self._waiting: deque[_Waiting] = deque()
         self._begun: dict[int, Callable[[int], None]] = {}  # by number, those that wait included
         self._flying: dict[int, int] = {}  # bytes of those that the kernel has, by number
@@ -179,7 +179,7 @@ class DiskQueue:
         """
         queued = bool(places) and all(place.file.direct_descriptor is not None for place in places)
         queued = queued and self._has_kernel()
-        batch = _Batch(places, self._room(sum([place.size for place in places]) if queued else 1))
+        batch = _QueuedReads(places, self._room(sum([place.size for place in places]) if queued else 1))
         self._batches.append(batch)
         address = _address(batch.room)
         for index, place in enumerate(places if queued else ()):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from ...errors import DamageError
-from ..cache.mixed_entries import LedgerView, Scattered
+from ..cache.mixed_entries import LedgerEntries, Scattered
 from ..cache.run_list import NO_ENTRY, RunList
 from ..interfaces import CHECKSUM_BLOCK, IndexRow
 from .recent_blocks import LedgerBlocks
@@ -41,7 +41,7 @@ class Lookup:
 
     def __init__(
         self,
-        halves: Sequence[RunList | LedgerView],
+        halves: Sequence[RunList | LedgerEntries],
         tables: Sequence[LedgerRows | LedgerBlocks],
         offsets_of: Callable[[IndexRow], Sequence[int]],
     ) -> None:

@@ -42,7 +42,7 @@ VerifiedRow = tuple[IndexRow, Buffer]
 
 
 @attrs.frozen
-class Piece:
+class RowPiece:
     """Bytes ``start .. start + size`` of a row."""
 
     row: IndexRow
@@ -74,13 +74,13 @@ class Step:
     :ivar extents: what is read for them, ascending by log and place.
     """
 
-    pieces: Sequence[Piece]
+    pieces: Sequence[RowPiece]
     n_bytes: int
     n_entries: int
     extents: Sequence[Extent]
 
     @classmethod
-    def of(cls, pieces: Sequence[Piece], passed_over: int) -> "Step | None":
+    def of(cls, pieces: Sequence[RowPiece], passed_over: int) -> "Step | None":
         """The step of some pieces; None without any.
 
         :param passed_over: bytes between two pieces that may be read with them.
@@ -97,7 +97,7 @@ class Step:
         return sum(extent.end - extent.start for extent in self.extents)
 
 
-def extents_of(pieces: Sequence[Piece], passed_over: int) -> list[Extent]:
+def extents_of(pieces: Sequence[RowPiece], passed_over: int) -> list[Extent]:
     """Return what has to be read for some ``pieces``: whole pages, in the order of logs and offsets.
 
     :param passed_over: most bytes between two pieces of one read.
@@ -118,7 +118,7 @@ def extents_of(pieces: Sequence[Piece], passed_over: int) -> list[Extent]:
     return found
 
 
-def next_piece(row: IndexRow, start: int, room: int) -> Piece:
+def next_piece(row: IndexRow, start: int, room: int) -> RowPiece:
     """Return the next bytes of a row; where more follow, they begin with a page, which is then read once.
 
     :param start: bytes of the row that earlier pieces had.
@@ -126,9 +126,9 @@ def next_piece(row: IndexRow, start: int, room: int) -> Piece:
     """
     left, begin = row_bytes(row) - start, row.offset + start
     if left <= room:
-        return Piece(row, start, left, True)
+        return RowPiece(row, start, left, True)
     whole_pages = (begin + room) // PAGE * PAGE - begin
-    return Piece(row, start, whole_pages if whole_pages > 0 else room, False)
+    return RowPiece(row, start, whole_pages if whole_pages > 0 else room, False)
 
 
 class RowCutter:
@@ -160,7 +160,7 @@ class RowCutter:
         :param passed_over: bytes between two pieces that may be read with them.
         :raises bookkeeper_twisted.errors.DamageError: an index row cannot be read.
         """
-        pieces: list[Piece] = []
+        pieces: list[RowPiece] = []
         n_bytes = 0
         while n_bytes < max_bytes and (row := self._next_row()) is not None:
             piece = next_piece(row, self._start, max_bytes - n_bytes)
@@ -244,7 +244,7 @@ class RowReader:
         self.load(step)
         return [(piece.row, data) for piece in step.pieces if (data := self.take(piece)) is not None]
 
-    def take(self, piece: Piece) -> Buffer | None:
+    def take(self, piece: RowPiece) -> Buffer | None:
         """Return the records of the whole row, verified, if ``piece`` was its last one, else None.
 
         They are valid until the next step is loaded.
@@ -263,7 +263,7 @@ class RowReader:
         self._verify(piece.row, data)
         return data
 
-    def _bytes_of(self, piece: Piece) -> Buffer:
+    def _bytes_of(self, piece: RowPiece) -> Buffer:
         starts, datas = self._loaded[piece.row.log_id]
         index = bisect_right(starts, piece.offset) - 1
         data, start = datas[index], piece.offset - starts[index]
@@ -272,7 +272,7 @@ class RowReader:
             raise self._damage(piece.row, f"the file ends after {len(found)} of {piece.size} bytes")
         return found
 
-    def _read_alone(self, piece: Piece) -> bytes:
+    def _read_alone(self, piece: RowPiece) -> bytes:
         try:
             return self._file(piece.row.log_id).pread(piece.size, piece.offset)
         except FileNotFoundError as error:

@@ -88,7 +88,7 @@ class ExecutorContract(SynchronousTestCase):
     def test_cancel(self) -> None:
         """Cancelled work that has not begun never runs."""
         ran: list[str] = []
-        gate = _Gate()
+        gate = _Latch()
         first = self.executor.submit("flush", gate.wait, ran)
         second = self.executor.submit("flush", ran.append, "second")
         second.cancel()
@@ -102,7 +102,7 @@ class ExecutorContract(SynchronousTestCase):
         """A join waits for everything that was submitted; the executor goes on."""
         self.successResultOf(self.executor.join())
         ran: list[str] = []
-        gate = _Gate()
+        gate = _Latch()
         self.executor.submit("flush", gate.wait, ran)
         late = self.executor.submit("flush", ran.append, "late")
         late.cancel()
@@ -129,7 +129,7 @@ class ExecutorContract(SynchronousTestCase):
         self.successResultOf(self.executor.stop())
 
 
-class _Gate:
+class _Latch:
     """Keeps a thread waiting without sleeping; a lane without threads finds it open."""
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ class BookieRecoveryTests(RecoveryCase):
 
     def recovery(self, *bookies: str, **options: Any) -> BookieRecovery:
         """A recovery of some bookies."""
-        return BookieRecovery(self.admin, self.presence(), self.copier(bookies), bookies, **options)
+        return BookieRecovery(self.admin, self.presence(), self.replicator(bookies), bookies, **options)
 
     def planned(self, recovery: BookieRecovery) -> list[PlannedLedger]:
         """What it would do."""

@@ -28,13 +28,13 @@ class LatencyProbeTests(RecoveryCase):
             bookie.delay = 0.02
             bookie.requests.clear()
         began = self.clock.seconds()
-        work = self.start(self.copier(probe=self.probe, window_entries=10).repair(stored, report.damaged[0]))
+        work = self.start(self.replicator(probe=self.probe, window_entries=10).repair(stored, report.damaged[0]))
         while not work.called:
             self.clock.advance(0.01)
             self.settle()
-        self.assertFalse(self.copier_metrics.write_latency.failure.count)
+        self.assertFalse(self.replication_metrics.write_latency.failure.count)
         asked = [count for bookie in others for kind, _, _, count in bookie.requests if kind == "add"]
-        self.assertEqual(sum(asked), self.copier_metrics.entries_written.value)
+        self.assertEqual(sum(asked), self.replication_metrics.entries_written.value)
         return asked, self.clock.seconds() - began
 
     def test_ten_a_second(self) -> None:
@@ -44,21 +44,21 @@ class LatencyProbeTests(RecoveryCase):
         singles = asked.count(1)
         self.assertTrue(0.8 * seconds <= singles / 10 <= seconds + 0.1, (singles, seconds))
         self.assertGreater(len(asked) - singles, singles)
-        for summary in (self.copier_metrics.entry_read_latency, self.copier_metrics.entry_write_latency):
+        for summary in (self.replication_metrics.entry_read_latency, self.replication_metrics.entry_write_latency):
             self.assertEqual(summary.success.count, singles)
             self.assertTrue(all(15 <= value <= 40 for value, _ in summary.success.newest(singles)))
 
     def test_striped(self) -> None:
         """A striped ledger has such windows, too."""
         asked, seconds = self._copy(3, 2, 2)
-        singles = self.copier_metrics.entry_read_latency.success.count
+        singles = self.replication_metrics.entry_read_latency.success.count
         self.assertTrue(0.8 * seconds <= singles / 10 <= seconds + 0.1, (singles, seconds))
-        self.assertEqual(self.copier_metrics.entries_written.value, sum(asked))
+        self.assertEqual(self.replication_metrics.entries_written.value, sum(asked))
 
     def test_not_watched(self) -> None:
         """While nothing watches it, all windows are whole."""
         self.is_wanted = False
         asked, _ = self._copy()
         self.assertEqual(set(asked), {10})
-        self.assertEqual(self.copier_metrics.entry_write_latency.success.count, 0)
-        self.assertEqual(self.copier_metrics.write_latency.success.count, 100)
+        self.assertEqual(self.replication_metrics.entry_write_latency.success.count, 0)
+        self.assertEqual(self.replication_metrics.write_latency.success.count, 100)

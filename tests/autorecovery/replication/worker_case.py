@@ -10,11 +10,11 @@ from bookkeeper_twisted.autorecovery.limits import (
     REPLICATION_READ,
     REPLICATION_WRITE,
 )
-from bookkeeper_twisted.autorecovery.metrics import CheckerMetrics, CopierMetrics, WorkerMetrics
+from bookkeeper_twisted.autorecovery.metrics import CheckerMetrics, ReplicationMetrics, WorkerMetrics
 from bookkeeper_twisted.autorecovery.presence import Presence
 from bookkeeper_twisted.autorecovery.replication.checker import CheckerSettings, LedgerChecker
-from bookkeeper_twisted.autorecovery.replication.copier import Copier
 from bookkeeper_twisted.autorecovery.replication.copying import CopyLimits, CopySettings
+from bookkeeper_twisted.autorecovery.replication.fragment_replicator import FragmentReplicator
 from bookkeeper_twisted.autorecovery.replication.repair import LedgerRepair
 from bookkeeper_twisted.autorecovery.replication.worker import ReplicationWorker, WorkerSettings
 from bookkeeper_twisted.client import BookKeeper
@@ -50,11 +50,11 @@ class WorkerCase(RecoveryCase):
         checker = LedgerChecker(
             context, presence, get(CHECKER_READ), CheckerMetrics(instruments), CheckerSettings(retries=RETRIES)
         )
-        copier = Copier(
+        replicator = FragmentReplicator(
             context, presence, CopyLimits(get(REPLICATION_READ), get(REPLICATION_WRITE)), get(REPLICATION_METADATA),
-            CopierMetrics(instruments), CopySettings(retries=RETRIES),
+            ReplicationMetrics(instruments), CopySettings(retries=RETRIES),
         )  # fmt: skip
-        return LedgerRepair(context, checker, copier, get(REPLICATION_METADATA))
+        return LedgerRepair(context, checker, replicator, get(REPLICATION_METADATA))
 
     def worker(self, name: str = "w0", start: bool = True, **settings: Any) -> ReplicationWorker:
         """A worker with a client of its own, started."""

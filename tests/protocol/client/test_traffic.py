@@ -5,9 +5,9 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.protocol.client.block_writer import BlockWriter, WriteHistograms
 from bookkeeper_twisted.protocol.client.in_flight import InFlight
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds
+from bookkeeper_twisted.protocol.client.request_writer import RequestWriter, WriteHistograms
 from bookkeeper_twisted.protocol.client.traffic import Traffic
 
 
@@ -17,7 +17,7 @@ class TrafficTests(SynchronousTestCase):
     def test_load(self) -> None:
         """Unacknowledged bytes count until they are acknowledged, written ones less and less."""
         clock = Clock()
-        writer, in_flight = BlockWriter(clock, WriteHistograms()), InFlight(True, FlowIds())
+        writer, in_flight = RequestWriter(clock, WriteHistograms()), InFlight(True, FlowIds())
         writer.start(StringTransport())
         traffic = Traffic(clock.seconds)
         self.assertEqual(traffic.load(), 0)
@@ -39,7 +39,7 @@ class TrafficTests(SynchronousTestCase):
         traffic = Traffic(clock.seconds)
         traffic.wrote(1000)
         self.assertEqual((traffic.load(), traffic.unacknowledged), (1000, 0))
-        writer = BlockWriter(clock, WriteHistograms())
+        writer = RequestWriter(clock, WriteHistograms())
         writer.start(StringTransport())
         traffic.follow(writer, InFlight(True, FlowIds()))
         writer.send(1, bytes(10), 1)

@@ -5,7 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.ledger.replica_scan import Finding
 from bookkeeper_twisted.ledger.schedule import Schedule
-from bookkeeper_twisted.spark.pipelines.checking import ReplicaCheck
+from bookkeeper_twisted.spark.pipelines.checking import PositionCheck
 from bookkeeper_twisted.testing.sealing import sealed
 
 from ...blocking_reads.made_up import DIGESTER, LEDGER, Cluster, stored_entries
@@ -33,7 +33,7 @@ class CheckTests(SynchronousTestCase):
 
         bookie = self.cluster.bookies[position]
         schedule = Schedule(3, write_quorum, 2)
-        check = ReplicaCheck(self.cluster.pool, bookie.address, LEDGER, schedule, position, DIGESTER, spend)
+        check = PositionCheck(self.cluster.pool, bookie.address, LEDGER, schedule, position, DIGESTER, spend)
         return check.findings(0, last)
 
     def test_whole(self) -> None:

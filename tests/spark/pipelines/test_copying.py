@@ -7,7 +7,7 @@ from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.ledger.findings import LossKind, ReplicaLoss
 from bookkeeper_twisted.ledger.fragments import LedgerFragment
 from bookkeeper_twisted.ledger.schedule import schedule_of
-from bookkeeper_twisted.spark.pipelines.copying import Copied, CopyPart, PartCopy
+from bookkeeper_twisted.spark.pipelines.copying import CopyResult, LackingPart, LackingPartCopier
 
 from ...blocking_reads.made_up import DIGESTER, LEDGER, Cluster, stored_entries
 
@@ -30,15 +30,15 @@ class PartCopyTests(SynchronousTestCase):
             for entry_id in range(first, last + 1):
                 self.cluster.bookies[place].entries.pop(entry_id, None)
 
-    def copy(self, write_quorum: int, lacking: dict[int, Ranges]) -> Copied:
+    def copy(self, write_quorum: int, lacking: dict[int, Ranges]) -> CopyResult:
         """Give bookies back what they lack."""
         addresses = {address.bookie_id: address for address in self.cluster.addresses}
         ensemble = tuple(addresses)
         fragment = LedgerFragment(LEDGER, 0, COUNT - 1, ensemble, schedule_of(3, write_quorum, 1), True)
         losses = [ReplicaLoss(place, ensemble[place], LossKind.MISSING, ranges) for place, ranges in lacking.items()]
         targets = {place: ensemble[place] for place in lacking}
-        part = CopyPart(0, fragment, tuple(losses), targets, addresses)
-        return PartCopy(self.cluster.pool, part, DIGESTER, self.spend, ReadLimits(batch_bytes=4000)).run()
+        part = LackingPart(0, fragment, tuple(losses), targets, addresses)
+        return LackingPartCopier(self.cluster.pool, part, DIGESTER, self.spend, ReadLimits(batch_bytes=4000)).run()
 
     def spend(self, entries: int, n_bytes: int) -> None:
         """Notes what is paid for."""

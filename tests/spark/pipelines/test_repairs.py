@@ -14,7 +14,7 @@ from bookkeeper_twisted.spark.pipelines.repairs import (
     OPEN,
     REPAIRED,
     Check,
-    LedgerRepair,
+    LockedLedger,
     Refusal,
     Repairs,
 )
@@ -57,13 +57,13 @@ class RepairsTests(RecoveryCase):
             for number, ensemble in enumerate(self.ensembles)
         }
 
-    def begun(self, marked: bool = True, **check: Any) -> LedgerRepair:
+    def begun(self, marked: bool = True, **check: Any) -> LockedLedger:
         """The repair, begun."""
         marks = {self.ledger_id: self.mark()} if marked else {}
         found = {"losses": {self.ledger_id: self.lacking()}, "marks": marks, **check}
         self.repairs = Repairs(self.client(), Check(**found))
         repair = self.do(self.repairs.begin(self.ledger_id))
-        self.assertIsInstance(repair, LedgerRepair)
+        self.assertIsInstance(repair, LockedLedger)
         self.assertEqual(list(self.do(self.cluster.underreplication.locked_ledgers())), [self.ledger_id])
         return repair  # type: ignore[no-any-return]
 
@@ -232,7 +232,7 @@ class RepairsTests(RecoveryCase):
         session.expire()
         self.do(self.cluster.underreplication.lock(self.ledger_id, "a bookie that deletes"))
 
-    def assert_nothing_done(self, repair: LedgerRepair, before: int) -> None:
+    def assert_nothing_done(self, repair: LockedLedger, before: int) -> None:
         """Neither metadata nor marks nor the lock of the other have changed, and the report says why."""
         self.assertEqual((self.version(), self.mark().value.replicas), (before, (self.lost,)))
         rows = [row[-3::2] for one in repair.fragments.values() for row in one.outcomes()]

@@ -23,8 +23,8 @@ from bookkeeper_twisted.storage.maintenance.copying import LogCopy
 from bookkeeper_twisted.storage.maintenance.row_reader import (
     EXTENT_BYTES,
     PAGE,
-    Piece,
     RowCutter,
+    RowPiece,
     RowReader,
     VerifiedRow,
     extents_of,
@@ -269,7 +269,7 @@ class ExtentTests(SynchronousTestCase):
 
     def found(self, passed_over: int, *places: tuple[int, int, int], size: int = 100) -> list[tuple[int, int, int]]:
         """Log, first page and end of what is read for pieces at these logs and offsets, of so many entries each."""
-        pieces = [Piece(row(1, 0, n - 1, log, offset, size), 0, n * size, True) for log, offset, n in places]
+        pieces = [RowPiece(row(1, 0, n - 1, log, offset, size), 0, n * size, True) for log, offset, n in places]
         return [(each.log_id, each.start // PAGE, each.end // PAGE) for each in extents_of(pieces, passed_over)]
 
     def test_neighbours(self) -> None:

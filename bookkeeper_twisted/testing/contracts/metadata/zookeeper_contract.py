@@ -8,13 +8,13 @@ from twisted.trial.unittest import TestCase
 from zope.interface.verify import verifyObject
 
 from ....metadata.zookeeper.interfaces import (
-    Connection,
     IZooKeeper,
     NewNode,
     NodeExistsError,
     NodeMissingError,
     NodeNotEmptyError,
     NodeVersionError,
+    SessionState,
 )
 
 MakeServer = Callable[[TestCase], tuple[str, Callable[[], Any]]]
@@ -29,10 +29,10 @@ class ZooKeeperSuite(TestCase):
     async def connection(self) -> Any:
         """One more connection, connected."""
         zookeeper = self.connect()
-        connected: Deferred[Connection] = Deferred()
+        connected: Deferred[SessionState] = Deferred()
         zookeeper.connect(lambda news: None if connected.called else connected.callback(news))
         self.addCleanup(zookeeper.close)
-        self.assertIs(await connected, Connection.CONNECTED)
+        self.assertIs(await connected, SessionState.CONNECTED)
         return zookeeper
 
     def setUp(self) -> "Deferred[None]":  # type: ignore[override]

@@ -1,4 +1,4 @@
-"""The copier: makes a fragment of a ledger complete again.
+"""The replicator: makes a fragment of a ledger complete again.
 
 A bookie that is writable gets back what it lacks, and nothing changes in the metadata.  Where a bookie is gone or
 read-only, the placement policy chooses another one, which gets everything that the position keeps; only after that is
@@ -20,9 +20,9 @@ from ...limits.throttle import Throttle
 from ...metadata.interfaces import Versioned
 from ...metadata.update_loop import update
 from ...model import LedgerMetadata
-from ..metrics import CopierMetrics
+from ..metrics import ReplicationMetrics
 from ..presence import Presence
-from .copying import CopyLimits, CopySettings, EntryCopies, LatencyProbe
+from .copying import CopyLimits, CopySettings, FragmentCopy, LatencyProbe
 
 MAX_NAMED = 100
 """Entries that an error names."""
@@ -32,7 +32,7 @@ MAX_ROUNDS = 3
 
 
 @attrs.define
-class _Work:
+class _FragmentWork:
     """The progress of the repair of one fragment, and what is left to do.
 
     :ivar hopeless: entries that every bookie of their write set has lost.
@@ -79,7 +79,7 @@ def _lost_everywhere(report: FragmentReport, hopeless: Sequence[CopyRun]) -> Ent
     return EntriesLostError(report.fragment.ledger_id, ids, ", ".join(losses))
 
 
-class Copier:
+class FragmentReplicator:
     """Repairs fragments of ledgers of one cluster, any number at a time.
 
     :param metadata_limit: of requests to the metadata store.
@@ -89,7 +89,7 @@ class Copier:
 
     def __init__(
         self, context: ReadingContext, presence: Presence, limits: CopyLimits, metadata_limit: Throttle,
-        metrics: CopierMetrics, settings: CopySettings | None = None, never: Collection[str] = (),
+        metrics: ReplicationMetrics, settings: CopySettings | None = None, never: Collection[str] = (),
         probe: LatencyProbe | None = None,
     ) -> None:  # fmt: skip
         self._probe = probe
@@ -119,7 +119,7 @@ class Copier:
         fragment = report.fragment
         if not fragment.closed:
             raise IllegalOperationError(f"ledger {fragment.ledger_id} from entry {fragment.first} on is not final")
-        work = _Work(fragment, list(lost_everywhere(fragment, report.losses)), {}, set())
+        work = _FragmentWork(fragment, list(lost_everywhere(fragment, report.losses)), {}, set())
         for loss in report.losses:
             work.lost.setdefault(loss.position, []).append(loss)
         unwritable = await self._presence.unwritable(fragment.ensemble)
@@ -145,13 +145,13 @@ class Copier:
             )
         return stored
 
-    async def _round(self, context: ReadingContext, metadata: LedgerMetadata, work: _Work) -> bool:
+    async def _round(self, context: ReadingContext, metadata: LedgerMetadata, work: _FragmentWork) -> bool:
         """Copy to a target for each position that lacks one; whether there was a target."""
         fragment = work.fragment
         targets = await self._targets(metadata, work)
         if not targets:
             return False
-        copies = EntryCopies(
+        copies = FragmentCopy(
             context, fragment.ledger_id, metadata, self._limits, self._metrics, self._settings, self._probe
         )  # fmt: skip
         plan = copy_plan(fragment, losses_of_targets(fragment, work.lost, targets), targets)
@@ -162,7 +162,7 @@ class Copier:
         work.done(targets, copies.failed)
         return True
 
-    async def _targets(self, metadata: LedgerMetadata, work: _Work) -> dict[int, str]:
+    async def _targets(self, metadata: LedgerMetadata, work: _FragmentWork) -> dict[int, str]:
         """The bookies that are to get what positions lack, as far as there are any."""
         targets: dict[int, str] = {}
         ensemble = list(work.ensemble)

@@ -1,4 +1,4 @@
-"""The copier, over bookies in memory."""
+"""The replicator, over bookies in memory."""
 
 from bookkeeper_twisted.autorecovery.limits import REPLICATION_READ, REPLICATION_WRITE
 from bookkeeper_twisted.errors import (
@@ -43,7 +43,7 @@ class LostBookieTests(RecoveryCase):
                 self.revive(old)
 
     def test_empty(self) -> None:
-        """The bookie of a ledger without entries is replaced without a copy, and the flow of the copier ends."""
+        """The bookie of a ledger without entries is replaced without a copy, and the flow of the replicator ends."""
         ledger_id = self.write([])
         opened = len(self.bookies.flows)
         old = self.metadata(ledger_id).segments[0].bookies[0]
@@ -62,7 +62,7 @@ class LostBookieTests(RecoveryCase):
         report = self.check(ledger_id)
         for bookie_id in BOOKIES:
             self.bookies[bookie_id].requests.clear()
-        self.finish(self.copier().repair(self.do(self.bk.context.ledgers.read(ledger_id)), report.damaged[0]))
+        self.finish(self.replicator().repair(self.do(self.bk.context.ledgers.read(ledger_id)), report.damaged[0]))
         reads = [one for b in BOOKIES for one in self.bookies[b].requests if one[0] == "read_many"]
         self.assertLessEqual(len(reads), 4)  # the lost bookie, and those that have the entries
         schedule = Schedule(3, 2, 2)
@@ -94,7 +94,7 @@ class LostBookieTests(RecoveryCase):
         report = self.check(ledger_id)
         stored = self.do(self.bk.context.ledgers.read(ledger_id))
         with self.assertRaises(NotEnoughBookiesError) as raised:
-            self.finish(self.copier().repair(stored, report.damaged[0]))
+            self.finish(self.replicator().repair(stored, report.damaged[0]))
         (left,) = {loss.bookie_id for loss in self.check(ledger_id).losses()}
         self.assertIn(f"no bookie can take the place of {left}: ", str(raised.exception))
         self.do(self.cluster.registration.register_bookie("b4:1", False, self.service_info()))
@@ -110,7 +110,7 @@ class LostBookieTests(RecoveryCase):
         self.bookies[spare].delay = 3.0
         report = self.check(ledger_id)
         stored = self.do(self.bk.context.ledgers.read(ledger_id))
-        work = self.start(self.copier(window_entries=10).repair(stored, report.damaged[0]))
+        work = self.start(self.replicator(window_entries=10).repair(stored, report.damaged[0]))
         for _ in range(3):
             self.settle()
             self.assertEqual(self.metadata(ledger_id), before)
@@ -132,7 +132,7 @@ class LostBookieTests(RecoveryCase):
             self.throttles.get(REPLICATION_READ).change(limits)
             self.throttles.get(REPLICATION_WRITE).change(limits)
             self.bookies[spare].delay = 3.0
-            work = self.start(self.copier(window_entries=10).repair(stored, report.damaged[0]))
+            work = self.start(self.replicator(window_entries=10).repair(stored, report.damaged[0]))
             self.settle()
             work.cancel()
             self.successResultOf(work)
@@ -148,7 +148,7 @@ class LostBookieTests(RecoveryCase):
         stored = self.do(self.bk.context.ledgers.read(ledger_id))
         self.do(self.bk.delete_ledger(ledger_id))
         with self.assertRaises(NoSuchLedgerMetadataError):
-            self.finish(self.copier().repair(stored, report.damaged[0]))
+            self.finish(self.replicator().repair(stored, report.damaged[0]))
         self.error(self.bk.context.ledgers.read(ledger_id), NoSuchLedgerMetadataError)
 
     def test_other_worker(self) -> None:
@@ -158,7 +158,7 @@ class LostBookieTests(RecoveryCase):
         report = self.check(ledger_id)
         stored = self.do(self.bk.context.ledgers.read(ledger_id))
         for _ in range(2):
-            self.finish(self.copier().repair(stored, report.damaged[0]))
+            self.finish(self.replicator().repair(stored, report.damaged[0]))
             self.assert_complete(ledger_id, self.payloads(30))
             self.assertEqual(self.do(self.bk.context.ledgers.read(ledger_id)).version, stored.version + 1)
 
@@ -287,7 +287,7 @@ class LostEntryTests(RecoveryCase):
             for operation in ("read_batch", "read_many"):
                 self.bookies[bookie_id].fail(operation, TooManyRequestsError)
         with self.assertRaises((TooManyRequestsError, BookieHandleNotAvailableError)):
-            self.finish(self.copier().repair(stored, report.damaged[0]))
+            self.finish(self.replicator().repair(stored, report.damaged[0]))
 
 
 class LimitTests(RecoveryCase):
@@ -307,10 +307,10 @@ class LimitTests(RecoveryCase):
             for rate in (Rate(bytes=50_000.0), Rate(entries=50.0)):
                 self.throttles.get(name).change(rate)
                 began = self.clock.seconds()
-                granted = self.copier_metrics.entries_written.value
-                self.finish(self.copier().repair(stored, report.damaged[0]))
+                granted = self.replication_metrics.entries_written.value
+                self.finish(self.replicator().repair(stored, report.damaged[0]))
                 seconds = self.clock.seconds() - began
-                self.assertEqual(self.copier_metrics.entries_written.value - granted, 800)
+                self.assertEqual(self.replication_metrics.entries_written.value - granted, 800)
                 n_bytes = 400 * per_entry * (1000 + 36)
                 wanted = n_bytes / 50_000.0 if rate.bytes else 400 * per_entry / 50.0
                 self.assertTrue(0.95 * wanted <= seconds <= 1.05 * wanted, (name, rate, seconds, wanted))
@@ -329,7 +329,7 @@ class LimitTests(RecoveryCase):
             granted = throttle.status.granted_bytes
             for bookie in bookies:
                 bookie.requests.clear()
-            working = [self.start(self.copier().repair(stored, report.damaged[0])) for _ in range(8)]
+            working = [self.start(self.replicator().repair(stored, report.damaged[0])) for _ in range(8)]
             self.settle()
             asked = [count for bookie in bookies for kind, _, _, count in bookie.requests if kind == operation]
             self.assertEqual(len(asked), 1)
@@ -345,4 +345,4 @@ class LimitTests(RecoveryCase):
         self.kill(self.metadata(writer.ledger_id).segments[0].bookies[0])
         report = self.check(writer.ledger_id)
         stored = self.do(self.bk.context.ledgers.read(writer.ledger_id))
-        self.error(self.copier().repair(stored, report.damaged[0]), IllegalOperationError)
+        self.error(self.replicator().repair(stored, report.damaged[0]), IllegalOperationError)

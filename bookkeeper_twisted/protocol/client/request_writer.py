@@ -116,7 +116,7 @@ class WriteHistograms:
 
 
 @implementer(IPushProducer)
-class BlockWriter:
+class RequestWriter:
     """Writes what the flows of one connection send.
 
     :ivar queue: frames that wait; whoever puts some into it without :meth:`put` calls :meth:`write` later.

@@ -9,11 +9,11 @@ from twisted.internet.testing import MemoryReactor, StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.protocol.client.block_writer import (
+from bookkeeper_twisted.protocol.client.request_writer import (
     MAX_BLOCK,
     MAX_TURN_BYTES,
     MAX_TURN_EVENTS,
-    BlockWriter,
+    RequestWriter,
     WriteHistograms,
     WriteQueue,
 )
@@ -137,14 +137,14 @@ class _Slow(FileDescriptor):
         return size
 
 
-class BlockWriterTests(SynchronousTestCase):
+class RequestWriterTests(SynchronousTestCase):
     """A writer on a transport."""
 
     def setUp(self) -> None:
         self.clock = Clock()
         self.requests: list[int] = []
         self.sizes: list[int] = []
-        self.writer = BlockWriter(self.clock, WriteHistograms(Recorded(self.requests), Recorded(self.sizes)))
+        self.writer = RequestWriter(self.clock, WriteHistograms(Recorded(self.requests), Recorded(self.sizes)))
 
     def test_turn(self) -> None:
         """What one turn queues is one write at its end, and counts as written."""
