@@ -68,7 +68,7 @@ def _past_the_cache(steps: Sequence[Step], logs: dict[int, IFile], target: IFile
             n_pages = -(-min(_PIECE, step.n_bytes - begin) // PAGE)
             queue.write(target, [_BYTES[: n_pages * PAGE]], at)
             at += n_pages * PAGE
-    queue.settle()
+    queue.wait_for_writes()
     queue.close()
 
 

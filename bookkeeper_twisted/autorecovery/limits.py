@@ -1,7 +1,7 @@
 """The limits of autorecovery: its speed limiters by name, the pieces of work, and how many are under way.
 
 Each speed limiter is charged with what was really done: entries and bytes that bookies gave, and, for writes, entries
-and bytes times the bookies they were sent to.  A read is paid for before it is sent, by an estimate that is settled
+and bytes times the bookies they were sent to.  A read is paid for before it is sent, by an estimate that is corrected
 when it has come.
 """
 

@@ -184,7 +184,7 @@ class Bookie:
         records = self._adopt_key(handle, master_key)
         if run.last > handle.last_entry:
             handle.last_entry = run.last
-        handle.hear(run.last_add_confirmed())
+        handle.advance_lac(run.last_add_confirmed())
         self._measure(run)
         if self._write_data:
             data = records + run.data if records else run.data
@@ -263,7 +263,7 @@ class Bookie:
         lac = lac_of_packet(body)
         if lac >= lac_of_packet(handle.row.explicit_lac):  # a LAC never falls (S13)
             self._handles.save(handle, attrs.evolve(handle.row, explicit_lac=body))
-        handle.hear(lac)
+        handle.advance_lac(lac)
         return self._journal(handle, records + explicit_lac_record(ledger_id, body))
 
     def explicit_lac(self, ledger_id: int) -> bytes:

@@ -15,7 +15,7 @@ from ..storage.interfaces import ICheckpoint, ILedgerStorage, JournalPosition
 from .group_commit import GroupCommit
 from .interfaces import IStorageExecutor
 
-_SAID_EVERY = 60.0
+_LOG_INTERVAL = 60.0
 """Seconds after which a failure that goes on is logged again."""
 
 
@@ -56,7 +56,7 @@ class Checkpointer:
         self._on_failed = on_failed
         self._failed_with = ""
         self._failures = 0  # in a row
-        self._said_at = 0.0
+        self._logged_at = 0.0
         self._waiting: list[Deferred[bool]] | None = None
         self._timer = LoopingCall(self.checkpoint)
         self._timer.clock = clock
@@ -137,7 +137,7 @@ class Checkpointer:
         if failure is None:
             # Journal files below the marks may go, and the next ones can be made ready.
             for commit, mark in zip(self._commits, marks, strict=True):
-                commit.tend(mark)
+                commit.release_files(mark)
             if n_bytes:  # a bookie without adds would have nothing but zeros
                 self._metrics.flush_size.success.record(n_bytes)
             self._on_written()
@@ -151,9 +151,9 @@ class Checkpointer:
         """Logs a failure now and then, not with every attempt, and its end."""
         text, now = "" if failure is None else str(failure), self._clock.seconds()
         self._failures = 0 if failure is None else self._failures + 1
-        if text == self._failed_with and (failure is None or now - self._said_at < _SAID_EVERY):
+        if text == self._failed_with and (failure is None or now - self._logged_at < _LOG_INTERVAL):
             return
-        self._failed_with, self._said_at = text, now
+        self._failed_with, self._logged_at = text, now
         if failure is None:
             self._log.info("a checkpoint succeeded again")
         else:

@@ -246,18 +246,18 @@ class GroupCommit:
         self._closed = True
         return finished
 
-    def tend(self, mark: JournalPosition) -> None:
+    def release_files(self, mark: JournalPosition) -> None:
         """Release journal files and have the next one made ready, beside the groups.
 
         :param mark: files that end below it are no longer needed.
         """
-        Deferred.fromCoroutine(self._tend(mark)).addErrback(self._broken)
+        Deferred.fromCoroutine(self._release_files(mark)).addErrback(self._broken)
 
     def make_ready(self) -> None:
         """Have the next journal file made ready, beside the groups."""
         Deferred.fromCoroutine(self._make_ready()).addErrback(self._broken)
 
-    async def _tend(self, mark: JournalPosition) -> None:
+    async def _release_files(self, mark: JournalPosition) -> None:
         await self._executor.submit("flush", self.journal.release, mark)
         await self._make_ready()
 

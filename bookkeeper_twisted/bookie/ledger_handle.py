@@ -48,7 +48,7 @@ class LedgerHandle:
         self.adopts = not self.row.master_key
         self.key_journaled = self.known
         self.accepts: bytes | None = None
-        self.settle()
+        self.update_accepts()
         self.fencing: list[Deferred[None]] | None = None
         self.last_add_confirmed = lac_of_packet(self.row.explicit_lac)
         self.lac_learned = row is None
@@ -69,7 +69,7 @@ class LedgerHandle:
         if not self.adopts and not compare_digest(master_key, self.row.master_key):
             raise UnauthorizedAccessError(self.ledger_id)
 
-    def settle(self) -> None:
+    def update_accepts(self) -> None:
         """Sets :attr:`accepts` after a change of anything it follows from."""
         plain = self.key_journaled and not self.adopts and not self.row.fenced
         self.accepts = self.row.master_key if plain else None
@@ -77,10 +77,10 @@ class LedgerHandle:
     def key_records(self) -> bytes:
         """The key record if replay would miss the key, else nothing."""
         missing, self.key_journaled = not self.key_journaled, True
-        self.settle()
+        self.update_accepts()
         return key_record(self.ledger_id, self.row.master_key) if missing else b""
 
-    def hear(self, lac: int) -> None:
+    def advance_lac(self, lac: int) -> None:
         """Record a ``lac`` if it is the highest so far, and fire the waits for it."""
         if lac > self.last_add_confirmed:
             self.last_add_confirmed = lac
@@ -106,7 +106,7 @@ def take_note(handles: Sequence[LedgerHandle], entries: MixedRun | RunSequence) 
         if entry_id > handle.last_entry:
             handle.last_entry = entry_id
         if lac > handle.last_add_confirmed:
-            handle.hear(lac)
+            handle.advance_lac(lac)
 
 
 class LedgerHandles:
@@ -171,7 +171,7 @@ class LedgerHandles:
         self._storage.put_ledger(row)
         handle.row = self._storage.ledger(handle.ledger_id) or row  # with the key that all its ledgers share
         handle.known = True
-        handle.settle()
+        handle.update_accepts()
 
     def forget(self, ledger_id: int) -> bool:
         """Close the handle of a ledger that is deleted, if there is one; waits for its LAC end.

@@ -105,14 +105,14 @@ class BackgroundApi:
     async def _suspend(self, question: ApiRequest) -> Answer:
         major, minor = _kinds(question, "suspendMajor", "suspendMinor")
         self._work().suspend_compaction(major, minor)
-        return self._said("Suspend", major, minor)
+        return self._confirmation("Suspend", major, minor)
 
     async def _resume(self, question: ApiRequest) -> Answer:
         major, minor = _kinds(question, "resumeMajor", "resumeMinor")
         self._work().resume_compaction(major, minor)
-        return self._said("Resume", major, minor)
+        return self._confirmation("Resume", major, minor)
 
-    def _said(self, verb: str, major: bool, minor: bool) -> Answer:
+    def _confirmation(self, verb: str, major: bool, minor: bool) -> Answer:
         kinds = [kind for kind, wanted in (("majorGC", major), ("minorGC", minor)) if wanted]
         return json_answer(", ".join(f"{verb} {kind} on BookieServer: {self._server()}" for kind in kinds))
 

@@ -50,10 +50,10 @@ class SharedClient:
             self._making.append(waiting)
             return waiting
         self._making = [waiting]
-        self._make().addBoth(self._made)
+        self._make().addBoth(self._connected)
         return waiting
 
-    def _made(self, outcome: "BookKeeperAdmin | Failure") -> None:
+    def _connected(self, outcome: "BookKeeperAdmin | Failure") -> None:
         waiting, self._making = self._making or [], None
         if not isinstance(outcome, Failure):
             self._client = outcome

@@ -39,15 +39,15 @@ class RecoveryRules:
         """The flags with which entries are written back: past the fence."""
         return RECOVERY_ADD | HIGH_PRIORITY
 
-    def is_covered(self, heard: Collection[int]) -> bool:
+    def is_covered(self, answered: Collection[int]) -> bool:
         """Whether the bookies that did not answer, and so may not be fenced, cannot acknowledge an entry.
 
         With this no write set acknowledges anything new while entries are read, and nothing that was
         said of the LAC to an ack quorum is missed.
 
-        :param heard: positions in the last ensemble that answered.
+        :param answered: positions in the last ensemble that answered.
         """
-        return self.schedule.is_covered(heard)
+        return self.schedule.is_covered(answered)
 
     def confirmed(self, heard_lac: int) -> int:
         """Up to which entry nothing needs to be looked at.

@@ -94,12 +94,12 @@ class Schedule:
         rounds, rest = divmod(last - first + 1, self.ensemble_size)
         return rounds * self.write_quorum + sum(self.keeps(position, n) for n in range(last - rest + 1, last + 1))
 
-    def is_covered(self, heard: Collection[int]) -> bool:
+    def is_covered(self, answered: Collection[int]) -> bool:
         """Test whether no write set has an ack quorum of positions that did not answer (S17).
 
-        :param heard: positions that answered.
+        :param answered: positions that answered.
         """
-        return all(sum(p not in heard for p in positions) < self.ack_quorum for positions in self._sets)
+        return all(sum(p not in answered for p in positions) < self.ack_quorum for positions in self._sets)
 
 
 @lru_cache(maxsize=256)

@@ -6,10 +6,10 @@ each piece of work::
     await throttle.acquire(n_bytes)
 
 Requests are granted in the order in which they were made.  Work of which the amount is only known afterwards
-asks for an estimate and settles the difference, so that it is not paid late::
+asks for an estimate and corrects the difference, so that it is not paid late::
 
     await throttle.acquire(expected)
-    throttle.settle(found - expected)
+    throttle.correct(found - expected)
 
 :mod:`bookkeeper_twisted.limits.ratelimit` has the
 arithmetic, :mod:`bookkeeper_twisted.limits.adaptive` what makes the work yield to clients.
@@ -115,7 +115,7 @@ class Throttle:
         self._schedule()
         return waiter.granted
 
-    def settle(self, n_bytes: int = 0, entries: int = 0) -> None:
+    def correct(self, n_bytes: int = 0, entries: int = 0) -> None:
         """Take what granted work came to beyond its estimate; the next request waits for it.
 
         :param n_bytes: negative, as are entries, where it came to less: that is given back.

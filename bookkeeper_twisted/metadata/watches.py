@@ -149,10 +149,10 @@ class Watches:
         self._timer = None
         self._again = False
         self._round = running = Deferred.fromCoroutine(self._tell_all())
-        running.addCallbacks(self._told, self._failed)
+        running.addCallbacks(self._delivered, self._failed)
         running.addCallback(self._ended)
 
-    def _told(self, _: None) -> float | None:
+    def _delivered(self, _: None) -> float | None:
         if self._failing:
             self._failing = False
             self._log.info("metadata watch: the store can be read again")

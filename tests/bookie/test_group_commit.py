@@ -125,7 +125,7 @@ class GroupTests(GroupCommitTestCase):
     def test_tend(self) -> None:
         """Old files are released and the next one is made ready, step by step, beside the groups."""
         self.journal.unprepared = 3
-        self.commit.tend(JournalPosition(1, 5))
+        self.commit.release_files(JournalPosition(1, 5))
         self.executor.drain()
         self.assertEqual(self.journal.released, [JournalPosition(1, 5)])
         self.assertEqual(self.journal.unprepared, 0)
@@ -371,7 +371,7 @@ class FailureTests(GroupCommitTestCase):
 
     def test_failed_release(self) -> None:
         """Files that cannot be released end it as well."""
-        self.commit.tend(JournalPosition(1, 1))
+        self.commit.release_files(JournalPosition(1, 1))
         self.executor.drain()
         self.assertEqual(len(self.failures), 1)
         self.flushLoggedErrors(OSError)

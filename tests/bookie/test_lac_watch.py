@@ -32,7 +32,7 @@ class WatchTests(SynchronousTestCase):
         """Only those whose LAC has passed are woken."""
         low, high = self.watches.wait(self.handle, 3, 10), self.watches.wait(self.handle, 8, 10)
         self.clock.advance(2)
-        self.handle.hear(5)
+        self.handle.advance_lac(5)
         self.assertEqual(self.successResultOf(low), 2000)
         self.assertNoResult(high)
         self.assertEqual(self.flushes, [])
@@ -51,7 +51,7 @@ class WatchTests(SynchronousTestCase):
         self.clock.rightNow += 30  # and the calls that are due are made one by one, as a reactor's turns do
         self.clock.calls.pop(0).func()
         self.assertNoResult(waiting)
-        self.handle.hear(5)
+        self.handle.advance_lac(5)
         self.assertEqual(self.successResultOf(waiting), 30_000)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
@@ -63,6 +63,6 @@ class WatchTests(SynchronousTestCase):
             second.cancel()
 
         first.addCallback(withdraw)
-        self.handle.hear(5)
+        self.handle.advance_lac(5)
         self.failureResultOf(second, CancelledError)
         self.assertEqual(self.clock.getDelayedCalls(), [])

@@ -68,11 +68,11 @@ class ScheduleTests(SynchronousTestCase):
         for quorums, needed in table.items():
             schedule, positions = Schedule(*quorums), range(quorums[0])
             with self.subTest(quorums):
-                self.assertTrue(all(schedule.is_covered(heard) for heard in combinations(positions, needed)))
-                self.assertFalse(any(schedule.is_covered(heard) for heard in combinations(positions, needed - 1)))
+                self.assertTrue(all(schedule.is_covered(answered) for answered in combinations(positions, needed)))
+                self.assertFalse(any(schedule.is_covered(answered) for answered in combinations(positions, needed - 1)))
 
     def test_coverage_by_write_set(self) -> None:
         """With 5, 3, 3 three answers always suffice, two in five of ten cases."""
         schedule = Schedule(5, 3, 3)
-        self.assertTrue(all(schedule.is_covered(heard) for heard in combinations(range(5), 3)))
-        self.assertEqual(sum(schedule.is_covered(heard) for heard in combinations(range(5), 2)), 5)
+        self.assertTrue(all(schedule.is_covered(answered) for answered in combinations(range(5), 3)))
+        self.assertEqual(sum(schedule.is_covered(answered) for answered in combinations(range(5), 2)), 5)

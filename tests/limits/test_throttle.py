@@ -77,13 +77,13 @@ class ThrottleTests(SynchronousTestCase):
         """Work that came to more than its estimate delays the next request, and one that came to less lets it pass."""
         self._acquire("first", 100)
         self._acquire("second", 100)
-        self.throttle.settle(100, 3)
+        self.throttle.correct(100, 3)
         self.clock.advance(1.9)
         self.assertEqual(self.granted, ["first"])
         self.clock.advance(0.1)
         self.assertEqual(self.granted, ["first", "second"])
         self._acquire("third", 1)
-        self.throttle.settle(-100)
+        self.throttle.correct(-100)
         self.assertEqual(self.granted, ["first", "second", "third"])
         status = self.throttle.status
         self.assertEqual((status.granted_bytes, status.granted_entries, status.waiting), (300, 6, 0))
@@ -93,7 +93,7 @@ class ThrottleTests(SynchronousTestCase):
         """What is given back makes no counter go down: it is not counted when it is granted again."""
         found = []
         for n_bytes in (100, -60, 40, 30, -30, 50):
-            self.throttle.settle(n_bytes)
+            self.throttle.correct(n_bytes)
             found.append(self.throttle.status.granted_bytes)
         self.assertEqual(found, [100, 100, 100, 110, 110, 130])
 

@@ -36,7 +36,7 @@ PLANTS = (
     ),
     Plant(
         "a periodic check begins while a lost bookie is waited for", "autorecovery/auditing/periodic.py",
-        "        await self._detector.settled()\n", "", [*_AUDITOR, *_CHECKS],
+        "        await self._detector.when_calm()\n", "", [*_AUDITOR, *_CHECKS],
     ),
     Plant(
         "a check of all ledgers marks for a bookie in its delay", "autorecovery/auditing/ledger_checks.py",

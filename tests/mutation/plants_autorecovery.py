@@ -153,11 +153,11 @@ PLANTS = (
         ["tests.spark.pipelines.test_repairs"],
     ),
     Plant(
-        "a bulk repair settles for bookies that it could not check", "spark/pipelines/repairs.py",
+        "a bulk repair completes marks of bookies that it could not check", "spark/pipelines/repairs.py",
         " and not unsure and not any(", " and not any(", ["tests.spark.pipelines.test_repairs"],
     ),
     Plant(
-        "a bulk repair settles marks that are newer than its check", "spark/pipelines/repairs.py",
+        "a bulk repair completes marks that are newer than its check", "spark/pipelines/repairs.py",
         "        mark = self._check.marks.get(repair.ledger_id)\n",
         "        mark = await self._marks.read_mark(repair.ledger_id)\n", ["tests.spark.pipelines.test_repairs"],
     ),
@@ -203,8 +203,8 @@ PLANTS = (
         "        await self._limits.reads.acquire(expected[1], entries)\n", "", _COPIES,
     ),
     Plant(
-        "what a check expected to read is not settled", "autorecovery/replication/bookie_reads.py",
-        "        self._throttle.settle(n_bytes - expected_bytes, entries - expected)\n", "", _CHECKS,
+        "what a check expected to read is not corrected", "autorecovery/replication/bookie_reads.py",
+        "        self._throttle.correct(n_bytes - expected_bytes, entries - expected)\n", "", _CHECKS,
     ),
     Plant(
         "a latency bound watches whole windows", "autorecovery/replication/copying.py",

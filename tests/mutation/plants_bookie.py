@@ -100,7 +100,7 @@ PLANTS = (
     ),
     Plant(
         "an explicit LAC lowers the LAC", "bookie/bookie.py",
-        "        handle.hear(lac)\n        return self._journal(",
+        "        handle.advance_lac(lac)\n        return self._journal(",
         "        handle.last_add_confirmed = lac\n        return self._journal(", _READS,
     ),
     Plant(

@@ -78,7 +78,7 @@ PLANTS = (
     ),
     Plant(
         "a failure of checkpoints that goes on is logged once", "bookie/checkpointer.py",
-        "(failure is None or now - self._said_at < _SAID_EVERY):", "True:", _CHECKPOINT,
+        "(failure is None or now - self._logged_at < _LOG_INTERVAL):", "True:", _CHECKPOINT,
     ),
     Plant(
         "a checkpoint without space is not counted", "bookie/checkpointer.py",

@@ -47,7 +47,7 @@ PLANTS = (
     ),
     Plant(
         "a store that takes no change of mode fills the log", "bookie/lifecycle/registration.py",
-        "            if self._said_at is None or now - self._said_at >= _SAID_EVERY:\n", "            if True:\n",
+        "            if self._logged_at is None or now - self._logged_at >= _LOG_INTERVAL:\n", "            if True:\n",
         ["tests.bookie.lifecycle.test_registration"],
     ),
     Plant(
@@ -249,7 +249,7 @@ PLANTS = (
     ),
     Plant(
         "an older value follows a newer one", "metadata/zookeeper/ledgers/ledgers.py",
-        "        if stored.version > self._told:\n", "        if stored.version != self._told:\n", _ZK,
+        "        if stored.version > self._delivered_version:\n", "        if stored.version != self._delivered_version:\n", _ZK,
     ),
     Plant(
         "a write of unknown outcome is taken by its version alone", "metadata/zookeeper/znodes.py",
@@ -260,12 +260,12 @@ PLANTS = (
         "if stored == data and stat.version == version + 1:", "if stored == data:", _ZK,
     ),
     Plant(
-        "an outcome is settled by a server that lags behind", "metadata/zookeeper/znodes.py",
+        "an outcome is resolved by a server that lags behind", "metadata/zookeeper/znodes.py",
         "                await self.sync(path)\n                stored, stat", "                stored, stat", _ZK,
     ),
     Plant(
-        "a conflict at the first try is settled like a repetition", "metadata/zookeeper/session.py",
-        "if not made or settle is None:", "if settle is None:", _ZK,
+        "a conflict at the first try is resolved like a repetition", "metadata/zookeeper/session.py",
+        "if not made or resolve is None:", "if resolve is None:", _ZK,
     ),
     Plant(
         "another session's claim is given up", "metadata/zookeeper/claims.py",

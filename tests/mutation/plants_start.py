@@ -77,7 +77,7 @@ PLANTS = (
     ),
     Plant(
         "a start releases the journals that a full disk needs", "bookie/engine.py",
-        "            commit.make_ready()  # files", "            commit.tend(commit.mark)  # files",
+        "            commit.make_ready()  # files", "            commit.release_files(commit.mark)  # files",
         ["tests.bookie.lifecycle.test_service"],
     ),
     Plant(

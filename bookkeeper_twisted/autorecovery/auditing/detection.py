@@ -89,11 +89,11 @@ class LostBookieDetector:
         """Whether a lost bookie is waited for."""
         return self._bookies.state is Detection.WAITING
 
-    def looked(self) -> "Deferred[None]":
+    def when_looked(self) -> "Deferred[None]":
         """Wait until the bookies have been looked at once."""
         return self._wait(self._has_looked)
 
-    def settled(self) -> "Deferred[None]":
+    def when_calm(self) -> "Deferred[None]":
         """Wait until they have been, and no lost bookie is waited for."""
         return self._wait(lambda: self._has_looked() and not self.is_waiting)
 

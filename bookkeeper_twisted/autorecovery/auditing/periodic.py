@@ -88,10 +88,10 @@ class PeriodicWork:
 
     async def _run_once(self) -> None:
         await self._switch.wait()
-        await self._detector.looked()
+        await self._detector.when_looked()
         if self._detector.is_waiting:
             self._metrics.skipped.value += 1
-        await self._detector.settled()
+        await self._detector.when_calm()
         self._log.info("{name} begins", name=self._name)
         await self._run()
         self._log.info("{name} is complete", name=self._name)

@@ -200,7 +200,7 @@ class BookieReads:
             self._in_flight.leave(count)
 
     def _settle(self, entries: int, n_bytes: int, expected: int, expected_bytes: int) -> None:
-        self._throttle.settle(n_bytes - expected_bytes, entries - expected)
+        self._throttle.correct(n_bytes - expected_bytes, entries - expected)
         self.totals.entries += entries
         self.totals.n_bytes += n_bytes
         self._metrics.entries.value += entries

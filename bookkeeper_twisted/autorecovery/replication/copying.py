@@ -170,7 +170,7 @@ class FragmentCopy:
                     return None
                 failure = error
             finally:
-                self._settle(paid, *((0, 0) if run is None else (run.count, run.size - 4 * run.count)), began)
+                self._count_read(paid, *((0, 0) if run is None else (run.count, run.size - 4 * run.count)), began)
             if run is not None:
                 return run
             await self._pause(attempt, failure)
@@ -212,7 +212,7 @@ class FragmentCopy:
             try:
                 stored, errors = await self._replicas.fetch_each(wanted)
             finally:
-                self._settle(paid, len(stored), sum(map(len, stored.values())), began)
+                self._count_read(paid, len(stored), sum(map(len, stored.values())), began)
             found.update(stored)
             wanted = [entry_id for entry_id, error in errors.items() if is_transient(error)]
             for entry_id, error in errors.items():
@@ -242,9 +242,9 @@ class FragmentCopy:
         await self._limits.reads.acquire(expected[1], entries)
         return expected
 
-    def _settle(self, paid: tuple[int, int], entries: int, n_bytes: int, began: float) -> None:
+    def _count_read(self, paid: tuple[int, int], entries: int, n_bytes: int, began: float) -> None:
         """Count what a read gave, and correct what was paid for it."""
-        self._limits.reads.settle(n_bytes - paid[1], entries - paid[0])
+        self._limits.reads.correct(n_bytes - paid[1], entries - paid[0])
         if entries:
             metrics = self._metrics
             metrics.entries_read.value += entries

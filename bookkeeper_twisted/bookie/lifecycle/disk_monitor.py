@@ -69,7 +69,7 @@ class DiskMonitor:
         self._on_check = on_check
         self._journals = journals
         self._full = [False] * len(directories)
-        self._said: dict[str, str] = {}
+        self._logged: dict[str, str] = {}
         self._used: dict[str, float] = {}
         self._looking = False
         self._timer = LoopingCall(self.look)
@@ -125,13 +125,13 @@ class DiskMonitor:
 
     def _is_new(self, subject: str, text: str) -> bool:
         """Whether something else was said of a subject before: each state is logged once."""
-        before, self._said[subject] = self._said.get(subject, ""), text
+        before, self._logged[subject] = self._logged.get(subject, ""), text
         return before != text
 
     async def check(self) -> None:
         """Looks once; what was full has to get well below the threshold to be usable again."""
         wrong, lost, usage = await self._executor.submit("read", self._survey)
-        self._said.pop("the check of the disks", None)
+        self._logged.pop("the check of the disks", None)
         for number, (directory, (total, free)) in enumerate(zip(self._directories, usage, strict=True)):
             used = 1 - free / total if total else 1.0
             limit = self._thresholds.low if self._full[number] else self._thresholds.full

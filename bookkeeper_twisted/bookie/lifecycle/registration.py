@@ -12,7 +12,7 @@ from ...model import BookieServiceInfo
 from ..bookie import WriteMode
 
 RETRY_SECONDS = 5.0
-_SAID_EVERY = 60.0
+_LOG_INTERVAL = 60.0
 """Seconds after which a failure that goes on is logged again."""
 
 
@@ -38,11 +38,11 @@ class BookieRegistration:
         self._info = BookieServiceInfo(())
         self._clock = clock
         self._reasons: dict[str, None] = {}
-        self._told: bool | None = None
+        self._registered_as: bool | None = None
         self._telling: Deferred[None] | None = None
         self._retry: IDelayedCall | None = None
         self._withdrawn = False
-        self._said_at: float | None = None
+        self._logged_at: float | None = None
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ class BookieRegistration:
         self._info = info
         await self._tell()
         self.registered = True
-        if self._told is not self.mode.read_only:
+        if self._registered_as is not self.mode.read_only:
             self._tell_soon()
 
     async def withdraw(self) -> None:
@@ -102,7 +102,7 @@ class BookieRegistration:
     async def _tell(self) -> None:
         read_only = self.mode.read_only
         await self._registration.register_bookie(self._bookie_id, read_only, self._info)
-        self._told, self._said_at = read_only, None
+        self._registered_as, self._logged_at = read_only, None
 
     def _tell_soon(self) -> None:
         if self._telling is None and self._retry is None and not self._withdrawn:
@@ -112,12 +112,12 @@ class BookieRegistration:
     async def _follow(self) -> None:
         """Register until the registered state is the present one."""
         try:
-            while self._told is not self.mode.read_only and not self._withdrawn:
+            while self._registered_as is not self.mode.read_only and not self._withdrawn:
                 await self._tell()
         except MetadataError as error:
             now = self._clock.seconds()
-            if self._said_at is None or now - self._said_at >= _SAID_EVERY:
-                self._said_at = now
+            if self._logged_at is None or now - self._logged_at >= _LOG_INTERVAL:
+                self._logged_at = now
                 text = "the metadata store did not take the change of mode; trying again: {error}"
                 self._log.error(text, error=error)
             if not self._withdrawn:

@@ -315,12 +315,12 @@ class ClaimLog:
 
         :param position: the end of a taken frame.
         """
-        self._settle(position)
+        self._advance_acknowledged(position)
         while self._waiters and self._waiters[0][0] <= self.acknowledged:
             at, _, waiter = self._waiters.pop(0)
             waiter.callback(at)
 
-    def _settle(self, position: int) -> None:
+    def _advance_acknowledged(self, position: int) -> None:
         """Move the acknowledged position, and what follows from that for terms and for claims that wait for room."""
         with self._lock:
             self.limit = 0
@@ -385,7 +385,7 @@ class ClaimLog:
         self.shut(why)
         waiters, self._waiters = self._waiters, []
         self.taken = self._committed()
-        self._settle(self.taken)
+        self._advance_acknowledged(self.taken)
         self.trim()
         for _, _, waiter in waiters:
             waiter.errback(why)

@@ -242,7 +242,7 @@ class BookieSocket:
         connection = self.connection
         if connection is None or self.state is not ConnectionState.READY:
             return
-        if connection.take_heard():
+        if connection.take_received():
             self._asked_for_life = False
         elif self._asked_for_life:
             connection.abort(BookieHandleNotAvailableError(f"{self._bookie_id} gave no sign of life"))

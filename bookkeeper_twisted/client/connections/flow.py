@@ -36,13 +36,13 @@ CountAnswer = Callable[[str, Exception | None], None]
 """Takes a bookie id, and why it did not do what it was asked, None if it did."""
 
 
-def _told(answered: CountAnswer, done: Callable[..., None], bookie_id: str, *outcome: Any) -> None:
+def _report_outcome(answered: CountAnswer, done: Callable[..., None], bookie_id: str, *outcome: Any) -> None:
     """:param outcome: ends with the error."""
     answered(bookie_id, outcome[-1])
     done(bookie_id, *outcome)
 
 
-def _made(request: "Callable[[ClientConnection], Deferred[T]]", connection: ClientConnection) -> "Deferred[T]":
+def _begin_request(request: "Callable[[ClientConnection], Deferred[T]]", connection: ClientConnection) -> "Deferred[T]":
     try:
         return request(connection)
     except Exception:
@@ -75,7 +75,7 @@ class Flow:
     def add(self, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool = False) -> None:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add`."""
         if self._answered is not None:
-            done = partial(_told, self._answered, done)
+            done = partial(_report_outcome, self._answered, done)
         wires = self.pool.wires
         wire = wires.main
         if adds.deferred_sync:
@@ -227,7 +227,10 @@ class Flow:
         """Makes a request on the connection, now if there is one."""
         self._pending += 1
         ready = self._ready(bookie_id, wire)
-        answer = self._connected(bookie_id, wire).addCallback(request) if ready is None else _made(request, ready)
+        if ready is None:
+            answer = self._connected(bookie_id, wire).addCallback(request)
+        else:
+            answer = _begin_request(request, ready)
         return answer.addCallbacks(self._did, self._did_not, (bookie_id,), errbackArgs=(bookie_id,))
 
     def _did(self, result: T, bookie_id: str) -> T:

@@ -3,7 +3,7 @@
 Theory of operation.  :class:`~.interfaces.IZooKeeper` is one connection: calls give Deferreds on the
 reactor thread, a lost answer is :class:`~.interfaces.OutcomeUnknownError`.  kazoo stands behind it
 (:mod:`.kazoo_client`, loaded when a driver is made); tests have one in memory.  A :class:`~.session.Session`
-repeats calls when their answer was lost, a bounded number of times, and :class:`~.znodes.Znodes` settles
+repeats calls when their answer was lost, a bounded number of times, and :class:`~.znodes.Znodes` resolves
 what such a call has done by reading again: a create by what is stored, a compare-and-set by content
 and version, a removal by absence.  Nothing is ever assumed.
 

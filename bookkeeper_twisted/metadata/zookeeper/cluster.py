@@ -41,7 +41,7 @@ async def read_instance_id(znodes: Znodes) -> str:
         return ""
 
 
-async def settle_layout(znodes: Znodes, factory: str | None) -> LedgerTree:
+async def ensure_layout(znodes: Znodes, factory: str | None) -> LedgerTree:
     """The tree of the cluster.  A layout that is missing is stored; one that another client stores first must be equal.
 
     :param factory: the class that the URI asks for, None for whatever is there.
@@ -114,7 +114,7 @@ class ZooKeeperAdmin:
             return False
         except NodeMissingError as error:
             raise MetadataError(f"{self.uri}: the parent of {self._znodes.root} does not exist") from error
-        await settle_layout(self._znodes, self._factory)
+        await ensure_layout(self._znodes, self._factory)
         return True
 
     async def format(self) -> None:
@@ -122,10 +122,10 @@ class ZooKeeperAdmin:
         await self._make_root()
         path = self._znodes.path
         await self._znodes.ensure(path(AVAILABLE, READ_ONLY))
-        await self._remove_ledgers(await settle_layout(self._znodes, None))
+        await self._remove_ledgers(await ensure_layout(self._znodes, None))
         for name in (LAYOUT, f"{UNDERREPLICATION}/ledgers", f"{UNDERREPLICATION}/locks", COOKIES, INSTANCE_ID):
             await self._znodes.delete_tree(path(name))
-        await settle_layout(self._znodes, self._factory)
+        await ensure_layout(self._znodes, self._factory)
         instance_id = self._new_id().encode("ascii")
         await self._znodes.create(NewNode(path(INSTANCE_ID), instance_id), lambda data, stat: data == instance_id)
 
@@ -136,7 +136,7 @@ class ZooKeeperAdmin:
         registered = await BookieSet(self._znodes, False).read() | await BookieSet(self._znodes, True).read()
         if registered:
             raise MetadataError(f"bookies are registered: {', '.join(sorted(registered))}")
-        tree = await settle_layout(self._znodes, None)
+        tree = await ensure_layout(self._znodes, None)
         names = await self._znodes.fresh_children(self._znodes.root)
         foreign = sorted(n for n in names if n not in _OWN and not n.startswith(_ID_PREFIX) and not tree.is_top(n))
         if foreign:

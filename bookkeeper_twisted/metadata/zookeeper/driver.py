@@ -7,7 +7,7 @@ from zope.interface import implementer
 
 from ..interfaces import IMetadataDriver, IRackStore, MetadataOptions
 from .auditing import ZooKeeperAuditing
-from .cluster import settle_layout
+from .cluster import ensure_layout
 from .interfaces import IZooKeeper, NewNode, NodeExistsError, NodeMissingError
 from .ledgers.ledgers import ZooKeeperLedgers
 from .racks import RackReader, racks_path
@@ -47,7 +47,7 @@ class ZooKeeperDriver:
         """
         await self._session.open()
         try:
-            self.ledgers.tree = await settle_layout(self._znodes, self._target.factory)
+            self.ledgers.tree = await ensure_layout(self._znodes, self._target.factory)
             await self._ensure_read_only()
         except BaseException:
             await self.close()

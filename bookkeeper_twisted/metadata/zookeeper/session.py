@@ -23,7 +23,7 @@ from .interfaces import (
 
 T = TypeVar("T")
 
-Settle = Callable[[ZooKeeperError], Awaitable[T]]
+Resolve = Callable[[ZooKeeperError], Awaitable[T]]
 
 
 class Session:
@@ -140,12 +140,12 @@ class Session:
     # -- calls --
 
     async def run(
-        self, asked: str, call: Callable[[], Awaitable[T]], settle: Settle[T] | None = None, reads: bool = False
+        self, asked: str, call: Callable[[], Awaitable[T]], resolve: Resolve[T] | None = None, reads: bool = False
     ) -> T:
         """Makes a call until its outcome is known, or its time is over.
 
         :param asked: the call in words, for the error.
-        :param settle: given the error of a repetition that the first try may explain (the node exists, is
+        :param resolve: given the error of a repetition that the first try may explain (the node exists, is
             gone, has another version): finds out, and gives the result or raises.
         :param reads: whether the call changes nothing.
         :raises OutcomeUnknownError: the answer was lost every time, or did not come in time.
@@ -165,9 +165,9 @@ class Session:
             except OutcomeUnknownError as failure:
                 made, cause = True, failure
             except (NodeExistsError, NodeMissingError, NodeVersionError) as failure:
-                if not made or settle is None:
+                if not made or resolve is None:
                     raise
-                return await settle(failure)
+                return await resolve(failure)
             if self._connection is SessionState.CLOSED or not self._left(began):
                 break
         raise self._given_up(asked, made and not reads, self.clock.seconds() - began) from cause

@@ -1,6 +1,6 @@
-"""The nodes below a cluster's root: every call repeated and settled, so that callers see certain outcomes.
+"""The nodes below a cluster's root: every call repeated and resolved, so that callers see certain outcomes.
 
-A write is settled by repeating it, which goes to the leader, and only then by reading, behind a sync.
+A write is resolved by repeating it, which goes to the leader, and only then by reading, behind a sync.
 """
 
 from collections.abc import Callable, Sequence
@@ -89,7 +89,7 @@ class Znodes:
             await self._zk.create(node)
             return None
 
-        async def settle(error: ZooKeeperError) -> Stat | None:
+        async def resolve(error: ZooKeeperError) -> Stat | None:
             if isinstance(error, NodeExistsError):
                 await self.sync(node.path)
                 data, stat = await self.get(node.path)
@@ -97,7 +97,7 @@ class Znodes:
                     return stat
             raise error
 
-        return await self.session.run(f"create {node.path}", call, settle)
+        return await self.session.run(f"create {node.path}", call, resolve)
 
     async def create_below(self, node: NewNode, is_mine: IsMine) -> Stat | None:
         """Create a node as :meth:`create` does, with missing parents up to the root, persistent and empty.
@@ -146,12 +146,12 @@ class Znodes:
         :raises NodeMissingError: the first has no parent.
         """
 
-        async def settle(error: ZooKeeperError) -> None:
+        async def resolve(error: ZooKeeperError) -> None:
             await self.sync(nodes[-1].path)
             if not isinstance(error, NodeExistsError) or not is_mine(*await self.get(nodes[-1].path)):
                 raise error
 
-        await self.session.run(f"create {nodes[0].path}", lambda: self._zk.create_all(nodes), settle)
+        await self.session.run(f"create {nodes[0].path}", lambda: self._zk.create_all(nodes), resolve)
 
     async def set(self, path: str, data: bytes, version: int) -> int:
         """Replace the data of a node, if they have not changed since they were read (compare-and-set).
@@ -165,7 +165,7 @@ class Znodes:
         async def call() -> int:
             return (await self._zk.set(path, data, version)).version
 
-        async def settle(error: ZooKeeperError) -> int:
+        async def resolve(error: ZooKeeperError) -> int:
             if isinstance(error, NodeVersionError):
                 await self.sync(path)
                 stored, stat = await self.get(path)
@@ -173,7 +173,7 @@ class Znodes:
                     return stat.version
             raise error
 
-        return await self.session.run(f"write {path}", call, settle)
+        return await self.session.run(f"write {path}", call, resolve)
 
     async def delete(self, path: str, version: int = ANY) -> None:
         """Delete a node without children.
@@ -184,11 +184,11 @@ class Znodes:
         :raises NodeNotEmptyError: it has children.
         """
 
-        async def settle(error: ZooKeeperError) -> None:
+        async def resolve(error: ZooKeeperError) -> None:
             if not isinstance(error, NodeMissingError):
                 raise error
 
-        await self.session.run(f"delete {path}", lambda: self._zk.delete(path, version), settle)
+        await self.session.run(f"delete {path}", lambda: self._zk.delete(path, version), resolve)
 
     async def delete_tree(self, path: str) -> None:
         """Delete the node ``path`` and all below it; harmless if there is none."""

@@ -107,7 +107,7 @@ class ClientConnection(Protocol):
         self._owner = owner
         self._no_delay = no_delay
         self._decoder = ClientDecoder(wire, limits.max_frame_size)
-        self._heard = False
+        self._has_received = False
         self._received_at: float | None = None  # while replies are taken: when they were received
         self._scan_call: Any = None
         self._time = AttendedTime(clock.seconds)  # of deadlines: a time in which no reply was read is not the bookie's
@@ -289,7 +289,7 @@ class ClientConnection(Protocol):
     # ---- replies -------------------------------------------------------------------------------------
 
     def dataReceived(self, data: bytes) -> None:
-        self._heard = True
+        self._has_received = True
         self._received_at = self._clock.seconds() - self._time.held_up
         if self._decoder.keeps:
             data = self._decoder.add(data)
@@ -313,10 +313,10 @@ class ClientConnection(Protocol):
         if self.writer.queue.size:
             self.writer.write()
 
-    def take_heard(self) -> bool:
+    def take_received(self) -> bool:
         """Test whether anything was received since the last call."""
-        heard, self._heard = self._heard, False
-        return heard
+        received, self._has_received = self._has_received, False
+        return received
 
     def _decode(self, data: bytes, at: int) -> None:
         for item in self._decoder.scan(data, at):

@@ -2,7 +2,7 @@
 
 Adds are kept in the order in which they were sent, since a bookie with one journal confirms them in this order; reads
 are found by key, other calls by number.  Every request is one of a flow, and a connection has many.  No other module
-changes a count: what a method here puts in is counted, what it takes out is settled, once: its bytes are not
+changes a count: what a method here puts in is counted, what it takes out is released, once: its bytes are not
 unacknowledged any more, and its flow does not wait for it.
 
 A V2 reply has no number, it names ledger and entry.  This key of an add or a read is *taken* while the request is
@@ -83,7 +83,7 @@ class InFlight:
         """
         self._emptied = emptied
 
-    def _settle(self, *ended: SentRequest) -> None:
+    def _release(self, *ended: SentRequest) -> None:
         for sent in ended:
             sent.flow.waiting -= sent.count
             self.unacknowledged -= sent.size
@@ -205,7 +205,7 @@ class InFlight:
             self.abandoned -= len(places)
             return None
         part = sent.part(places)
-        self._settle(part)
+        self._release(part)
         return part
 
     # ---- reads and other calls -------------------------------------------------------------------------
@@ -276,7 +276,7 @@ class InFlight:
         reads, index = slot
         if not reads.file(index, reply):
             return None
-        self._settle(reads)
+        self._release(reads)
         return reads
 
     def take_call(self, number: int) -> SentCall | None:
@@ -286,7 +286,7 @@ class InFlight:
         """
         call = self._calls.pop(number, None)
         if call is not None:
-            self._settle(call)
+            self._release(call)
         return call
 
     def give_up(self, reads: SentReads) -> None:
@@ -294,7 +294,7 @@ class InFlight:
         missing = self._reads.give_up(reads, self._by_key)
         if missing:
             self.abandoned += missing * self._by_key
-            self._settle(reads)
+            self._release(reads)
 
     # ---- requests that end without a reply -------------------------------------------------------------
 
@@ -350,7 +350,7 @@ class InFlight:
         for number in calls:
             del self._calls[number]
         ended: list[SentRequest] = [*parts, *reads, *calls.values()]
-        self._settle(*ended)
+        self._release(*ended)
         return sorted(ended, key=attrgetter("order"))
 
     # ---- flows -----------------------------------------------------------------------------------------

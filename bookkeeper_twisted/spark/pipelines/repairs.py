@@ -113,7 +113,7 @@ class LockedLedger:
     stored: Versioned[LedgerMetadata]
     fragments: dict[int, FragmentRepair] = attrs.field(factory=dict)
 
-    def settles(self, replicas: Collection[str], check: Check) -> bool:
+    def completes(self, replicas: Collection[str], check: Check) -> bool:
         """Whether nothing is left to do for a mark.
 
         :param replicas: the bookies that it names; a mark that names none asks for more than was done.
@@ -215,7 +215,7 @@ class Repairs:
     async def _finish(self, repair: LockedLedger) -> None:
         await self._name_targets(repair)
         mark = self._check.marks.get(repair.ledger_id)
-        if mark is not None and repair.settles(mark.value.replicas, self._check):
+        if mark is not None and repair.completes(mark.value.replicas, self._check):
             await remove_mark(self._marks, self._registration, repair.ledger_id, mark, repair.stored.value.bookies)
 
     async def _name_targets(self, repair: LockedLedger) -> None:

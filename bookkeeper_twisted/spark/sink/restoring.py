@@ -108,7 +108,7 @@ class Restorer:
                     raise UnexpectedConditionError(f"ledger {ledger_id} has entries and no row in table ledgers")
                 self._under_way.append(self._writer.write(entry_id, payload))
                 if len(self._under_way) >= _AT_ONCE:
-                    await self._settle()
+                    await self._wait_for_appends()
 
     async def _begin(self, ledger_id: int, facts: Facts) -> None:
         self._facts, self._skipping = facts, False
@@ -146,7 +146,7 @@ class Restorer:
         writer, facts = self._writer, self._facts
         if writer is None or facts is None:
             return
-        await self._settle()
+        await self._wait_for_appends()
         if writer.last_add_confirmed != facts.last_entry_id:
             raise UnexpectedConditionError(
                 f"ledger {writer.ledger_id} of the archive ends with entry {writer.last_add_confirmed}, "
@@ -164,7 +164,7 @@ class Restorer:
             lambda stored: attrs.evolve(stored, ctime=facts.ctime),
         )  # fmt: skip
 
-    async def _settle(self) -> None:
+    async def _wait_for_appends(self) -> None:
         waiting, self._under_way = self._under_way, []
         await gatherResults(waiting, consumeErrors=True)
 

@@ -176,7 +176,7 @@ class OpenLog:
         """
         self._write_rest()
         if self._queue is not None:
-            self._queue.settle()
+            self._queue.wait_for_writes()
         self.file.close()
         self.file = fs.open(self.file.path)
         ledgers = layout.encode_map(self._ledgers)

@@ -204,7 +204,7 @@ class DiskQueue:
     # -- writes --
 
     def write(self, file: IFile, parts: Sequence[Buffer], offset: int) -> None:
-        """Begin to write, as :meth:`~.interfaces.IFile.pwritev` does; :meth:`settle` raises the errors.
+        """Begin to write, as :meth:`~.interfaces.IFile.pwritev` does; :meth:`wait_for_writes` raises the errors.
 
         :param file: which should be that long already: the kernel waits for what makes a file longer.
         :param parts: of a multiple of 4096 bytes, as is ``offset``.
@@ -229,7 +229,7 @@ class DiskQueue:
             self._unwritten.append((file, room[:size], offset))
         self._keep(room)
 
-    def settle(self) -> None:
+    def wait_for_writes(self) -> None:
         """Wait for all writes; what is written is durable after :meth:`~.interfaces.IFile.sync`.
 
         :raises OSError: one failed.

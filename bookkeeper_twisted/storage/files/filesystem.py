@@ -49,7 +49,7 @@ _MANY_PARTS = 64
 _DURABLE = getattr(os, "RWF_DSYNC", 0)
 
 
-def _made_direct(fd: int) -> bool:
+def _set_direct(fd: int) -> bool:
     """Makes reads and writes of a file go past the page cache, if the system knows how."""
     flag = getattr(os, "O_DIRECT", 0)
     try:
@@ -353,7 +353,7 @@ class RealFileSystem:
     def open(self, path: str, create: bool = False, direct: bool = False) -> IFile:
         flags = self._access | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if create else 0)
         fd = os.open(path, flags, PRIVATE_FILE)
-        return DirectFile(path, fd, self._rooms) if direct and _made_direct(fd) else RealFile(path, fd)
+        return DirectFile(path, fd, self._rooms) if direct and _set_direct(fd) else RealFile(path, fd)
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)

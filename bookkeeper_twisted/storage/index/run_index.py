@@ -104,7 +104,7 @@ class SqliteRunIndex:
     """See the module docstring; made by :meth:`open`.
 
     :ivar lookups: look-ups of entries so far.
-    :ivar unsettled: commits that stayed in the write-ahead log, because moving it failed.
+    :ivar unmoved_commits: commits that stayed in the write-ahead log, because moving it failed.
     :param unchecked: sees the index as it was opened, where that was not checked yet.
     """
 
@@ -118,7 +118,7 @@ class SqliteRunIndex:
         self._read_only = read_only
         self.complete = complete
         self.lookups = 0
-        self.unsettled = 0
+        self.unmoved_commits = 0
         self._in_doubt = False  # whether a restart may find a commit that failed
         self._writer = writer
         self._readers: list[sqlite3.Connection] = []
@@ -189,7 +189,7 @@ class SqliteRunIndex:
             raise
         self._in_doubt = False
         self.complete = batch.complete or (self.complete and not batch.without_runs)
-        self._settle()
+        self._move_wal()
 
     def _overwrite(self) -> None:
         """Commit nothing, in the place of a commit that failed."""
@@ -323,12 +323,12 @@ class SqliteRunIndex:
             taken.extendleft(part for part in left if part.first > row.last)
         self._insert([*fresh, *taken])
 
-    def _settle(self) -> None:
+    def _move_wal(self) -> None:
         """Moves the write-ahead log into the file.  It is durable where it is: if this fails, the next one does it."""
         try:
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         except sqlite3.Error:
-            self.unsettled += 1
+            self.unmoved_commits += 1
 
     # -- check --
 

@@ -99,13 +99,13 @@ class LogCopy:
         """Append rows, which are taken from the left of ``rows``; some are left if the log is full."""
         log = self._log
         assert log is not None
-        while rows and self._made_room(log, *rows[0]):
+        while rows and self._make_room(log, *rows[0]):
             row, data = rows.popleft()
             self._rows[-1].append(row, data)
             log.append_records(row.ledger_id, data)
         log.write_blocks()
 
-    def _made_room(self, log: OpenLog, row: IndexRow, data: Buffer) -> bool:
+    def _make_room(self, log: OpenLog, row: IndexRow, data: Buffer) -> bool:
         """Has the last row of the new log take a row, unless the log is full."""
         if log.has_records and log.position + len(data) > self._directory.log.size_limit:
             return False

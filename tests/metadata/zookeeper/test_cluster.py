@@ -1,7 +1,7 @@
 """Making and unmaking clusters: what is kept, what is removed, what is refused."""
 
 from bookkeeper_twisted.errors import MetadataError, MetadataSerializationError, NotInitializedError
-from bookkeeper_twisted.metadata.zookeeper.cluster import settle_layout
+from bookkeeper_twisted.metadata.zookeeper.cluster import ensure_layout
 from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode
 from bookkeeper_twisted.metadata.zookeeper.ledgers.layouts import HIERARCHICAL, LONG_HIERARCHICAL
 
@@ -87,7 +87,7 @@ class NukeTests(ZooKeeperCase):
 
 
 class LayoutTests(ZooKeeperCase):
-    """:func:`settle_layout`."""
+    """:func:`ensure_layout`."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -97,7 +97,7 @@ class LayoutTests(ZooKeeperCase):
         """A missing layout is stored as asked for, or as usual."""
         for factory, expected in ((None, HIERARCHICAL), (LONG_HIERARCHICAL, LONG_HIERARCHICAL)):
             self.server.delete("/ledgers/LAYOUT", -1)
-            self.assertEqual(self.run_(settle_layout(self.nodes, factory)).factory, expected)
+            self.assertEqual(self.run_(ensure_layout(self.nodes, factory)).factory, expected)
             self.assertEqual(self.server.find("/ledgers/LAYOUT").data, f"2\n{expected}:1".encode())
 
     def _race(self, data: bytes) -> None:
@@ -115,11 +115,11 @@ class LayoutTests(ZooKeeperCase):
     def test_lost_race(self) -> None:
         """A client that was faster must have stored the same."""
         self._race(f"2\n{HIERARCHICAL}:1".encode())
-        self.run_(settle_layout(self.nodes, None))
+        self.run_(ensure_layout(self.nodes, None))
         self._race(f"2\n{LONG_HIERARCHICAL}:1".encode())
-        self.fails(MetadataError, settle_layout(self.nodes, None))
+        self.fails(MetadataError, ensure_layout(self.nodes, None))
 
     def test_garbage(self) -> None:
         """What is no layout is an error with its path."""
         self.server.set("/ledgers/LAYOUT", b"garbage", -1)
-        self.assertIn("/ledgers/LAYOUT", self.fails(MetadataSerializationError, settle_layout(self.nodes, None)))
+        self.assertIn("/ledgers/LAYOUT", self.fails(MetadataSerializationError, ensure_layout(self.nodes, None)))

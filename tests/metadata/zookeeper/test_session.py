@@ -114,7 +114,7 @@ class SessionTests(ZooKeeperCase):
         self.failureResultOf(ended(self.clock, running), OutcomeUnknownError)
 
     def test_first_refusal_is_certain(self) -> None:
-        """A refusal of the first try is the outcome, and nothing is settled."""
+        """A refusal of the first try is the outcome, and nothing is resolved."""
         running = self.start(self.session.run("look", lambda: self.connection.create(NewNode("/ledgers")), _never))
         self.failureResultOf(running, NodeExistsError)
 
@@ -180,7 +180,7 @@ class SessionTests(ZooKeeperCase):
 
 
 async def _never(error: Exception) -> Any:
-    raise AssertionError("settled what was certain")
+    raise AssertionError("resolved what was certain")
 
 
 def _text(event: LogEvent) -> str:

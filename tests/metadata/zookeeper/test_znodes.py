@@ -71,17 +71,17 @@ class ZnodesTests(ZooKeeperCase):
             else:
                 self.fails(NodeExistsError, create)
 
-    def test_settled_behind_a_sync(self) -> None:
+    def test_resolved_behind_a_sync(self) -> None:
         """What a lost answer left behind is read behind a sync: the server may lag behind the one before."""
         self.run_(self.nodes.create(NewNode("/ledgers/a"), lambda data, stat: False))
-        for settled in (
+        for resolved in (
             lambda: self.nodes.set("/ledgers/a", b"x", 0),
             lambda: self.nodes.create(NewNode("/ledgers/b"), lambda data, stat: True),
             lambda: self.nodes.create_all([NewNode("/ledgers/c")], lambda data, stat: True),
         ):
             begin = len(self.connection.calls)
             self.connection.lose(True)
-            self.run_(settled())
+            self.run_(resolved())
             calls = self.connection.calls[begin:]
             self.assertEqual(calls[2:], ["sync", "get"], calls)
 

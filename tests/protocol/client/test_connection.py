@@ -323,11 +323,11 @@ class ConnectionTests(ConnectedTestCase):
 
     def test_heard(self) -> None:
         """Whatever is received is a sign of life, once."""
-        self.assertFalse(self.connection.take_heard())
+        self.assertFalse(self.connection.take_received())
         self.add(run_of(0, 1))
         (run,) = self.asked()
         self.connection.dataReceived(run.replies(Status.EOK)[:7])
-        self.assertEqual([self.connection.take_heard() for _ in range(2)], [True, False])
+        self.assertEqual([self.connection.take_received() for _ in range(2)], [True, False])
 
     def test_failing_callback(self) -> None:
         """A completion that raises is logged and does not disturb the connection."""

@@ -1,4 +1,4 @@
-"""The account of one connection: bytes, waiting flows, orphans; every way out settles once."""
+"""The account of one connection: bytes, waiting flows, orphans; every way out releases once."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -46,7 +46,7 @@ class InFlightTests(SynchronousTestCase):
         return self.flight.unacknowledged, self.flow.waiting
 
     def test_answered(self) -> None:
-        """Answers settle what they answer."""
+        """Answers release what they answer."""
         self.assertEqual(self._account(), (1100, 13))
         list(self.flight.answered_adds(range(self.base, self.base + 5)))
         self.assertEqual(self._account(), (600, 8))
@@ -57,7 +57,7 @@ class InFlightTests(SynchronousTestCase):
         self.assertTrue(self.flight)
 
     def test_give_up(self) -> None:
-        """Giving up settles once, however often it is said."""
+        """Giving up releases once, however often it is said."""
         for _ in range(2):
             self.flight.give_up(self.reads)
             self.flight.take_call(self.base + 12)
@@ -76,7 +76,7 @@ class InFlightTests(SynchronousTestCase):
         self.assertEqual(told, [False])
 
     def test_expire(self) -> None:
-        """What is overdue comes out in order and is settled."""
+        """What is overdue comes out in order and is released."""
         self.assertEqual([sent.order for sent in self.flight.expire(5.0)], [1, 2, 3])
         self.assertEqual(self._account(), (0, 0))
         self.assertFalse(self.flight)
@@ -160,7 +160,7 @@ class AmongOthersTests(SynchronousTestCase):
         self.flight.take_call(1)
 
     def test_answered(self) -> None:
-        """Answers settle what they answer, in turn and out of turn, once, until nothing is left."""
+        """Answers release what they answer, in turn and out of turn, once, until nothing is left."""
         self.assertEqual(self._account(), (777, 13))
         self.assertEqual(self._answer((7, 8), (5, 0)), [(2, [0, 1])])
         self.assertEqual(self._account(), (710, 11))
@@ -172,7 +172,7 @@ class AmongOthersTests(SynchronousTestCase):
         self.assertEqual((self._account(), bool(self.flight)), ((0, 0), False))
 
     def test_confirmed(self) -> None:
-        """The bytes of replies settle what they confirm."""
+        """The bytes of replies release what they confirm."""
         sent = few_adds((7,) * 5, range(5)), few_adds((7, 8), (5, 0))
         data = b"".join([frames_and_replies(adds)[1] for adds in sent])
         parts, size = confirmed(self.flight, data + b"rest")
@@ -180,7 +180,7 @@ class AmongOthersTests(SynchronousTestCase):
         self.assertEqual((size, self._account()), (len(data), (210, 6)))
 
     def test_others(self) -> None:
-        """Replies to what was not asked settle nothing."""
+        """Replies to what was not asked release nothing."""
         self.assertEqual((self._answer((7, 6), (30, 0)), self._account()), ([], (777, 13)))
 
     def test_when_empty(self) -> None:
@@ -194,7 +194,7 @@ class AmongOthersTests(SynchronousTestCase):
         self.assertEqual(told, [(0, 0)])
 
     def test_everything_ends_in_order(self) -> None:
-        """Overdue, left or lost: everything comes out once in the order in which it was asked, and is settled."""
+        """Overdue, left or lost: everything comes out once in the order in which it was asked, and is released."""
         for end in (
             lambda flight: flight.expire(5.0), lambda flight: flight.leave(self.ids), lambda flight: flight.clear(),
         ):  # fmt: skip
@@ -213,7 +213,7 @@ class AmongOthersTests(SynchronousTestCase):
         self.assertEqual(self._account(), (777, 13))
 
     def test_abandoned(self) -> None:
-        """Mixed adds that were given up are orphans until their replies, which settle nothing."""
+        """Mixed adds that were given up are orphans until their replies, which release nothing."""
         self.flight.expire(5.0)
         self.assertEqual((self.flight.abandoned, self.flight.orphans), (12, 12))
         self.assertEqual((self._answer((7, 8, 9), (5, 0, 0)), self._account()), ([], (0, 0)))

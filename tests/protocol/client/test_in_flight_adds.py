@@ -262,7 +262,7 @@ class ConfirmedTests(AddsCase):
         self.assertEqual(self.confirm(self.data[:112])[0], [(1, [0, 1, 2, 3])])
 
     def test_given_up(self) -> None:
-        """What was given up is settled by its late reply, which is dropped."""
+        """What was given up is released by its late reply, which is dropped."""
         self.outstanding.expire(5.0)
         self.assertEqual((self.confirm(self.data), self.outstanding.abandoned), (([], len(self.data)), 0))
 
@@ -377,7 +377,7 @@ class Model:
         self._waiting: dict[Key, tuple[int, int]] = {}  # order and place
         self._abandoned: set[Key] = set()
         self._sizes: list[int] = []
-        self._settled: list[int] = []
+        self._released: list[int] = []
 
     def send(self, ledger_ids: Sequence[int]) -> None:
         """Sends the next entry of each ledger."""
@@ -385,7 +385,7 @@ class Model:
         keys = [(ledger_id, self._next.get(ledger_id, 0)) for ledger_id in ledger_ids]
         self._case.assertFalse(self._outstanding.is_taken(_adds(*keys), False))
         self._sizes.append(100 * len(keys) + 13 * order)
-        self._settled.append(0)
+        self._released.append(0)
         self._case.send(keys, deadline=order, size=self._sizes[-1])
         self._waiting.update({key: (order, place) for place, key in enumerate(keys)})
         self._next.update({ledger_id: entry_id + 1 for ledger_id, entry_id in keys})
@@ -425,11 +425,11 @@ class Model:
             assert_equal((key, outstanding.is_taken(_adds(key), False)), (key, True))
         assert_equal(bool(self._next) and outstanding.is_taken(_adds(*self._next.items()), False), False)
         for part in parts:
-            self._settled[part.order - 1] += part.size
+            self._released[part.order - 1] += part.size
         owing = {order for order, _ in self._waiting.values()}
         for number, size in enumerate(self._sizes):
-            assert_equal(self._settled[number] == size, number + 1 not in owing)
-        assert_equal(outstanding.unacknowledged, sum(self._sizes) - sum(self._settled))
+            assert_equal(self._released[number] == size, number + 1 not in owing)
+        assert_equal(outstanding.unacknowledged, sum(self._sizes) - sum(self._released))
 
     def end(self) -> None:
         """Everything is answered; nothing is taken."""

@@ -166,7 +166,7 @@ class RepairsTests(RecoveryCase):
 
     # ---- marks ---------------------------------------------------------------------------------------
 
-    def settled(self, **check: Any) -> bool:
+    def completed(self, **check: Any) -> bool:
         """The ledger is repaired; whether its mark is gone then."""
         repair = self.begun(**check)
         self.do(self.repairs.end(repair))
@@ -190,39 +190,39 @@ class RepairsTests(RecoveryCase):
         self.lose()
         marks = {self.ledger_id: self.mark()}
         self.do(self.cluster.underreplication.mark(self.ledger_id, (self.lost,)))
-        self.assertFalse(self.settled(marks=marks))
+        self.assertFalse(self.completed(marks=marks))
 
     def test_marked_after_the_check(self) -> None:
         """So does one that was made after it."""
         self.lose()
-        self.assertFalse(self.settled(marks={}))
+        self.assertFalse(self.completed(marks={}))
 
     def test_repaired_where_it_is(self) -> None:
         """A mark goes of a bookie that has been given what it lacked, if all of it was checked."""
-        self.assertTrue(self.settled(**self.damaged(), unsure={self.ledger_id: ["b9:1"]}))
+        self.assertTrue(self.completed(**self.damaged(), unsure={self.ledger_id: ["b9:1"]}))
 
     def test_another_fragment_unchecked(self) -> None:
         """It stays if the bookie could not be reached for another fragment."""
-        self.assertFalse(self.settled(**self.damaged(), unsure={self.ledger_id: [self.lost]}))
+        self.assertFalse(self.completed(**self.damaged(), unsure={self.ledger_id: [self.lost]}))
         self.assertEqual(self.mark().value.replicas, (self.lost,))
 
     def test_nothing_checked(self) -> None:
         """It stays while the ledger names the bookie, if no entries were read."""
-        self.assertFalse(self.settled(**self.damaged()))
+        self.assertFalse(self.completed(**self.damaged()))
 
     def test_other_bookie_of_the_mark(self) -> None:
         """It stays if nothing is known of another bookie that it names, goes if that one has left the ledger."""
         other = self.ensembles[0][2]
-        self.assertFalse(self.settled(**self.damaged((self.lost, other)), unsure={self.ledger_id: [other]}))
+        self.assertFalse(self.completed(**self.damaged((self.lost, other)), unsure={self.ledger_id: [other]}))
         self.do(self.cluster.underreplication.remove_mark(self.ledger_id, 0))
         self.do(self.cluster.underreplication.mark(self.ledger_id, (self.lost, "left:1")))
-        self.assertTrue(self.settled(unsure={self.ledger_id: ["left:1"]}))
+        self.assertTrue(self.completed(unsure={self.ledger_id: ["left:1"]}))
 
     def test_nameless_mark(self) -> None:
         """A mark that names no bookie stays: it may ask for other places."""
         self.finish(self.writer.close())
         self.do(self.cluster.underreplication.mark(self.ledger_id))
-        self.assertFalse(self.settled(unsure={}))
+        self.assertFalse(self.completed(unsure={}))
 
     # ---- locks ---------------------------------------------------------------------------------------
 

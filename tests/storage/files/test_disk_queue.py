@@ -106,7 +106,7 @@ class DiskQueueTests(SynchronousTestCase):
             self.queue.write(file, [piece[:100], b"", piece[100:]], at)
             expected += piece
             at += len(piece)
-        self.queue.settle()
+        self.queue.wait_for_writes()
         self.assertEqual(file.pread(at, 0), bytes(expected))
 
     def test_reads_beside_writes(self) -> None:
@@ -122,7 +122,7 @@ class DiskQueueTests(SynchronousTestCase):
             for place, piece in zip(places[begin : begin + 4], pieces, strict=True):
                 self.queue.write(target, [piece], place.offset)
         self.queue.take()
-        self.queue.settle()
+        self.queue.wait_for_writes()
         self.assertEqual(target.pread(len(data), 0), data)
 
     def test_refused_write(self) -> None:
@@ -133,7 +133,7 @@ class DiskQueueTests(SynchronousTestCase):
 
         def write() -> None:
             self.queue.write(reading, [bytes(_PAGE)], 0)
-            self.queue.settle()
+            self.queue.wait_for_writes()
 
         self.assertEqual(self.assertRaises(OSError, write).errno, errno.EBADF)
 
@@ -239,7 +239,7 @@ class DiskQueueTests(SynchronousTestCase):
             other.close()
             victim, data = self.file(4 * BUSY_BYTES)
             self.assertEqual(victim.direct_descriptor, descriptor)
-            self.assertEqual(self.assertRaises(OSError, queue.settle).errno, errno.EBADF)
+            self.assertEqual(self.assertRaises(OSError, queue.wait_for_writes).errno, errno.EBADF)
             self.assertEqual(victim.pread(len(data), 0), data)
             victim.close()
             queue.rest()
@@ -274,7 +274,7 @@ class SimulatedTests(SynchronousTestCase):
         file = disk.open("/a", create=True)
         queue = DiskQueue()
         queue.write(file, [b"a" * _PAGE, b"b" * _PAGE], 0)
-        queue.settle()
+        queue.wait_for_writes()
         disk.fail(errno.EIO, when=lambda op: op.name == "pread" and op.detail == 0)
         queue.begin([Place(file, 0, _PAGE), Place(file, _PAGE, _PAGE)])
         failed, found = queue.take()

@@ -115,7 +115,7 @@ class SqliteRunIndexTests(InADirectory):
             self.new()
             self.assertIn(f"{FILE_NAME}-wal", synced)
 
-    def test_unsettled(self) -> None:
+    def test_unmoved_commits(self) -> None:
         """A commit whose log cannot be moved is a commit, counted, and the next one moves both."""
         index = self.new()
         moved = index._writer
@@ -131,10 +131,10 @@ class SqliteRunIndexTests(InADirectory):
 
         index._writer = Unwilling()  # type: ignore[assignment]
         index.commit(IndexBatch(runs=[row(1, 0, 9)]))
-        self.assertEqual((index.find(1, 9), index.unsettled), (row(1, 0, 9), 1))
+        self.assertEqual((index.find(1, 9), index.unmoved_commits), (row(1, 0, 9), 1))
         index._writer = moved
         index.commit(IndexBatch(runs=[row(1, 10, 19)]))
-        self.assertEqual((index.last_entry(1), index.unsettled), (19, 1))
+        self.assertEqual((index.last_entry(1), index.unmoved_commits), (19, 1))
 
     def test_fresh(self) -> None:
         """A fresh index is empty; the old file is kept beside it."""
@@ -419,7 +419,7 @@ class SqliteRunIndexTests(InADirectory):
         index.check()
         self.assertEqual(os.path.getsize(f"{self.path}-wal") > 0, True)
         index.commit(IndexBatch(runs=[row(1, 20, 29)]))
-        self.assertEqual(index.unsettled, 0)
+        self.assertEqual(index.unmoved_commits, 0)
 
     def test_hidden_ledger(self) -> None:
         """The states of ledgers are checked at the start however large the index is: all of them are read then (S3)."""

@@ -184,7 +184,7 @@ class LedgerWatch:
         self._read = read
         self._listener: Callable[[Stored | None], None] | None = listener
         self._end = ended
-        self._told = -1
+        self._delivered_version = -1
         self._loop = WatchLoop(session, f"ledger {ledger_id}", self._look)
 
     def start(self) -> None:
@@ -204,8 +204,8 @@ class LedgerWatch:
             self._tell(None)
             self._end(self)
             return False
-        if stored.version > self._told:
-            self._told = stored.version
+        if stored.version > self._delivered_version:
+            self._delivered_version = stored.version
             self._tell(stored)
         return True
 
