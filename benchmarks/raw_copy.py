@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bookkeeper_twisted.storage.files.disk_queue import DiskQueue, Place
+from bookkeeper_twisted.storage.files.disk_queue import DiskQueue, FileRange
 from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import IFile
@@ -59,9 +59,11 @@ def _seconds(way: Way, steps: Sequence[Step], directory: Path) -> float:
 def _past_the_cache(steps: Sequence[Step], logs: dict[int, IFile], target: IFile) -> None:
     queue, at = DiskQueue(), 0
     target.truncate(sum(step.n_bytes + PAGE for step in steps))
-    places = [[Place(logs[each.log_id], each.start, each.end - each.start) for each in step.extents] for step in steps]
-    queue.begin(places[0])
-    for step, following in zip(steps, [*places[1:], []], strict=True):
+    ranges = [
+        [FileRange(logs[each.log_id], each.start, each.end - each.start) for each in step.extents] for step in steps
+    ]
+    queue.begin(ranges[0])
+    for step, following in zip(steps, [*ranges[1:], []], strict=True):
         queue.begin(following)
         queue.take()
         for begin in range(0, step.n_bytes, _PIECE):

@@ -162,8 +162,8 @@ class Options(ConfigOptions):
         if self["data"] is None:
             return []
         base = os.path.abspath(self["data"])
-        places = {"journalDirectories": "journal", "ledgerDirectories": "ledgers"}
-        return [Setting(key, os.path.join(base, place), DATA_OPTION) for key, place in places.items()]
+        names = {"journalDirectories": "journal", "ledgerDirectories": "ledgers"}
+        return [Setting(key, os.path.join(base, name), DATA_OPTION) for key, name in names.items()]
 
     def _standalone(self, config: BookieConfig, count: str) -> list[BookieConfig]:
         if not (count.isascii() and count.isdecimal()) or not 1 <= int(count) <= 100:

@@ -126,25 +126,25 @@ def _taken_apart(arguments: Sequence[str]) -> _Invocation:
 
     :raises UsageError: an option is unknown or has no value, or there is no command.
     """
-    place = _place_of_command(arguments)
-    found = vars(_global_parser().parse_args(list(arguments[:place])))
-    if place >= len(arguments):
+    index = _index_of_command(arguments)
+    found = vars(_global_parser().parse_args(list(arguments[:index])))
+    if index >= len(arguments):
         raise UsageError("no command; try help")
     options = {name: value for name, value in found.items() if value is not None}
-    return _Invocation(options, arguments[place], arguments[place + 1 :])
+    return _Invocation(options, arguments[index], arguments[index + 1 :])
 
 
-def _place_of_command(arguments: Sequence[str]) -> int:
+def _index_of_command(arguments: Sequence[str]) -> int:
     """The index of the first argument that is neither an option nor the value of one.
 
     ``-localbookie`` may have no value: the bookie of the configuration is meant in any case.
     """
-    place = 0
-    while place < len(arguments) and arguments[place].startswith("-") and arguments[place] not in _HELP:
-        option, following = arguments[place], arguments[place + 1 : place + 2]
+    index = 0
+    while index < len(arguments) and arguments[index].startswith("-") and arguments[index] not in _HELP:
+        option, following = arguments[index], arguments[index + 1 : index + 2]
         alone = option.lstrip("-") == "localbookie" and ":" not in "".join(following)
-        place += 1 if alone or "=" in option else 2
-    return place
+        index += 1 if alone or "=" in option else 2
+    return index
 
 
 def _global_parser() -> argparse.ArgumentParser:

@@ -10,7 +10,7 @@ from ..errors import CodecError
 
 LENGTH_SIZE = 4
 MOST_ITEMS = 64
-"""Requests that are not of a row and that are read from a chunk in one turn: some three milliseconds of work."""
+"""Requests that are not of a series and that are read from a chunk in one turn: some three milliseconds of work."""
 
 MIN_LENGTH = 4
 """A packet begins with a four-byte V2 header or with a protobuf header of at least eight bytes."""

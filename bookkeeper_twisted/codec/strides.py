@@ -1,7 +1,7 @@
 """Reading n frames of one size by a few C calls, instead of n times a Python loop.
 
-Requests and replies of one kind usually come in rows of equal size and equal beginning (length word,
-header, key).  :func:`same_columns` takes such a row apart; the loop over single frames is for the rest.
+Requests and replies of one kind usually come in series of equal size and equal beginning (length word,
+header, key).  :func:`same_columns` takes such a series apart; the loop over single frames is for the rest.
 """
 
 import struct
@@ -33,13 +33,13 @@ def _splitter(sizes: tuple[int, ...], count: int) -> Unpack:
 
 
 def same_columns(data: bytes, at: int, sizes: tuple[int, ...], fixed: tuple[int, ...]) -> list[list[bytes]]:
-    """Takes a row of equal frames apart into columns.
+    """Takes a series of equal frames apart into columns.
 
     The frame at ``at`` must be complete.  The number of frames looked at grows while all of them match,
-    so a row that ends early has cost little.
+    so a series that ends early has cost little.
 
     :param sizes: bytes of the parts of a frame.
-    :param fixed: which parts are equal in all frames of the row; the first frame that differs ends it.
+    :param fixed: which parts are equal in all frames of the series; the first frame that differs ends it.
     :returns: for each part a list with one item a frame; at least one frame.
     """
     stride, split = sum(sizes), partial(_splitter, sizes)
@@ -69,7 +69,7 @@ def _equal_until(values: Sequence[bytes], expected: bytes) -> int:
 
 
 def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
-    """Return the rests of the frames of a row: frames of one size whose beginnings are equal.
+    """Return the rests of the frames of a series: frames of one size whose beginnings are equal.
 
     :param at: where in ``data`` the first frame begins, which must be complete.
     :param stride: bytes of each frame.
@@ -80,7 +80,7 @@ def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
 
 
 def row_ahead(data: bytes, at: int, stride: int, prefix: int) -> bool:
-    """Test whether the two frames after the one at offset ``at`` of ``data`` are complete and begin like it: a row.
+    """Test whether the two frames after the one at offset ``at`` of ``data`` are complete and begin like it: a series.
 
     :param stride: bytes of each frame.
     :param prefix: bytes of the beginning that is compared.

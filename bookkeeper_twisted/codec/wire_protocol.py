@@ -27,7 +27,7 @@ class IWireProtocol(IReplyEncoding):
     )
     complete: bool = Attribute("Whether it has every request of a client; else what it lacks goes over one that has.")
     add_reply_size: int = Attribute("Bytes of each reply that :meth:`encode_adds` foretells; 0 if it does not.")
-    place: int = Attribute("A bookie tries the protocol of the lowest place first on a new connection.")
+    rank: int = Attribute("A bookie tries the protocol of the lowest rank first on a new connection.")
 
     # ---- a client's side -------------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ class V2Protocol:
     number = v2_layout.VERSION
     numbered = complete = carries_lac = False
     add_reply_size = v2_layout.IDS_REPLY.size
-    place = 100
+    rank = 100
     batch_overhead = (v2_layout.BATCH_REPLY.size, 0)
     batch_head = 0
     batch_counts_by_first = True
@@ -138,7 +138,7 @@ class V3Protocol:
     number = v3_layout.VERSION
     numbered = complete = carries_lac = True
     add_reply_size = 0
-    place = 50
+    rank = 50
     batch_overhead = (0, 4)
     batch_head = _V3_HEADER_ROOM
     batch_counts_by_first = False

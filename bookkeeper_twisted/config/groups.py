@@ -22,10 +22,10 @@ def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
     """
     found: dict[str, list[tuple[str, Field]]] = {}
     common, shared = fields_of(Config), fields_of(MetadataConfig)
-    inherited = _places(AutorecoveryConfig) if issubclass(config, AutorecoveryConfig) else {}
-    places = {**inherited, **_places(config)}
+    inherited = _groups_of(AutorecoveryConfig) if issubclass(config, AutorecoveryConfig) else {}
+    group_of = {**inherited, **_groups_of(config)}
     for attribute, field in fields_of(config).items():
-        group = PROTECTION if attribute in common else ZOOKEEPER if attribute in shared else places[attribute]
+        group = PROTECTION if attribute in common else ZOOKEEPER if attribute in shared else group_of[attribute]
         found.setdefault(group, []).append((attribute, field))
     for group in (*dict.fromkeys(inherited.values()), PROTECTION, ZOOKEEPER):  # declared first
         if group in found:
@@ -33,12 +33,12 @@ def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
     return found
 
 
-def _places(config: type) -> dict[str, str]:
+def _groups_of(config: type) -> dict[str, str]:
     """Attribute to the group it is declared in."""
-    group, places = ELSE, {}
+    group, group_of = ELSE, {}
     for line in inspect.getsource(config).splitlines():
         if heading := re.match(r"\s+# -- (.*) --$", line):
             group = heading[1]
         elif declared := re.match(r"    (\w+): ", line):
-            places[declared[1]] = group
-    return places
+            group_of[declared[1]] = group
+    return group_of

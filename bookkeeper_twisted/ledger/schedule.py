@@ -141,5 +141,5 @@ def _fewest(start: int, last: int, period: int, listed: Sequence[Ranges]) -> int
 
 
 def _has(ranges: Ranges, entry_id: int) -> bool:
-    place = bisect_right(ranges, entry_id, key=itemgetter(0))
-    return place > 0 and ranges[place - 1][1] >= entry_id
+    index = bisect_right(ranges, entry_id, key=itemgetter(0))
+    return index > 0 and ranges[index - 1][1] >= entry_id

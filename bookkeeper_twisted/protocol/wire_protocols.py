@@ -26,7 +26,7 @@ classImplements(V3Protocol, IPlugin)
 @cache
 def wire_protocols() -> Sequence[IWireProtocol]:
     """Every protocol that a plugin provides, in the order in which a bookie tries them on a new connection."""
-    return tuple(sorted(getPlugins(IWireProtocol), key=lambda protocol: protocol.place))
+    return tuple(sorted(getPlugins(IWireProtocol), key=lambda protocol: protocol.rank))
 
 
 @attrs.frozen

@@ -16,7 +16,7 @@ from zope.interface import implementer
 from ..errors import NoWritableDirectoryError, StorageError
 from .directory_storage import DirectoryStorage, storage_error
 from .interfaces import ICheckpoint, JournalPosition, LedgerRow
-from .ledger_dirs import LedgerPlaces
+from .ledger_dirs import DirectoryMap
 from .ledger_states import LedgerStates
 
 PersistMarks = Callable[[Sequence[JournalPosition]], None]
@@ -27,7 +27,7 @@ class Checkpoint:
     """One checkpoint under way; the caches are swapped when it is made.
 
     :param states: of all directories.
-    :param places: of the ledgers.
+    :param directory_map: of the ledgers.
     :param ended: called by :meth:`finish`, with whether everything succeeded.
     """
 
@@ -35,7 +35,7 @@ class Checkpoint:
         self,
         directories: Sequence[DirectoryStorage],
         states: LedgerStates,
-        places: LedgerPlaces,
+        directory_map: DirectoryMap,
         marks: Sequence[JournalPosition],
         persist_marks: PersistMarks,
         ended: Callable[[bool], None],
@@ -51,9 +51,9 @@ class Checkpoint:
         self._gone: list[set[int]] = [set() for _ in directories]  # whose deletion was committed alone
         self._marked = False
         for row in states.take_dirty():
-            self._rows[places.of(row.ledger_id)].append(row)
+            self._rows[directory_map.of(row.ledger_id)].append(row)
         for ledger_id in states.take_deleted():
-            self._deleted[places.of(ledger_id)].append(ledger_id)
+            self._deleted[directory_map.of(ledger_id)].append(ledger_id)
         for directory in directories:
             directory.swap()
 

@@ -96,7 +96,7 @@ def directory_index(ledger_id: int, count: int) -> int:
 
 
 @attrs.frozen
-class LedgerPlaces:
+class DirectoryMap:
     """A map from ledgers to the directories that they lie in.
 
     A ledger that was there before directories joined stays where it is.  So does one that is deleted, until the process

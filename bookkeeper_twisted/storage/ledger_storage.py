@@ -27,7 +27,7 @@ from .interfaces import (
     JournalPosition,
     LedgerRow,
 )  # fmt: skip
-from .ledger_dirs import LedgerPlaces, directory_index
+from .ledger_dirs import DirectoryMap, directory_index
 from .ledger_states import LedgerStates
 from .rebuild import known_elsewhere, logs_with_data, rebuild_index
 
@@ -83,7 +83,7 @@ class LedgerStorage:
         self,
         directories: Sequence[DirectoryStorage],
         states: LedgerStates,
-        places: LedgerPlaces,
+        directory_map: DirectoryMap,
         settings: StorageSettings,
         persist_marks: PersistMarks,
     ) -> None:
@@ -97,7 +97,7 @@ class LedgerStorage:
         self.failed_checkpoints = 0
         self.epoch = 0
         self._states = states
-        self._places = places
+        self._directory_map = directory_map
         self._read_cache = ReadCache(settings.read_cache_bytes)
         self._windows = ReadCache(_WINDOWS_BYTES)
         self._ends: dict[tuple[int, int], None] = {}
@@ -140,10 +140,11 @@ class LedgerStorage:
             _close_all(directories)
             raise
         rows = (row for row, _ in stored.values())
-        return cls(directories, LedgerStates(rows), _places_of(stored, len(directories)), settings, persist_marks)
+        directory_map = _directory_map_of(stored, len(directories))
+        return cls(directories, LedgerStates(rows), directory_map, settings, persist_marks)
 
     def _directory(self, ledger_id: int) -> DirectoryStorage:
-        return self.directories[self._places.of(ledger_id)]
+        return self.directories[self._directory_map.of(ledger_id)]
 
     # -- reactor --
 
@@ -176,7 +177,7 @@ class LedgerStorage:
         self._windows.discard(run)
 
     def add_mixed(self, run: MixedRun) -> None:
-        for number, part in run.split(self._places.count, self._places.elsewhere):
+        for number, part in run.split(self._directory_map.count, self._directory_map.elsewhere):
             self.directories[number].add_mixed(part)
         self._read_cache.discard_mixed(run)
         self._windows.discard_mixed(run)
@@ -273,7 +274,7 @@ class LedgerStorage:
         if self._in_checkpoint:
             return None
         self._in_checkpoint = True
-        return Checkpoint(self.directories, self._states, self._places, marks, self._persist_marks, self._ended)
+        return Checkpoint(self.directories, self._states, self._directory_map, marks, self._persist_marks, self._ended)
 
     def _ended(self, succeeded: bool) -> None:
         self._in_checkpoint = False
@@ -384,8 +385,8 @@ def _stored_ledgers(directories: Sequence[DirectoryStorage]) -> dict[int, tuple[
     return stored
 
 
-def _places_of(stored: Mapping[int, tuple[LedgerRow, int]], count: int) -> LedgerPlaces:
+def _directory_map_of(stored: Mapping[int, tuple[LedgerRow, int]], count: int) -> DirectoryMap:
     elsewhere = {
         ledger_id: number for ledger_id, (_, number) in stored.items() if directory_index(ledger_id, count) != number
     }
-    return LedgerPlaces(count, elsewhere)
+    return DirectoryMap(count, elsewhere)

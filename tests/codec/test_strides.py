@@ -23,12 +23,12 @@ from .wire_examples import quick, signed64
 
 
 class RowTests(SynchronousTestCase):
-    """Which frames belong to a row."""
+    """Which frames belong to a series."""
 
     @quick
     @given(st.integers(1, 400), st.integers(0, 400), st.integers(0, 9), st.integers(0, 5))
     def test_row_ends_at_the_first_difference(self, count: int, bad: int, tail: int, start: int) -> None:
-        """A row has the frames up to the first with another prefix, or the last complete one."""
+        """A series has the frames up to the first with another prefix, or the last complete one."""
         frames = [b"head" + struct.pack(">q", i) for i in range(count)]
         if bad < count and bad > 0:
             frames[bad] = b"hxad" + struct.pack(">q", bad)
@@ -44,7 +44,7 @@ class RowTests(SynchronousTestCase):
         )
 
     def test_row_ahead(self) -> None:
-        """A row is announced by two more complete frames with the same prefix."""
+        """A series is announced by two more complete frames with the same prefix."""
         self.assertTrue(row_ahead(b"-a1a2a3", 1, 2, 1))
         self.assertFalse(row_ahead(b"-a1a2b3", 1, 2, 1))
         self.assertFalse(row_ahead(b"-a1a2a", 1, 2, 1))

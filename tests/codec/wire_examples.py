@@ -50,7 +50,7 @@ def v3_adds(
 
 
 def v2_requests() -> bytes:
-    """Every kind of V2 request, several times, in rows and mixed."""
+    """Every kind of V2 request, several times, in series and mixed."""
     return b"".join([
         v2_requests_out.encode_adds(KEY, run(7, 0, [100] * 40)),
         v2_requests_out.encode_adds(KEY, run(7, 40, [100, 101, 101, 24, 3000])),
@@ -70,7 +70,7 @@ def v2_requests() -> bytes:
 
 
 def v3_requests() -> bytes:
-    """Every kind of V3 request, several times, in rows and mixed."""
+    """Every kind of V3 request, several times, in series and mixed."""
     header = m.Header(V3, 3, Operation.READ_LAC, 77, 100)
     return b"".join([
         v3_adds(KEY, run(7, 100, [100] * 60), 0, False, 100),

@@ -112,17 +112,17 @@ PLANTS = (
         " or not counts_up(joined, size + 4, count, 4, entries[0][:8], first)\n", "\n", _V2,
     ),
     Plant(
-        "a row of adds is taken from its ends", "codec/v2/requests_in.py",
+        "a series of adds is taken from its ends", "codec/v2/requests_in.py",
         " or not counts_up(frames, stride, count, 0, data[at : at + _ADD_PREFIX + 8], first)", "",
         ["tests.codec.v2.test_requests_in.BadInputTests"],
     ),
     Plant(
-        "a row of adds is compared by ids alone", "codec/v2/requests_in.py",
+        "a series of adds is compared by ids alone", "codec/v2/requests_in.py",
         "count, 0, data[at : at + _ADD_PREFIX + 8], first)", "count, _ADD_PREFIX, data[at + _ADD_PREFIX :][:8], first)",
         ["tests.codec.v2.test_requests_in.BadInputTests"],
     ),
     Plant(
-        "of several runs in a chunk none is taken as a row", "codec/v2/requests_in.py",
+        "of several runs in a chunk none is taken as a series", "codec/v2/requests_in.py",
         "    return end if pays else 0\n", "    return 0\n", ["tests.codec.v2.test_requests_in.BadInputTests"],
     ),
     Plant(
@@ -205,7 +205,7 @@ PLANTS = (
     ),
     Plant(
         "any ids of one length pass for ids that count up", "codec/varints.py",
-        "        if expected == column:\n", "        if True:\n", ["tests.codec.test_varints", "tests.codec.v3.test_rows"],
+        "        if expected == column:\n", "        if True:\n", ["tests.codec.test_varints", "tests.codec.v3.test_columns"],
     ),
     Plant(
         "high bytes that differ are taken for one", "codec/varints.py",
@@ -232,12 +232,12 @@ PLANTS = (
         "        fill_column(heads, 1, stride, lacs, lac_size)\n", ["tests.codec.v3.test_replies_out"],
     ),
     Plant(
-        "what stands between the ids of a V3 row may differ", "codec/v3/rows.py",
-        "(1, 3, 5), (0, 2, 4, 6)", "(1, 3, 5), (0, 2, 6)", ["tests.codec.v3.test_rows"],
+        "what stands between the ids of a V3 series may differ", "codec/v3/columns.py",
+        "(1, 3, 5), (0, 2, 4, 6)", "(1, 3, 5), (0, 2, 6)", ["tests.codec.v3.test_columns"],
     ),
     Plant(
         "a varint of another size ends no column", "codec/varints.py",
-        "        if min(plane) < 128:\n", "        if False:\n", ["tests.codec.test_varints", "tests.codec.v3.test_rows"],
+        "        if min(plane) < 128:\n", "        if False:\n", ["tests.codec.test_varints", "tests.codec.v3.test_columns"],
     ),
     Plant(
         "segments in no order pass", "codec/metadata_formats/ledger_metadata.py",
@@ -288,8 +288,8 @@ PLANTS = (
         "_IDS.size + MAX_DIGEST_SIZE", "_IDS.size + 8", ["tests.codec.v3.test_requests_in"],
     ),
     Plant(
-        "the key of a row of adds may have any size", "codec/v3/requests_in.py",
-        "size < MIN_ENTRY_SIZE or len(row.master_key) > MAX_MASTER_KEY_SIZE:", "size < MIN_ENTRY_SIZE:",
+        "the key of a series of adds may have any size", "codec/v3/requests_in.py",
+        "size < MIN_ENTRY_SIZE or len(found.master_key) > MAX_MASTER_KEY_SIZE:", "size < MIN_ENTRY_SIZE:",
         ["tests.codec.v3.test_requests_in"],
     ),
     Plant(

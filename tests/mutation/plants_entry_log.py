@@ -163,12 +163,12 @@ PLANTS = (
     ),
     Plant(
         "a flush leaves the last single entries out", "storage/cache/mixed_entries.py",
-        "                places = []\n        yield from self._parts(places)\n", "                places = []\n", _COLUMNS,
+        "                positions = []\n        yield from self._parts(positions)\n", "                positions = []\n", _COLUMNS,
     ),
     Plant(
         "a flush goes over all entries of a ledger by one call", "storage/cache/mixed_entries.py",
-        "        for at in range(0, len(places), 2 * PART):\n            yield self._at(places[at : at + 2 * PART])\n",
-        "        if places:\n            yield self._at(places)\n", _COLUMNS,
+        "        for at in range(0, len(positions), 2 * PART):\n            yield self._at(positions[at : at + 2 * PART])\n",
+        "        if positions:\n            yield self._at(positions)\n", _COLUMNS,
     ),
     Plant(
         "many ledgers are not written in order", "storage/cache/mixed_entries.py",
@@ -180,7 +180,7 @@ PLANTS = (
     ),
     Plant(
         "single entries with a gap become one run", "storage/cache/mixed_entries.py",
-        "!= len(places) - 1:", "< 0:", _COLUMNS,
+        "!= len(positions) - 1:", "< 0:", _COLUMNS,
     ),
     Plant(
         "a flush that begins with runs leaves single entries out when ledgers go", "storage/cache/write_cache.py",
@@ -188,7 +188,7 @@ PLANTS = (
     ),
     Plant(
         "a reader behind a writer goes over all its entries each time", "storage/cache/mixed_entries.py",
-        "            fresh = self._places(newest, known)\n", "            fresh = self._places(newest)\n            del view.places[:]\n", _COLUMNS,
+        "            fresh = self._positions(newest, known)\n", "            fresh = self._positions(newest)\n            del view.positions[:]\n", _COLUMNS,
     ),
     Plant(
         "the newest single entry is given for any later one", "storage/cache/mixed_entries.py",
@@ -340,11 +340,11 @@ PLANTS = (
     ),
     Plant(
         "ledgers move when a directory joins", "storage/ledger_dirs.py",
-        "return self.elsewhere.get(ledger_id, ledger_id % self.count)", "return ledger_id % self.count", ["tests.storage.test_ledger_places"],
+        "return self.elsewhere.get(ledger_id, ledger_id % self.count)", "return ledger_id % self.count", ["tests.storage.test_directory_map"],
     ),
     Plant(
         "a ledger in two directories passes", "storage/ledger_storage.py",
-        "            if row.ledger_id in stored:\n", "            if False:\n", ["tests.storage.test_ledger_places"],
+        "            if row.ledger_id in stored:\n", "            if False:\n", ["tests.storage.test_directory_map"],
     ),
     Plant(
         "an index may get another ledger directory", "codec/metadata_formats/cookie.py",

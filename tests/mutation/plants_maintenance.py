@@ -144,7 +144,7 @@ PLANTS = (
     ),
     Plant(
         "a restarted pass forgets what it had found", "storage/maintenance/scrub.py",
-        "self.record = attrs.evolve(record, after=place)", "self.record = attrs.evolve(record, after=place, findings=())",
+        "self.record = attrs.evolve(record, after=after)", "self.record = attrs.evolve(record, after=after, findings=())",
         ["tests.bookie.maintenance.test_scrubber"],
     ),
     Plant(
@@ -226,7 +226,7 @@ PLANTS = (
     ),
     Plant(
         "a short read counts as a whole one", "storage/files/disk_queue.py",
-        "if found == place.size else", "if found >= 0 else", _QUEUE,
+        "if found == each.size else", "if found >= 0 else", _QUEUE,
     ),
     Plant(
         "the log that is written to counts as sealed", "storage/maintenance/log_space.py",

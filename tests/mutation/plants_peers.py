@@ -218,7 +218,7 @@ PLANTS = (
     Plant(
         "any number of big entries is read for a peer that does not read",
         "bookie/requests/read_processor.py",
-        "            if size >= _ROW_BYTES:\n",
+        "            if size >= _LOOK_UP_BYTES:\n",
         "            if False:\n",
         _BIG,
     ),

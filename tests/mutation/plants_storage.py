@@ -225,7 +225,7 @@ PLANTS = (
         "        index.close()\n    fs.unlink(index_directory + '/locations/CURRENT')\n    return imported\n", _EXCHANGE,
     ),
     Plant(
-        "an entry that is not in its place is denied", "storage/apache/places.py",
+        "an entry that is not in its place is denied", "storage/apache/locations.py",
         "        yield log_id, size > 0,", "        if size:\n            yield log_id, size > 0,",
         ["tests.storage.apache.test_importing"],
     ),

@@ -23,7 +23,7 @@ class SealedProtocol(V2Protocol):
 
     names = frozenset({"sealed"})
     number = 9
-    place = 10
+    rank = 10
 
     def scan_requests(self, data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
         """See :meth:`.IWireProtocol.scan_requests`."""

@@ -111,8 +111,8 @@ def loopback_of(listening: IListeningPort) -> str:
 
 def describe_http(listening: IListeningPort) -> str:
     """Describe who can use the ``listening`` port of an HTTP server, for the log."""
-    place: Any = listening.getHost()
-    where = f"{place.host}:{place.port}" if hasattr(place, "port") else str(place)
+    address: Any = listening.getHost()
+    where = f"{address.host}:{address.port}" if hasattr(address, "port") else str(address)
     if loopback_of(listening):
         return f"the HTTP server listens on {where}, for this machine alone: httpServerHost=0.0.0.0 opens it"
     return f"the HTTP server listens on {where}, and asks no one for a password: httpServerHost=127.0.0.1 closes it"
@@ -120,8 +120,8 @@ def describe_http(listening: IListeningPort) -> str:
 
 def describe_metrics(listening: IListeningPort) -> str:
     """Describe who can read the metrics at a ``listening`` port that has nothing else, for the log."""
-    place: Any = listening.getHost()
-    where = f"{place.host}:{place.port}/metrics"
+    address: Any = listening.getHost()
+    where = f"{address.host}:{address.port}/metrics"
     if loopback_of(listening):
         return f"metrics are at {where}, for this machine alone: prometheusStatsHttpAddress=0.0.0.0 opens them"
     return f"metrics are at {where}, for every machine: prometheusStatsHttpAddress=127.0.0.1 closes them"

@@ -160,7 +160,7 @@ def _way_out(expected: Cookie, stored: Cookie) -> str:
             "changed for good, the shell's updatecookie -bookieId hostname|ip gives it the new id, and "
             "updateBookieInLedger puts that into the metadata of its ledgers"
         )
-    elif stored.instance_id != expected.instance_id and _places(stored) == _places(expected):
+    elif stored.instance_id != expected.instance_id and _directory_lists(stored) == _directory_lists(expected):
         text = "metadataServiceUri has to name the cluster that the directories belong to"
     else:
         text = (
@@ -170,7 +170,7 @@ def _way_out(expected: Cookie, stored: Cookie) -> str:
     return f"{text} (docs/running.rst, Identity)"
 
 
-def _places(cookie: Cookie) -> tuple[object, ...]:
+def _directory_lists(cookie: Cookie) -> tuple[object, ...]:
     return cookie.journal_dirs, cookie.ledger_dirs, cookie.index_dirs or cookie.ledger_dirs
 
 

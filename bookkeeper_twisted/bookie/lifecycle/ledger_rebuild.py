@@ -10,7 +10,7 @@ from ...errors import JournalDamageError
 from ...storage.entry_log.scan import ledger_sizes
 from ...storage.interfaces import IFileSystem, IndexFactory, LedgerRow
 from ...storage.journal.reader import JournalReader
-from ...storage.ledger_dirs import LedgerPlaces, current, directory_index, entry_log_ids, journal_ids, journal_name
+from ...storage.ledger_dirs import DirectoryMap, current, directory_index, entry_log_ids, journal_ids, journal_name
 from ...storage.rebuild import Rebuilt, rebuild_index
 from ..records import IDS, KEY, trailing_bytes
 from .store import StorePaths
@@ -53,7 +53,7 @@ def _records(fs: IFileSystem, directory: str, advance: Callable[[int], object]) 
             file.close()
 
 
-def places_in_logs(fs: IFileSystem, paths: StorePaths) -> LedgerPlaces:
+def directory_map_of_logs(fs: IFileSystem, paths: StorePaths) -> DirectoryMap:
     """Return where the ledgers of the entry logs lie.
 
     :raises DamageError: a log cannot be understood.
@@ -64,7 +64,7 @@ def places_in_logs(fs: IFileSystem, paths: StorePaths) -> LedgerPlaces:
         for log_id in entry_log_ids(fs, path):
             found = ledger_sizes(fs, path, log_id)
             elsewhere |= {ledger: number for ledger in found if directory_index(ledger, count) != number}
-    return LedgerPlaces(count, elsewhere)
+    return DirectoryMap(count, elsewhere)
 
 
 def rebuild_ledgers(
@@ -72,7 +72,7 @@ def rebuild_ledgers(
     paths: StorePaths,
     number: int,
     states: dict[int, LedgerRow],
-    places: LedgerPlaces,
+    directory_map: DirectoryMap,
     make_index: IndexFactory,
     advance: Callable[[int], object] = int,
 ) -> Rebuilt:
@@ -80,9 +80,9 @@ def rebuild_ledgers(
 
     :param number: of the directory.
     :param states: of :func:`journal_states`.
-    :param places: of :func:`places_in_logs`.
+    :param directory_map: of :func:`directory_map_of_logs`.
     :param advance: called with the size of each entry log that was read.
     """
-    mine = [row for ledger_id, row in sorted(states.items()) if places.of(ledger_id) == number]
+    mine = [row for ledger_id, row in sorted(states.items()) if directory_map.of(ledger_id) == number]
     path, index_path = current(paths.ledgers[number]), current(paths.indexes[number])
     return rebuild_index(fs, path, index_path, make_index, advance=advance, states=mine)

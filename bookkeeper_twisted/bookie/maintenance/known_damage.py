@@ -34,24 +34,24 @@ class KnownDamage:
         self._metrics = metrics
         metrics.watch(lambda: sum(len(record.findings) for record in self.records.values()))
 
-    async def load(self, place: MaintainedDirectory | MaintainedJournal) -> None:
-        """Load what earlier processes knew of a ``place``, directory or journal, and mark it, unless that was done."""
-        if place.number in self.records:
+    async def load(self, maintained: MaintainedDirectory | MaintainedJournal) -> None:
+        """Load what earlier processes knew of ``maintained``, a directory or journal, and mark it; once alone."""
+        if maintained.number in self.records:
             return
         try:
-            record = await place.on_lane(load_record, place.fs, place.path)
+            record = await maintained.on_lane(load_record, maintained.fs, maintained.path)
         except (OSError, StorageError) as error:
             self._log.warn("what is known of damage cannot be read: {error}", error=error)
             return
-        self.marks.found(self.records.setdefault(place.number, record).findings)
+        self.marks.found(self.records.setdefault(maintained.number, record).findings)
 
-    async def keep(self, place: MaintainedDirectory | MaintainedJournal, record: ScrubRecord) -> None:
+    async def keep(self, maintained: MaintainedDirectory | MaintainedJournal, record: ScrubRecord) -> None:
         """Replace the ``record`` of a directory or journal, durably.
 
         :raises OSError: the disk failed, or is full.
         """
-        self.records[place.number] = record
-        await place.on_lane(save_record, place.fs, place.path, record)
+        self.records[maintained.number] = record
+        await maintained.on_lane(save_record, maintained.fs, maintained.path, record)
 
     def report(self, found: Sequence[DamagedEntries]) -> None:
         """Log and count what was ``found``."""

@@ -17,7 +17,7 @@ Piece = tuple[int, int]
 """Reads ``start .. end - 1`` of a run: consecutive entries of one ledger."""
 
 _REPLY_BYTES = 256 * 1024
-_ROW_BYTES = 64 * 1024
+_LOOK_UP_BYTES = 64 * 1024
 """Bytes that are gathered of scattered reads; many fit, and a peer that does not take them costs little."""
 
 _ENTRY_BYTES = 128 * 1024
@@ -119,7 +119,7 @@ class ReadProcessor:
         begin = after = pieces[0][0]
         entries: list[bytes] = []
         size = 0
-        while pieces and size < _ROW_BYTES:
+        while pieces and size < _LOOK_UP_BYTES:
             start, end = pieces[0]
             if start != after:
                 break
@@ -148,11 +148,11 @@ class ReadProcessor:
         """Answer single reads of one ledger by one look-up; entries that it does not find, one by one."""
         run, pieces = cursor.run, cursor.pieces
         ledger_id = run.ledger_ids[singles[0]]
-        found = self._bookie.scattered(ledger_id, [run.entry_ids[index] for index in singles], _ROW_BYTES)
-        begin, row = singles[0], list[bytes]()
+        found = self._bookie.scattered(ledger_id, [run.entry_ids[index] for index in singles], _LOOK_UP_BYTES)
+        begin, neighbours = singles[0], list[bytes]()
         size = 0
         for index, entry in zip(singles, found, strict=False):
-            if size >= _ROW_BYTES:
+            if size >= _LOOK_UP_BYTES:
                 break
             piece = pieces.popleft()
             if entry is None:
@@ -162,16 +162,18 @@ class ReadProcessor:
                 self._not_held(session, cursor, piece, missing)
                 continue
             size += len(entry)
-            if index == begin + len(row):
-                row.append(entry)
+            if index == begin + len(neighbours):
+                neighbours.append(entry)
             else:
-                self._reply_row(session, cursor, begin, row)
-                begin, row = index, [entry]
-        self._reply_row(session, cursor, begin, row)
+                self._reply_neighbours(session, cursor, begin, neighbours)
+                begin, neighbours = index, [entry]
+        self._reply_neighbours(session, cursor, begin, neighbours)
 
-    def _reply_row(self, session: RequestSession, cursor: ReadCursor, begin: int, row: Sequence[bytes]) -> None:
-        if row:
-            self._reply(session, cursor, begin, row)
+    def _reply_neighbours(
+        self, session: RequestSession, cursor: ReadCursor, begin: int, neighbours: Sequence[bytes]
+    ) -> None:
+        if neighbours:
+            self._reply(session, cursor, begin, neighbours)
 
     def _find(self, ledger_id: int, entry_id: int, max_count: int) -> EntryRun | None:
         """Entries that need not be waited for."""
@@ -295,7 +297,7 @@ async def read_entry(session: RequestSession, ledger_id: int, entry_id: int) -> 
     """
     await session.room()
     bookie = session.context.bookie
-    run = bookie.cached(ledger_id, entry_id) or bookie.resident(ledger_id, entry_id, 1, _ROW_BYTES)
+    run = bookie.cached(ledger_id, entry_id) or bookie.resident(ledger_id, entry_id, 1, _LOOK_UP_BYTES)
     if run is None:
         session.expect(_ENTRY_BYTES)
         try:

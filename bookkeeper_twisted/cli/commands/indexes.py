@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections.abc import Callable, Collection
 from contextlib import closing
 
-from ...bookie.lifecycle.ledger_rebuild import journal_states, places_in_logs, rebuild_ledgers
+from ...bookie.lifecycle.ledger_rebuild import directory_map_of_logs, journal_states, rebuild_ledgers
 from ...bookie.lifecycle.settings import store_paths
 from ...errors import BookKeeperError
 from ...storage.cookies import APACHE_COOKIE_NAME, DirectoryLocks
@@ -70,10 +70,10 @@ async def rebuild_ledger_states(shell: ShellContext, options: Namespace) -> int:
         n_bytes = sum(journal_bytes(disk, current(path)) for path in paths.journals)
         with shell.world.progress("journals", n_bytes) as advance:
             states = journal_states(disk, paths, advance)
-        places = places_in_logs(disk, paths)
+        directory_map = directory_map_of_logs(disk, paths)
         for number, path in enumerate(paths.ledgers):
             with shell.world.progress(path, log_bytes(disk, current(path))) as advance:
-                rebuilt = rebuild_ledgers(disk, paths, number, states, places, store.make_index, advance)
+                rebuilt = rebuild_ledgers(disk, paths, number, states, directory_map, store.make_index, advance)
             with closing(rebuilt.index) as index:
                 if options.verbose:
                     _print_found(shell, index, states)
@@ -88,8 +88,8 @@ async def rebuild_ledger_states(shell: ShellContext, options: Namespace) -> int:
 
 def _print_found(shell: ShellContext, index: IRunIndex, in_journals: Collection[int]) -> None:
     for row in index.ledgers():
-        place = "journal" if row.ledger_id in in_journals else "entry log"
-        shell.out(line(f"Found ledger in {place}", ledgerId=shell.format_id(row.ledger_id)))
+        source = "journal" if row.ledger_id in in_journals else "entry log"
+        shell.out(line(f"Found ledger in {source}", ledgerId=shell.format_id(row.ledger_id)))
 
 
 def _report(shell: ShellContext, path: str, rebuilt: Rebuilt) -> None:

@@ -37,8 +37,8 @@ def stored(shell: ShellContext) -> Iterator[list[StoredDirectory]]:
     directories: list[StoredDirectory] = []
     try:
         for path, index_path in zip(config.ledger_directories, config.index_directories, strict=True):
-            places = current(path), current(index_path)
-            directories.append(StoredDirectory.open(store.disk, *places, store.open_index))
+            currents = current(path), current(index_path)
+            directories.append(StoredDirectory.open(store.disk, *currents, store.open_index))
         yield directories
     finally:
         for directory in directories:

@@ -60,7 +60,7 @@ def _status(code: int) -> Status:
 
 
 def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
-    """A row of add replies with one status."""
+    """A series of add replies with one status."""
     if length < IDS_REPLY_LENGTH:
         raise CodecError(f"V2 add response of {length} bytes")
     _, _, code, ledger_id, entry_id = IDS_REPLY.unpack_from(data, at)
@@ -68,10 +68,10 @@ def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
     if length != IDS_REPLY_LENGTH or not row_ahead(data, at, IDS_REPLY.size, _ADD_HEAD):
         AddReplies(status, (ledger_id,), (entry_id,)).append_to(items)
         return at + LENGTH_SIZE + length
-    rows = same_prefix(data, at, IDS_REPLY.size, _ADD_HEAD)
-    numbers = struct.unpack(f">{2 * len(rows)}q", b"".join(rows))
+    rests = same_prefix(data, at, IDS_REPLY.size, _ADD_HEAD)
+    numbers = struct.unpack(f">{2 * len(rests)}q", b"".join(rests))
     AddReplies(status, numbers[::2], numbers[1::2]).append_to(items)
-    return at + len(rows) * IDS_REPLY.size
+    return at + len(rests) * IDS_REPLY.size
 
 
 def _read_replies(data: bytes, at: int, length: int, items: list[object]) -> int:

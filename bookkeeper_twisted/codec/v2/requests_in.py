@@ -73,7 +73,7 @@ def _refusal(
 def _adds(
     wire: IReplyEncoding, data: bytes, at: int, length: int, limit: int, head: tuple[int, int], items: list[object]
 ) -> int:
-    """A row of adds with one header and key, entries of any sizes.
+    """A series of adds with one header and key, entries of any sizes.
 
     :param head: version and flags.
     """
@@ -174,7 +174,7 @@ def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, gu
 def _entries(data: bytes, at: int, length: int, limit: int) -> tuple[list[bytes], int]:
     """Entries of the complete adds from ``at`` on that have the header and key of the first.
 
-    Rows of one size are taken apart by :func:`~.strides.same_prefix`, others frame by frame.
+    Series of one size are taken apart by :func:`~.strides.same_prefix`, others frame by frame.
 
     :returns: the entries and where they end.
     """
@@ -189,9 +189,9 @@ def _entries(data: bytes, at: int, length: int, limit: int) -> tuple[list[bytes]
         if not _SHORTEST_ADD <= length <= longest or after > len(data) or data[at + 4 : at + _ADD_PREFIX] != head:
             break
         if length == previous and row_ahead(data, at, LENGTH_SIZE + length, _ADD_PREFIX):
-            row = same_prefix(data, at, LENGTH_SIZE + length, _ADD_PREFIX)
-            entries += row
-            at += len(row) * (LENGTH_SIZE + length)
+            rests = same_prefix(data, at, LENGTH_SIZE + length, _ADD_PREFIX)
+            entries += rests
+            at += len(rests) * (LENGTH_SIZE + length)
         else:
             entries.append(data[at + _ADD_PREFIX : after])
             at = after
@@ -251,7 +251,7 @@ def _cut(
 def _reads(
     wire: IReplyEncoding, data: bytes, at: int, length: int, head: tuple[int, int], items: list[object]
 ) -> int:  # fmt: skip
-    """A row of plain reads, or one read of another form.
+    """A series of plain reads, or one read of another form.
 
     :param head: version and flags.
     """

@@ -3,5 +3,5 @@
 Theory of operation.  Each direction is a module: a client writes :mod:`.requests_out` and parses :mod:`.replies_in`,
 a bookie parses :mod:`.requests_in` and writes :mod:`.replies_out`.  :mod:`.layout` has the keys, flags and headers that
 both ends agree on.  Protobuf parses and writes the rare operations; adds, reads and their replies are written by hand,
-and :mod:`.rows` parses those that follow each other and have one layout column by column.
+and :mod:`.columns` parses those that follow each other and have one layout column by column.
 """

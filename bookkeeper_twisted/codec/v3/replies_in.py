@@ -13,7 +13,7 @@ from ..operations import Operation
 from ..protobuf import parse, text, wire_pb
 from ..runs import AddReplies, BatchReply, IReplyEncoding, ReadReply
 from ..strides import row_ahead
-from .rows import MIN_ROW, OPERATION_AT, SINGLES, add_reply_row
+from .columns import MIN_SERIES, OPERATION_AT, SINGLES, add_reply_columns
 
 _ADD = int(Operation.ADD)
 _READ = int(Operation.READ)
@@ -36,9 +36,9 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
             break
         if singles:
             singles -= 1
-        elif len(data) - at >= MIN_ROW * stride and row_ahead(data, at, stride, LENGTH_SIZE):
+        elif len(data) - at >= MIN_SERIES * stride and row_ahead(data, at, stride, LENGTH_SIZE):
             count = _add_replies(data, at, stride, items)
-            singles = SINGLES if count < MIN_ROW else 0
+            singles = SINGLES if count < MIN_SERIES else 0
             if count:
                 at += count * stride
                 continue
@@ -55,12 +55,12 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
 
 def _add_replies(data: bytes, at: int, stride: int, items: list[object]) -> int:
-    """Reads a row of add replies; the number of frames in it, 0 if there is no row."""
-    row = add_reply_row(data, at, stride) if data[at + OPERATION_AT] == _ADD else None
-    if row is None:
+    """Reads a series of add replies; the number of frames in it, 0 if there is no series."""
+    found = add_reply_columns(data, at, stride) if data[at + OPERATION_AT] == _ADD else None
+    if found is None:
         return 0
-    AddReplies(Status.EOK, row.ledger_ids, row.entry_ids, row.txn_ids).append_to(items)
-    return len(row.txn_ids)
+    AddReplies(Status.EOK, found.ledger_ids, found.entry_ids, found.txn_ids).append_to(items)
+    return len(found.txn_ids)
 
 
 def _response(wire: IReplyEncoding, response: wire_pb.Response) -> object:

@@ -23,9 +23,9 @@ from ..protobuf import parse, text, wire_pb
 from ..runs import AddRun, BatchRead, IReplyEncoding, ReadRun
 from ..strides import big_endian, consecutive, counts_up, from_big_endian, joined, row_ahead, stretches, take_turns
 from . import replies_out
+from .columns import MIN_SERIES, OPERATION_AT, SINGLES, FrameColumns, add_columns, read_columns
 from .layout import FLAG_FENCE, FLAG_PIGGYBACK, VERSION
 from .replies_out import encode_response
-from .rows import MIN_ROW, OPERATION_AT, SINGLES, Row, add_row, read_row
 
 _ADD = int(Operation.ADD)
 _READ = int(Operation.READ)
@@ -55,9 +55,9 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
                 break
             if singles:
                 singles -= 1
-            elif len(data) - at >= MIN_ROW * stride and row_ahead(data, at, stride, LENGTH_SIZE):
+            elif len(data) - at >= MIN_SERIES * stride and row_ahead(data, at, stride, LENGTH_SIZE):
                 count = _rows(data, at, stride, runs)
-                singles = SINGLES if count < MIN_ROW else 0
+                singles = SINGLES if count < MIN_SERIES else 0
                 if count:
                     at += count * stride
                     continue
@@ -73,15 +73,15 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
 
 def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> int:
-    """Reads a row of adds or plain reads; the number of frames in it, 0 if there is no row."""
+    """Reads a series of adds or plain reads; the number of frames in it, 0 if there is no series."""
     operation = data[at + OPERATION_AT]
-    if operation == _ADD and (row := add_row(data, at, stride)) is not None:
-        runs.add_row(row)
-    elif operation == _READ and (row := read_row(data, at, stride)) is not None:
-        runs.reads(row.flags, row.ledger_ids, row.entry_ids, row.txn_ids)
+    if operation == _ADD and (found := add_columns(data, at, stride)) is not None:
+        runs.add_columns(found)
+    elif operation == _READ and (found := read_columns(data, at, stride)) is not None:
+        runs.reads(found.flags, found.ledger_ids, found.entry_ids, found.txn_ids)
     else:
         return 0
-    return len(row.txn_ids)
+    return len(found.txn_ids)
 
 
 class _RunBuilder:
@@ -107,13 +107,13 @@ class _RunBuilder:
         self.flush()
         self._items.append(item)
 
-    def add_row(self, row: Row) -> None:
-        """A row of adds that are not deferred."""
-        key = (row.flags, False, row.master_key)
-        if _are_entries(row):
-            self._adds(key, row.ledger_ids, row.entry_ids, row.txn_ids, row.bodies)
+    def add_columns(self, found: FrameColumns) -> None:
+        """A series of adds that are not deferred."""
+        key = (found.flags, False, found.master_key)
+        if _are_entries(found):
+            self._adds(key, found.ledger_ids, found.entry_ids, found.txn_ids, found.bodies)
             return
-        for add in zip(row.txn_ids, row.ledger_ids, row.entry_ids, row.bodies, strict=True):
+        for add in zip(found.txn_ids, found.ledger_ids, found.entry_ids, found.bodies, strict=True):
             self.add(key, *add)
 
     def add(self, key: tuple[int, bool, bytes], txn_id: int, ledger_id: int, entry_id: int, body: bytes) -> None:
@@ -164,11 +164,11 @@ class _RunBuilder:
         self._ledger_ids = self._entry_ids = self._txn_ids = ()
 
 
-def _are_entries(row: Row) -> bool:
-    """Whether all adds of a row have a possible key, and each the entry that it says, as far as its ids tell."""
-    ledger_ids, entry_ids, bodies = row.ledger_ids, row.entry_ids, row.bodies
+def _are_entries(found: FrameColumns) -> bool:
+    """Whether all adds of a series have a possible key, and each the entry that it says, as far as its ids tell."""
+    ledger_ids, entry_ids, bodies = found.ledger_ids, found.entry_ids, found.bodies
     size, count, first = len(bodies[0]), len(bodies), ledger_ids[0]
-    if size < MIN_ENTRY_SIZE or len(row.master_key) > MAX_MASTER_KEY_SIZE:
+    if size < MIN_ENTRY_SIZE or len(found.master_key) > MAX_MASTER_KEY_SIZE:
         return False
     if ledger_ids.count(first) == count and consecutive(entry_ids):
         return counts_up(b"".join(bodies), size, count, 0, first.to_bytes(8, "big"), entry_ids[0])

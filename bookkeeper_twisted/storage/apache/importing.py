@@ -18,7 +18,7 @@ from ..rebuild import BATCH_ROWS
 from . import ledger_data
 from .database import LEDGERS, LOCATIONS, database_path, is_database
 from .interfaces import IKeyValues, OpenKeyValues
-from .places import Heads, Location, placed_rows
+from .locations import Heads, Location, located_rows
 
 _PLACE = struct.Struct(">qqq")
 _KEY_SIZE, _LOCATION_SIZE, _LEDGER_KEY_SIZE = 16, 8, 8
@@ -63,7 +63,7 @@ def import_index(
         known = _import_states(fs, index_directory, open_key_values, index, imported)
         heads = Heads(fs, lambda log_id: posixpath.join(directory, entry_log_name(log_id)))
         with closing(heads), opened(fs, index_directory, LOCATIONS, open_key_values) as locations:
-            import_rows(index, placed_rows(_locations(locations), heads), known, imported)
+            import_rows(index, located_rows(_locations(locations), heads), known, imported)
         index.commit(IndexBatch(complete=True))
     finally:
         index.close()

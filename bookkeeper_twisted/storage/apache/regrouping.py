@@ -20,7 +20,7 @@ from ..ledger_dirs import directory_index, entry_log_ids, entry_log_name, log_by
 from ..rebuild import BATCH_ROWS
 from .importing import Imported, commit_states, import_rows
 from .index_files import files_of_ledgers, locations_of, states_of
-from .places import Heads, Location, placed_rows
+from .locations import Heads, Location, located_rows
 
 _LOG_SIZE = 1 << 30
 _BATCH_BYTES = 64 << 20
@@ -123,7 +123,7 @@ class EntryCopier:
         """
         waiting: list[tuple[IndexRow, bool]] = []
         n_bytes = 0
-        for row, is_there in placed_rows(self._locations(files), self._heads):
+        for row, is_there in located_rows(self._locations(files), self._heads):
             if not is_there:
                 waiting.append((row, False))
                 continue

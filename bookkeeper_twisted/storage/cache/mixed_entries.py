@@ -1,8 +1,8 @@
 """Single entries of many ledgers by columns: what a write cache holds where ledgers take turns.
 
 An object for each entry, or for each ledger, would cost more than the entry: to make, and each time the garbage
-collector looks at it.  So entries lie in parallel columns in the order they came.  A dictionary has the place of the
-newest entry of each ledger, a column that of the one before it.  The ids of a ledger ascend from place to place.
+collector looks at it.  So entries lie in parallel columns in the order they came.  A dictionary has the position of the
+newest entry of each ledger, a column that of the one before it.  The ids of a ledger ascend from position to position.
 """
 
 from array import array
@@ -22,7 +22,7 @@ LEDGER_OVERHEAD = 192
 """The cost of a ledger: its place in the dictionary."""
 
 VIEW_OVERHEAD = 640
-PLACE_OVERHEAD = 10
+POSITION_OVERHEAD = 10
 """The cost of a ledger that is read, and of each of its entries, beside the above."""
 
 MOST_TOGETHER = 64
@@ -53,36 +53,36 @@ def ascending(ids: Iterable[int]) -> list[int]:
 class LedgerEntries:
     """The entries of one ledger, for look-ups.  Reactor thread.
 
-    :ivar places: of its entries in the columns, ascending, and so are the ids.
+    :ivar positions: of its entries in the columns, ascending, and so are the ids.
     """
 
-    __slots__ = ("ledger_id", "places", "_entry_ids", "_entries")
+    __slots__ = ("ledger_id", "positions", "_entry_ids", "_entries")
 
     def __init__(self, ledger_id: int, entry_ids: Sequence[int], entries: Sequence[bytes]) -> None:
         self.ledger_id = ledger_id
-        self.places = array("q")
+        self.positions = array("q")
         self._entry_ids = entry_ids
         self._entries = entries
 
     @property
     def first(self) -> int:
         """The lowest entry."""
-        return self._entry_ids[self.places[0]]
+        return self._entry_ids[self.positions[0]]
 
     @property
     def last(self) -> int:
         """The highest entry."""
-        return self._entry_ids[self.places[-1]]
+        return self._entry_ids[self.positions[-1]]
 
     def _index(self, entry_id: int) -> int:
         """Return the index of the first entry from ``entry_id`` on."""
-        return bisect_left(self.places, entry_id, key=self._entry_ids.__getitem__)
+        return bisect_left(self.positions, entry_id, key=self._entry_ids.__getitem__)
 
     def entry(self, entry_id: int) -> bytes | None:
         """Return the bytes of the entry ``entry_id``, None if it is not here."""
         index = self._index(entry_id)
-        found = index < len(self.places) and self._entry_ids[self.places[index]] == entry_id
-        return self._entries[self.places[index]] if found else None
+        found = index < len(self.positions) and self._entry_ids[self.positions[index]] == entry_id
+        return self._entries[self.positions[index]] if found else None
 
     def find(self, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return the entry ``entry_id``, None if it is not here.
@@ -90,22 +90,22 @@ class LedgerEntries:
         :param max_count: with so many that follow it at most, itself included; some fewer, perhaps.
         """
         index, ids, found, size = self._index(entry_id), self._entry_ids, list[bytes](), 0
-        for place in self.places[index : index + min(max_count, MOST_TOGETHER)]:
-            size += len(self._entries[place])
-            if ids[place] != entry_id + len(found) or (found and size > MOST_BYTES_TOGETHER):
+        for position in self.positions[index : index + min(max_count, MOST_TOGETHER)]:
+            size += len(self._entries[position])
+            if ids[position] != entry_id + len(found) or (found and size > MOST_BYTES_TOGETHER):
                 break
-            found.append(self._entries[place])
+            found.append(self._entries[position])
         return EntryRun.of_entries(self.ledger_id, entry_id, found) if found else None
 
     def next_from(self, entry_id: int) -> int:
         """Return the lowest entry here from ``entry_id`` on, :data:`~.run_list.NO_ENTRY` if there is none."""
         index = self._index(entry_id)
-        return self._entry_ids[self.places[index]] if index < len(self.places) else NO_ENTRY
+        return self._entry_ids[self.positions[index]] if index < len(self.positions) else NO_ENTRY
 
     def overlaps(self, first: int, last: int) -> bool:
         """Whether any of the entries ``first .. last`` is here."""
         index = self._index(first)
-        return index < len(self.places) and self._entry_ids[self.places[index]] <= last
+        return index < len(self.positions) and self._entry_ids[self.positions[index]] <= last
 
 
 class Scattered:
@@ -237,7 +237,7 @@ class MixedEntries:
         left: list[int] = []
         refused: set[int] = set()
         checked = bool(runs)
-        for place, (ledger_id, entry_id) in enumerate(zip(ledger_ids, entry_ids, strict=True), start):
+        for position, (ledger_id, entry_id) in enumerate(zip(ledger_ids, entry_ids, strict=True), start):
             before = newest.get(ledger_id, _NOWHERE)
             older.append(before)
             if (before >= 0 and ids[before] >= entry_id) or (
@@ -245,17 +245,17 @@ class MixedEntries:
             ):
                 checked = True
                 refused.add(ledger_id)
-                left.append(place - start)
+                left.append(position - start)
             else:
-                newest[ledger_id] = place
+                newest[ledger_id] = position
         self.cost += sum(map(len, entries)) + (4 + ENTRY_OVERHEAD) * len(entries)
         self.cost += LEDGER_OVERHEAD * (len(newest) - n_ledgers)
         return left
 
     def last(self, ledger_id: int) -> int:
         """Return the highest entry of ``ledger_id`` here, -1 if there is none."""
-        place = self._newest.get(ledger_id, _NOWHERE)
-        return self._entry_ids[place] if place >= 0 else INVALID_ENTRY_ID
+        position = self._newest.get(ledger_id, _NOWHERE)
+        return self._entry_ids[position] if position >= 0 else INVALID_ENTRY_ID
 
     def find(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return the entry ``entry_id`` of ``ledger_id``, None if it is not here.
@@ -287,15 +287,15 @@ class MixedEntries:
         if view is None:
             view = self._views[ledger_id] = LedgerEntries(ledger_id, self._entry_ids, self._entries)
             self.cost += VIEW_OVERHEAD
-        known = view.places[-1] if view.places else _NOWHERE
+        known = view.positions[-1] if view.positions else _NOWHERE
         if newest != known:
-            fresh = self._places(newest, known)
-            view.places.extend(fresh)
-            self.cost += PLACE_OVERHEAD * len(fresh)
+            fresh = self._positions(newest, known)
+            view.positions.extend(fresh)
+            self.cost += POSITION_OVERHEAD * len(fresh)
         return view
 
-    def _places(self, newest: int, known: int = _NOWHERE) -> list[int]:
-        """The places of a ledger above one of them, ascending."""
+    def _positions(self, newest: int, known: int = _NOWHERE) -> list[int]:
+        """The positions of a ledger above one of them, ascending."""
         found, older = [], self._older
         while newest > known:
             found.append(newest)
@@ -305,14 +305,14 @@ class MixedEntries:
 
     def runs(self, ledger_id: int) -> list[EntryRun]:
         """Return the entries of ``ledger_id`` as runs, ascending; copies."""
-        places, ids, entries = self._places(self._newest.get(ledger_id, _NOWHERE)), self._entry_ids, self._entries
-        if not places or ids[places[-1]] - ids[places[0]] != len(places) - 1:
-            return list(self._at(places).runs()) if places else []
-        return [EntryRun.of_entries(ledger_id, ids[places[0]], [entries[place] for place in places])]
+        positions, ids, entries = self._positions(self._newest.get(ledger_id, _NOWHERE)), self._entry_ids, self._entries
+        if not positions or ids[positions[-1]] - ids[positions[0]] != len(positions) - 1:
+            return list(self._at(positions).runs()) if positions else []
+        return [EntryRun.of_entries(ledger_id, ids[positions[0]], [entries[position] for position in positions])]
 
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
         """Return first and last ids, both included, of the runs of ``ledger_id``, ascending.  Any thread."""
-        ids = [self._entry_ids[place] for place in self._places(self._newest.get(ledger_id, _NOWHERE))]
+        ids = [self._entry_ids[position] for position in self._positions(self._newest.get(ledger_id, _NOWHERE))]
         starts = _starts([ledger_id] * len(ids), ids) if ids else []
         return [(ids[start], ids[end - 1]) for start, end in pairwise([*starts, len(ids)])]
 
@@ -326,24 +326,24 @@ class MixedEntries:
 
         :param but: ids of ledgers whose entries are left out.
         """
-        places: list[int] = []
+        positions: list[int] = []
         for ledger_id in ascending([ledger_id for ledger_id in self.ledger_ids() if ledger_id not in but]):
-            places += self._places(self._newest.get(ledger_id, _NOWHERE))
-            if len(places) >= PART:
-                yield from self._parts(places)
-                places = []
-        yield from self._parts(places)
+            positions += self._positions(self._newest.get(ledger_id, _NOWHERE))
+            if len(positions) >= PART:
+                yield from self._parts(positions)
+                positions = []
+        yield from self._parts(positions)
 
-    def _parts(self, places: Sequence[int]) -> Iterator[SortedEntries]:
-        for at in range(0, len(places), 2 * PART):
-            yield self._at(places[at : at + 2 * PART])
+    def _parts(self, positions: Sequence[int]) -> Iterator[SortedEntries]:
+        for at in range(0, len(positions), 2 * PART):
+            yield self._at(positions[at : at + 2 * PART])
 
-    def _at(self, places: Sequence[int]) -> SortedEntries:
-        """The entries at some places, which are in the order of ledgers and ids."""
-        if len(places) == 1:
-            (at,) = places
+    def _at(self, positions: Sequence[int]) -> SortedEntries:
+        """The entries at some positions, which are in the order of ledgers and ids."""
+        if len(positions) == 1:
+            (at,) = positions
             return SortedEntries((self._ledger_ids[at],), (self._entry_ids[at],), (self._entries[at],))
-        taken = itemgetter(*places)
+        taken = itemgetter(*positions)
         return SortedEntries(taken(self._ledger_ids), taken(self._entry_ids), taken(self._entries))
 
     def shrink(self, n_bytes: int) -> int:

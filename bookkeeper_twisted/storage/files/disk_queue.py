@@ -44,8 +44,8 @@ assert (_CONTROL.size, _EVENT.size) == (64, 32)
 
 
 @attrs.frozen
-class Place:
-    """A place to be read.
+class FileRange:
+    """A range of a file to be read.
 
     :ivar offset, size: multiples of 4096.
     """
@@ -121,14 +121,14 @@ class _QueuedReads:
     """Places that are read together.
 
     :ivar left: reads that have not ended.
-    :ivar found: bytes that were read of each place; less than nothing if they were not.
+    :ivar found: bytes that were read of each range; less than nothing if they were not.
     """
 
-    def __init__(self, places: Sequence[Place], room: mmap.mmap) -> None:
-        self.places = places
+    def __init__(self, ranges: Sequence[FileRange], room: mmap.mmap) -> None:
+        self.ranges = ranges
         self.room = room
         self.left = 0
-        self.found = [-1] * len(places)
+        self.found = [-1] * len(ranges)
 
     def ended(self, index: int, found: int) -> None:
         """Take note of the end of a read."""
@@ -136,16 +136,16 @@ class _QueuedReads:
         self.left -= 1
 
     def datas(self) -> Iterator[memoryview | OSError]:
-        """Yield the bytes of each place; what could not be read with the others is read now."""
+        """Yield the bytes of each range; what could not be read with the others is read now."""
         at, view = 0, memoryview(self.room)
-        for place, found in zip(self.places, self.found, strict=True):
-            yield view[at : at + place.size] if found == place.size else _read_now(place)
-            at += place.size
+        for each, found in zip(self.ranges, self.found, strict=True):
+            yield view[at : at + each.size] if found == each.size else _read_now(each)
+            at += each.size
 
 
-def _read_now(place: Place) -> memoryview | OSError:
+def _read_now(each: FileRange) -> memoryview | OSError:
     try:
-        return memoryview(place.file.pread(place.size, place.offset))
+        return memoryview(each.file.pread(each.size, each.offset))
     except OSError as error:
         return error
 
@@ -172,26 +172,26 @@ class DiskQueue:
 
     # -- reads --
 
-    def begin(self, places: Sequence[Place]) -> None:
+    def begin(self, ranges: Sequence[FileRange]) -> None:
         """Begin to read a batch, without waiting for the disk.
 
-        :param places: in any order.
+        :param ranges: in any order.
         """
-        queued = bool(places) and all(place.file.direct_descriptor is not None for place in places)
+        queued = bool(ranges) and all(each.file.direct_descriptor is not None for each in ranges)
         queued = queued and self._has_kernel()
-        batch = _QueuedReads(places, self._room(sum([place.size for place in places]) if queued else 1))
+        batch = _QueuedReads(ranges, self._room(sum([each.size for each in ranges]) if queued else 1))
         self._batches.append(batch)
         address = _address(batch.room)
-        for index, place in enumerate(places if queued else ()):
+        for index, each in enumerate(ranges if queued else ()):
             batch.left += 1
-            self._add(partial(batch.ended, index), _READ, place.file, address, place.size, place.offset)
-            address += place.size
+            self._add(partial(batch.ended, index), _READ, each.file, address, each.size, each.offset)
+            address += each.size
         self._submit()
 
     def take(self) -> list[memoryview | OSError]:
         """Wait for the batch that was begun first.
 
-        :returns: the bytes of each place, valid until the next call; fewer only at the end of a file.  The error of one
+        :returns: the bytes of each range, valid until the next call; fewer only at the end of a file.  The error of one
             that could not be read.
         """
         if self._taken is not None:

@@ -62,8 +62,8 @@ def mixed_rows_of(
     records = [data[begin:end] for begin, end in pairwise(ends)]
     if max(map(len, records)) > CHECKSUM_BLOCK:
         return None
-    places = [offset + begin for begin in ends[:-1]]
-    columns = (ledger_ids, first_ids, counts, repeat(log_id), places, sizes, map(crc32c_of_bytes, records))
+    offsets = [offset + begin for begin in ends[:-1]]
+    columns = (ledger_ids, first_ids, counts, repeat(log_id), offsets, sizes, map(crc32c_of_bytes, records))
     return MixedRows(log_id, ledger_ids, first_ids, last_ids, pack_rows(len(records), columns))
 
 

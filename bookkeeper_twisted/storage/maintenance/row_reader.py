@@ -16,7 +16,7 @@ import attrs
 from ...crc32c import Buffer
 from ...errors import LogDamageError
 from ..directory_storage import DirectoryStorage
-from ..files.disk_queue import DiskQueue, Place
+from ..files.disk_queue import DiskQueue, FileRange
 from ..index.rows import first_bad_block, record_offsets, row_bytes
 from ..interfaces import IFile, IFileSystem, IndexRow, IRunIndex
 
@@ -214,7 +214,7 @@ class RowReader:
         """
         opened = [extent for extent in step.extents if self._exists(extent.log_id)]
         self.queue.begin([
-            Place(self._file(extent.log_id), extent.start, extent.end - extent.start) for extent in opened
+            FileRange(self._file(extent.log_id), extent.start, extent.end - extent.start) for extent in opened
         ])  # fmt: skip
 
     def _exists(self, log_id: int) -> bool:

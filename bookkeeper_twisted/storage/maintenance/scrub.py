@@ -43,7 +43,7 @@ class DamagedEntries:
     text: str
 
     @property
-    def place(self) -> tuple[int, int]:
+    def key(self) -> tuple[int, int]:
         """Return ledger and first entry, by which lists are ordered."""
         return self.ledger_id, self.first
 
@@ -65,14 +65,14 @@ class ScrubRecord:
         """Return the record with what else was ``found``: what is not in it yet, as far as there is room."""
         findings = list(self.findings)
         for each in found:
-            at = bisect_left(findings, each.place, key=_place)
-            if len(findings) < MOST_FINDINGS and (at == len(findings) or findings[at].place != each.place):
+            at = bisect_left(findings, each.key, key=_key_of)
+            if len(findings) < MOST_FINDINGS and (at == len(findings) or findings[at].key != each.key):
                 findings.insert(at, each)
         return attrs.evolve(self, findings=tuple(findings))
 
 
-def _place(found: DamagedEntries) -> tuple[int, int]:
-    return found.place
+def _key_of(found: DamagedEntries) -> tuple[int, int]:
+    return found.key
 
 
 def damage_now(index: IRunIndex, damage: LogDamageError, now: int) -> DamagedEntries | None:
@@ -100,12 +100,12 @@ class Scrub:
     """
 
     def __init__(self, fs: IFileSystem, directory: DirectoryStorage, now: int, record: ScrubRecord = _NOTHING) -> None:
-        place = record.after or (-1, -1)
-        self.record = attrs.evolve(record, after=place)
+        after = record.after or (-1, -1)
+        self.record = attrs.evolve(record, after=after)
         self._directory = directory
         self._reader = RowReader(fs, directory, DiskQueue())
         self._now = now
-        self.cutter = RowCutter(directory.index, place)
+        self.cutter = RowCutter(directory.index, after)
 
     def read(self, step: Step) -> list[DamagedEntries]:
         """Verify the pieces of a step; :meth:`take` is to be called with the damage that is returned.
@@ -133,11 +133,11 @@ class Scrub:
 
         :returns: what there was room for.
         """
-        before, place = self.record, self.cutter.after
+        before, last = self.record, self.cutter.after
         passed = before.after or (-1, -1)
-        kept = [each for each in before.findings if not passed < each.place <= place]
+        kept = [each for each in before.findings if not passed < each.key <= last]
         found = found[: MOST_FINDINGS - len(kept)]
-        self.record = attrs.evolve(before, findings=tuple(kept), after=place).joined(found)
+        self.record = attrs.evolve(before, findings=tuple(kept), after=last).joined(found)
         return found
 
     def ended(self, now: int) -> ScrubRecord:
@@ -146,7 +146,7 @@ class Scrub:
         :param now: seconds since the epoch.
         """
         passed = self.record.after or (-1, -1)
-        return ScrubRecord(tuple(each for each in self.record.findings if each.place <= passed), None, now)
+        return ScrubRecord(tuple(each for each in self.record.findings if each.key <= passed), None, now)
 
     def close(self) -> None:
         """Close the logs that were read."""

@@ -15,14 +15,14 @@ from ...storage.index.rows import can_be_packed, pack_sizes, packed_rows, record
 from ...storage.interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow
 
 _RECORD = 60
-_EntryPlace = tuple[int, int, int]
+_EntryLocation = tuple[int, int, int]
 
 
 def _row(ledger_id: int, first: int, last: int, log_id: int = 0, offset: int = 1024) -> IndexRow:
     return IndexRow(ledger_id, first, last, log_id, offset, _RECORD, b"\1\2\3\4")
 
 
-def _places(row: IndexRow) -> dict[int, _EntryPlace]:
+def _locations(row: IndexRow) -> dict[int, _EntryLocation]:
     """Where each entry of a row lies: log, offset and size."""
     offsets = record_offsets(row)
     return {
@@ -273,19 +273,19 @@ class RunIndexContract(SynchronousTestCase):
         check()
 
     def _check_against_model(self, batches: list[list[IndexRow]]) -> None:
-        index, model = self.make(), dict[tuple[int, int], _EntryPlace]()
+        index, model = self.make(), dict[tuple[int, int], _EntryLocation]()
         for batch in batches:
             index.commit(IndexBatch(runs=batch))
             for row in batch:
-                model.update(((row.ledger_id, e), place) for e, place in _places(row).items())
+                model.update(((row.ledger_id, e), location) for e, location in _locations(row).items())
         for ledger_id in (7, 8):
-            listed = dict[int, _EntryPlace]()
+            listed = dict[int, _EntryLocation]()
             for row in index.rows(ledger_id):
-                self.assertFalse(listed.keys() & _places(row).keys())
-                listed.update(_places(row))
-            self.assertEqual(listed, {e: place for (owner, e), place in model.items() if owner == ledger_id})
+                self.assertFalse(listed.keys() & _locations(row).keys())
+                listed.update(_locations(row))
+            self.assertEqual(listed, {e: location for (owner, e), location in model.items() if owner == ledger_id})
             self.assertEqual(index.last_entry(ledger_id), max(listed, default=-1))
             for entry_id in range(52):
                 found = index.find(ledger_id, entry_id)
-                self.assertEqual(_places(found)[entry_id] if found else None, listed.get(entry_id))
+                self.assertEqual(_locations(found)[entry_id] if found else None, listed.get(entry_id))
         index.close()

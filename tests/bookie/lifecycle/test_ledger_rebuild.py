@@ -2,9 +2,9 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.bookie.lifecycle.ledger_rebuild import journal_states, places_in_logs, rebuild_ledgers
+from bookkeeper_twisted.bookie.lifecycle.ledger_rebuild import directory_map_of_logs, journal_states, rebuild_ledgers
 from bookkeeper_twisted.storage.interfaces import LedgerRow
-from bookkeeper_twisted.storage.ledger_dirs import LedgerPlaces, journal_bytes
+from bookkeeper_twisted.storage.ledger_dirs import DirectoryMap, journal_bytes
 
 from ...simulated_disk.sim_disk import SimDisk
 from ...simulated_disk.sim_index import SimIndex
@@ -29,7 +29,7 @@ class LedgerRebuildTests(SynchronousTestCase):
         """Ledgers of both are fenced, with their keys; a start has every entry then."""
         states = journal_states(self.disk, self.parts.paths)
         self.assertEqual(states, {i: LedgerRow(i, KEY, True) for i in (1, 2, 9)})
-        rebuilt = rebuild_ledgers(self.disk, self.parts.paths, 0, states, LedgerPlaces(1), SimIndex.open)
+        rebuilt = rebuild_ledgers(self.disk, self.parts.paths, 0, states, DirectoryMap(1), SimIndex.open)
         self.assertEqual(([*rebuilt.index.ledgers()], rebuilt.entries), ([states[1], states[2], states[9]], 3))
         rebuilt.index.close()
         check_promises(Life(self.disk, [], self.parts), self.facts)
@@ -45,13 +45,13 @@ class LedgerRebuildTests(SynchronousTestCase):
         """Ledgers stay in the directory of their entries, also where another one has joined since."""
         parts = Parts(n_ledger_dirs=2, expands=True)
         Life(self.disk, self.facts, parts).stop()
-        states, places = journal_states(self.disk, parts.paths), places_in_logs(self.disk, parts.paths)
-        self.assertEqual(places, LedgerPlaces(2, {1: 0}))
+        states, directory_map = journal_states(self.disk, parts.paths), directory_map_of_logs(self.disk, parts.paths)
+        self.assertEqual(directory_map, DirectoryMap(2, {1: 0}))
         for number in range(2):
-            rebuild_ledgers(self.disk, parts.paths, number, states, places, SimIndex.open).index.close()
+            rebuild_ledgers(self.disk, parts.paths, number, states, directory_map, SimIndex.open).index.close()
         check_promises(Life(self.disk, [], parts), self.facts)
 
     def test_without_journals(self) -> None:
         """What no journal knows any more is fenced with an unknown key."""
-        rebuilt = rebuild_ledgers(self.disk, self.parts.paths, 0, {}, LedgerPlaces(1), SimIndex.open)
+        rebuilt = rebuild_ledgers(self.disk, self.parts.paths, 0, {}, DirectoryMap(1), SimIndex.open)
         self.assertEqual([*rebuilt.index.ledgers()], [LedgerRow(1, b"", True)])

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.bookie.lifecycle.ledger_rebuild import journal_states, places_in_logs, rebuild_ledgers
+from bookkeeper_twisted.bookie.lifecycle.ledger_rebuild import directory_map_of_logs, journal_states, rebuild_ledgers
 from bookkeeper_twisted.errors import StorageError
 from bookkeeper_twisted.storage import rebuild
 from bookkeeper_twisted.storage.cookies import DirectoryLocks
@@ -45,9 +45,9 @@ def rebuild_at_start(disk: SimDisk, parts: Parts) -> None:
 def rebuild_states(disk: SimDisk, parts: Parts) -> None:
     """``rebuild-db-ledgers-index``."""
     locks = DirectoryLocks(disk, parts.paths.all())
-    states, places = journal_states(disk, parts.paths), places_in_logs(disk, parts.paths)
+    states, directory_map = journal_states(disk, parts.paths), directory_map_of_logs(disk, parts.paths)
     for number in range(len(parts.paths.ledgers)):
-        rebuild_ledgers(disk, parts.paths, number, states, places, SimIndex.open).index.close()
+        rebuild_ledgers(disk, parts.paths, number, states, directory_map, SimIndex.open).index.close()
     locks.release()
 
 

@@ -82,7 +82,7 @@ class ReplyTests(SynchronousTestCase):
         st.lists(st.integers(0, 1 << 16), max_size=4),
     )  # fmt: skip
     def test_any_add_replies(self, parts: list[Part], cuts: list[int]) -> None:
-        """Replies in rows are those of single frames, in order, whatever the chunks and however many the ledgers."""
+        """Replies in series are those of single frames, in order, whatever the chunks and however many the ledgers."""
         items, error = decode(*pieces(replies(parts), cuts))
         self.assertIsNone(error)
         self.assertEqual(flat(items), singles(parts))

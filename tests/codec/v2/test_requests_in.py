@@ -38,7 +38,7 @@ def decode(data: bytes) -> tuple[list[object], CodecError | None]:
 
 
 class BadInputTests(SynchronousTestCase):
-    """Each row of bad input."""
+    """Each series of bad input."""
 
     def _single(self) -> list[int]:
         """Return a list that gets the number of those entries that are looked at one by one, with each call."""
@@ -123,7 +123,7 @@ class BadInputTests(SynchronousTestCase):
                 self.assertEqual(replies, expected)
 
     def test_reserved_ids_before_good_ones(self) -> None:
-        """Only the reserved ids of a row are refused."""
+        """Only the reserved ids of a series are refused."""
         items, _ = decode(requests_out.encode_adds(KEY, run(7, -2, [50] * 40)))
         self.assertEqual([type(item) for item in items], [RejectedRequest, RejectedRequest, AddRun])
         good = items[2]
@@ -195,7 +195,7 @@ class BadInputTests(SynchronousTestCase):
                 self.assertEqual([item.entries.count for item in items], [count] * 2)  # type: ignore[attr-defined]
 
     def test_stranger_in_a_row(self) -> None:
-        """An entry of another ledger or place in the middle of a row of one size is stored as what it is (S18)."""
+        """An entry of another ledger or place in the middle of a series of one size is stored as what it is (S18)."""
         for count in (3, 40):
             for ledger_id, entry_id in ((8, count // 2), (7, 1000), (7, 0)):
                 ids = [(7, i) for i in range(count)]
@@ -206,7 +206,7 @@ class BadInputTests(SynchronousTestCase):
                 self.assertEqual(flat(items), [item for frame in frames for item in flat(decode(frame)[0])])
 
     def test_another_key_in_a_row(self) -> None:
-        """An add with another key or other flags in the middle of a row is an item of its own (S18)."""
+        """An add with another key or other flags in the middle of a series is an item of its own (S18)."""
         for count in (3, 40):
             for key, flags in ((b"j" * len(KEY), 0), (KEY, 2)):
                 frames = [requests_out.encode_adds(KEY, run(7, i, [50])) for i in range(count)]

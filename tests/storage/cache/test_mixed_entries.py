@@ -75,14 +75,14 @@ class LedgerViewTests(SynchronousTestCase):
         """A reader that follows a writer has each place looked at once."""
         columns = MixedEntries()
         walked = [0]
-        places = columns._places
+        positions = columns._positions
 
         def counting(newest: int, known: int = -1) -> list[int]:
-            found = places(newest, known)
+            found = positions(newest, known)
             walked[0] += len(found)
             return found
 
-        self.patch(MixedEntries, "_places", lambda _, newest, known=-1: counting(newest, known))
+        self.patch(MixedEntries, "_positions", lambda _, newest, known=-1: counting(newest, known))
         for entry_id in range(500):
             _add(columns, run(1, entry_id))
             view = columns.view(1)

@@ -10,7 +10,7 @@ from random import Random
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.files import disk_queue
-from bookkeeper_twisted.storage.files.disk_queue import BUSY_BYTES, DEPTH, MOST_WRITES, DiskQueue, Place, Transfer
+from bookkeeper_twisted.storage.files.disk_queue import BUSY_BYTES, DEPTH, MOST_WRITES, DiskQueue, FileRange, Transfer
 from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.interfaces import IFile
 
@@ -70,21 +70,21 @@ class DiskQueueTests(SynchronousTestCase):
         return file, data
 
     def test_batches(self) -> None:
-        """Batches are taken in the order in which they were begun, their places in any order of the file."""
+        """Batches are taken in the order in which they were begun, their ranges in any order of the file."""
         file, data = self.file(64 * _PAGE)
         batches = [[(8, 4), (0, 1), (60, 4)], [(1, 7)], [], [(20, 30), (20, 30)]]
         for batch in batches:
-            self.queue.begin([Place(file, first * _PAGE, count * _PAGE) for first, count in batch])
+            self.queue.begin([FileRange(file, first * _PAGE, count * _PAGE) for first, count in batch])
         for batch in batches:
             found = [bytes(each) for each in self.queue.take() if not isinstance(each, OSError)]
             self.assertEqual(found, [data[first * _PAGE : (first + count) * _PAGE] for first, count in batch])
 
     def test_more_than_the_kernel_takes(self) -> None:
-        """More places than are read at once."""
+        """More ranges than are read at once."""
         file, data = self.file((3 * DEPTH + 7) * _PAGE)
         numbers = Random(1).sample(range(3 * DEPTH + 7), 3 * DEPTH + 7)
         for half in (numbers[::2], numbers[1::2]):
-            self.queue.begin([Place(file, number * _PAGE, _PAGE) for number in half])
+            self.queue.begin([FileRange(file, number * _PAGE, _PAGE) for number in half])
         for half in (numbers[::2], numbers[1::2]):
             found = [bytes(each) for each in self.queue.take() if not isinstance(each, OSError)]
             self.assertEqual(found, [data[number * _PAGE : (number + 1) * _PAGE] for number in half])
@@ -92,7 +92,7 @@ class DiskQueueTests(SynchronousTestCase):
     def test_end_of_file(self) -> None:
         """Fewer bytes are found where the file ends."""
         file, data = self.file(3 * _PAGE, b"tail")
-        self.queue.begin([Place(file, 2 * _PAGE, 2 * _PAGE), Place(file, 8 * _PAGE, _PAGE)])
+        self.queue.begin([FileRange(file, 2 * _PAGE, 2 * _PAGE), FileRange(file, 8 * _PAGE, _PAGE)])
         found = [bytes(each) for each in self.queue.take() if not isinstance(each, OSError)]
         self.assertEqual(found, [data[2 * _PAGE :], b""])
 
@@ -114,13 +114,13 @@ class DiskQueueTests(SynchronousTestCase):
         source, data = self.file(16 * _MIB)
         target, _ = self.file(0)
         target.truncate(len(data))
-        places = [Place(source, at, _MIB) for at in range(0, len(data), _MIB)]
-        self.queue.begin(places[:4])
-        for begin in range(0, len(places), 4):
-            self.queue.begin(places[begin + 4 : begin + 8])
+        ranges = [FileRange(source, at, _MIB) for at in range(0, len(data), _MIB)]
+        self.queue.begin(ranges[:4])
+        for begin in range(0, len(ranges), 4):
+            self.queue.begin(ranges[begin + 4 : begin + 8])
             pieces = [bytes(each) for each in self.queue.take() if not isinstance(each, OSError)]
-            for place, piece in zip(places[begin : begin + 4], pieces, strict=True):
-                self.queue.write(target, [piece], place.offset)
+            for each, piece in zip(ranges[begin : begin + 4], pieces, strict=True):
+                self.queue.write(target, [piece], each.offset)
         self.queue.take()
         self.queue.wait_for_writes()
         self.assertEqual(target.pread(len(data), 0), data)
@@ -166,7 +166,7 @@ class DiskQueueTests(SynchronousTestCase):
         queue = DiskQueue(lambda: busy[0])
         file, data = self.file(_MIB)
         sizes = (BUSY_BYTES // 2, BUSY_BYTES // 4, BUSY_BYTES // 2, BUSY_BYTES * 2, _PAGE)
-        queue.begin([Place(file, 0, size) for size in sizes])
+        queue.begin([FileRange(file, 0, size) for size in sizes])
         kernel = queue._kernel
         assert isinstance(kernel, LateKernel)
         seen = []
@@ -176,7 +176,7 @@ class DiskQueueTests(SynchronousTestCase):
         self.assertEqual(seen, [[*sizes[:2]], [*sizes[1:2], sizes[2]], [sizes[2]], [sizes[3]], [sizes[4]]])
         self.assertEqual([bytes(each) for each in queue.take() if not isinstance(each, OSError)],
                          [data[:size] for size in sizes])  # fmt: skip
-        queue.begin([Place(file, 0, BUSY_BYTES)] * 3)
+        queue.begin([FileRange(file, 0, BUSY_BYTES)] * 3)
         busy[0] = False
         queue._wait()
         self.assertEqual(len(kernel.begun), 2)
@@ -185,11 +185,11 @@ class DiskQueueTests(SynchronousTestCase):
     def test_rest(self) -> None:
         """A queue that has rested knows nothing of what was begun before, and goes on."""
         file, data = self.file(64 * _PAGE)
-        self.queue.begin([Place(file, 0, 64 * _PAGE)])
+        self.queue.begin([FileRange(file, 0, 64 * _PAGE)])
         self.queue.write(file, [data[_PAGE : 2 * _PAGE]], 0)
         self.queue.rest()
         self.assertEqual(file.pread(_PAGE, 0), data[_PAGE : 2 * _PAGE])
-        self.queue.begin([Place(file, 5 * _PAGE, _PAGE)])
+        self.queue.begin([FileRange(file, 5 * _PAGE, _PAGE)])
         (found,) = self.queue.take()
         assert not isinstance(found, OSError)
         self.assertEqual(bytes(found), data[5 * _PAGE : 6 * _PAGE])
@@ -197,14 +197,14 @@ class DiskQueueTests(SynchronousTestCase):
     def test_rest_keeps_memory(self) -> None:
         """Memory that was written to costs less than new memory: what comes after a rest uses it again."""
         file, _ = self.file(64 * _PAGE)
-        places = [Place(file, 0, 64 * _PAGE)]
-        self.queue.begin(places)
-        self.queue.begin(places)
+        ranges = [FileRange(file, 0, 64 * _PAGE)]
+        self.queue.begin(ranges)
+        self.queue.begin(ranges)
         self.queue.take()
         before = [batch.room for batch in (*self.queue._batches, self.queue._taken) if batch is not None]
         self.queue.rest()
-        self.queue.begin(places)
-        self.queue.begin(places)
+        self.queue.begin(ranges)
+        self.queue.begin(ranges)
         after = [batch.room for batch in self.queue._batches]
         self.assertEqual({*map(id, after)}, {*map(id, before)})
         self.queue.rest()
@@ -214,7 +214,7 @@ class DiskQueueTests(SynchronousTestCase):
     def test_closed(self) -> None:
         """A queue may be closed with everything begun."""
         file, data = self.file(64 * _PAGE)
-        self.queue.begin([Place(file, 0, 64 * _PAGE)])
+        self.queue.begin([FileRange(file, 0, 64 * _PAGE)])
         self.queue.write(file, [data[:_PAGE]], 0)
         self.queue.close()
         self.queue.close()
@@ -225,7 +225,7 @@ class DiskQueueTests(SynchronousTestCase):
         self.addCleanup(queue.close)
         for _ in range(2):
             file, data = self.file(4 * BUSY_BYTES)
-            queue.begin([Place(file, at * BUSY_BYTES, BUSY_BYTES) for at in range(3)])
+            queue.begin([FileRange(file, at * BUSY_BYTES, BUSY_BYTES) for at in range(3)])
             descriptor = file.direct_descriptor
             file.close()
             other, _ = self.file(4 * BUSY_BYTES + _PAGE)
@@ -256,7 +256,7 @@ class DiskQueueTests(SynchronousTestCase):
         file, data = self.file(64 * _PAGE)
         for end in (lambda queue: None, lambda queue: queue.close()):
             queue = DiskQueue()
-            queue.begin([Place(file, 0, _PAGE)] * 9)
+            queue.begin([FileRange(file, 0, _PAGE)] * 9)
             queue.write(file, [data[:_PAGE]], 0)
             end(queue)
             del queue
@@ -269,14 +269,14 @@ class SimulatedTests(SynchronousTestCase):
     """Files that are not direct are read when they are wanted, and written at once."""
 
     def test_failing_place(self) -> None:
-        """A place that cannot be read is an error; the others of its batch are read."""
+        """A range that cannot be read is an error; the others of its batch are read."""
         disk = SimDisk()
         file = disk.open("/a", create=True)
         queue = DiskQueue()
         queue.write(file, [b"a" * _PAGE, b"b" * _PAGE], 0)
         queue.wait_for_writes()
         disk.fail(errno.EIO, when=lambda op: op.name == "pread" and op.detail == 0)
-        queue.begin([Place(file, 0, _PAGE), Place(file, _PAGE, _PAGE)])
+        queue.begin([FileRange(file, 0, _PAGE), FileRange(file, _PAGE, _PAGE)])
         failed, found = queue.take()
         assert isinstance(failed, OSError) and not isinstance(found, OSError)
         self.assertEqual((failed.errno, bytes(found)), (errno.EIO, b"b" * _PAGE))

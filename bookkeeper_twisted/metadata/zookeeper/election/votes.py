@@ -48,11 +48,11 @@ class VoteCandidacy(Candidacy):
         if self._vote not in votes:
             await self._cast(votes)
             votes = lowest_first({*await self._fresh_votes(), self._vote})  # others may have voted before
-        place = votes.index(self._vote)
-        present = [await self._znodes.exists(f"{self._path}/{name}", watch) for name in votes[place - 1 : place]]
+        position = votes.index(self._vote)
+        present = [await self._znodes.exists(f"{self._path}/{name}", watch) for name in votes[position - 1 : position]]
         own = await self._znodes.exists(f"{self._path}/{self._vote}", watch)
         leader = await self._znodes.exists(self._other, watch)
-        is_elected = not place and own is not None and leader is None
+        is_elected = not position and own is not None and leader is None
         if own is None or None in present:
             watch(True)  # gone since the votes were listed
         elif is_elected and not self._in_office:

@@ -1,4 +1,4 @@
-"""V3 adds, plain reads and add replies in rows: many frames of one layout read column by column.
+"""V3 adds, plain reads and add replies in series: many frames of one layout read column by column.
 
 What a client sends in a burst differs in txnId, ledger and entry id and body only.  The layout of the first frame is
 found by a strict reading of the form every encoder writes (Java's ``flag`` first included); frames that
@@ -18,11 +18,11 @@ from ..strides import same_columns
 from ..varints import decode_column, decode_varint, fill_column, width
 from .layout import ADD_KEY, FLAG_KEY, READ_KEY, TXN_AT
 
-MIN_ROW = 8
+MIN_SERIES = 8
 """Fewer frames are read sooner one by one."""
 
 SINGLES = 32
-"""Frames to be read one by one after a row that was too short to be worth it, as where ids of other sizes alternate."""
+"""Frames to be read one by one after a series that was too short to pay, as where ids of other sizes alternate."""
 
 OPERATION_AT = 9
 """Offset of the operation in a canonical frame."""
@@ -38,8 +38,8 @@ class UnusualError(Exception):
 
 
 @attrs.define
-class Row:
-    """The columns of a row, at least one frame long.
+class FrameColumns:
+    """The columns of a series, at least one frame long.
 
     :ivar ledger_ids: one for each frame, as are the other sequences.
     :ivar bodies: of adds, else empty byte strings.
@@ -85,7 +85,7 @@ class _FrameReader:
             raise UnusualError
         return decode_varint(self.data, start, self.at)
 
-    def place(self) -> tuple[int, int]:
+    def span(self) -> tuple[int, int]:
         """Pass a varint, which is not a negative one, and return where it begins and ends."""
         start = self.at
         self.number()
@@ -116,8 +116,8 @@ def _header(cursor: _FrameReader, operation: bytes) -> tuple[int, int]:
     return txn_end, HIGH_PRIORITY if priority else 0
 
 
-def add_row(data: bytes, at: int, stride: int) -> Row | None:
-    """Read the row of add requests whose first frame is at an offset.
+def add_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
+    """Read the series of add requests whose first frame is at an offset.
 
     :param at: where in ``data`` that frame's length word begins.
     :param stride: bytes of each frame, length word included.
@@ -130,9 +130,9 @@ def add_row(data: bytes, at: int, stride: int) -> Row | None:
         cursor.message()
         flags |= RECOVERY_ADD if cursor.skip(FLAG_KEY + b"\x01") else 0
         cursor.expect(b"\x08")
-        ledger = cursor.place()
+        ledger = cursor.span()
         cursor.expect(b"\x10")
-        entry = cursor.place()
+        entry = cursor.span()
         cursor.expect(b"\x1a")
         key_size = cursor.number()
         master_key = data[cursor.at : cursor.at + key_size]
@@ -141,11 +141,11 @@ def add_row(data: bytes, at: int, stride: int) -> Row | None:
         cursor.message()
     except UnusualError:
         return None
-    return _row(data, at, stride, (txn_end, *ledger, *entry, cursor.at), flags, master_key)
+    return _columns(data, at, stride, (txn_end, *ledger, *entry, cursor.at), flags, master_key)
 
 
-def read_row(data: bytes, at: int, stride: int) -> Row | None:
-    """Read the row of plain reads whose first frame is at an offset.
+def read_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
+    """Read the series of plain reads whose first frame is at an offset.
 
     :param at: where in ``data`` that frame's length word begins.
     :param stride: bytes of each frame, length word included.
@@ -155,14 +155,14 @@ def read_row(data: bytes, at: int, stride: int) -> Row | None:
     try:
         txn_end, flags = _header(cursor, _READ_HEADER)
         cursor.expect(READ_KEY)
-        places = _ids_to_the_end(cursor, b"\x08", b"\x10")
+        spans = _ids_to_the_end(cursor, b"\x08", b"\x10")
     except UnusualError:
         return None
-    return _row(data, at, stride, (txn_end, *places, cursor.end), flags)
+    return _columns(data, at, stride, (txn_end, *spans, cursor.end), flags)
 
 
-def add_reply_row(data: bytes, at: int, stride: int) -> Row | None:
-    """Read the row of successful add replies whose first frame is at an offset.
+def add_reply_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
+    """Read the series of successful add replies whose first frame is at an offset.
 
     :param at: where in ``data`` that frame's length word begins.
     :param stride: bytes of each frame, length word included.
@@ -172,10 +172,10 @@ def add_reply_row(data: bytes, at: int, stride: int) -> Row | None:
     try:
         txn_end, _ = _header(cursor, _ADD_HEADER)
         cursor.expect(b"\x10\x00" + ADD_KEY)
-        places = _ids_to_the_end(cursor, b"\x08\x00\x10", b"\x18")
+        spans = _ids_to_the_end(cursor, b"\x08\x00\x10", b"\x18")
     except UnusualError:
         return None
-    return _row(data, at, stride, (txn_end, *places, cursor.end), 0)
+    return _columns(data, at, stride, (txn_end, *spans, cursor.end), 0)
 
 
 def _ids_to_the_end(cursor: _FrameReader, before_ledger: bytes, before_entry: bytes) -> tuple[int, int, int, int]:
@@ -186,33 +186,35 @@ def _ids_to_the_end(cursor: _FrameReader, before_ledger: bytes, before_entry: by
     """
     cursor.message()
     cursor.expect(before_ledger)
-    ledger = cursor.place()
+    ledger = cursor.span()
     cursor.expect(before_entry)
-    entry = cursor.place()
+    entry = cursor.span()
     if cursor.at != cursor.end:
         raise UnusualError
     return *ledger, *entry
 
 
-def _row(data: bytes, at: int, stride: int, cuts: tuple[int, ...], flags: int, master_key: bytes = b"") -> Row:
-    """Fills the columns; the row ends where a varint has another size than in the first frame.
+def _columns(
+    data: bytes, at: int, stride: int, cuts: tuple[int, ...], flags: int, master_key: bytes = b""
+) -> FrameColumns:
+    """Fills the columns; the series ends where a varint has another size than in the first frame.
 
     :param cuts: where the txnId ends, ledger and entry id begin and end, and the body begins.
     """
     edges = [at, at + TXN_AT, *cuts, at + stride]
-    row = Row(flags, master_key, [], [], [], [])
-    if _counts_up(data, stride, edges, row):
-        return row
+    found = FrameColumns(flags, master_key, [], [], [], [])
+    if _counts_up(data, stride, edges, found):
+        return found
     sizes = tuple([end - start for start, end in pairwise(edges)])
     columns = same_columns(data, at, sizes, _FIXED)
     ids = [decode_column(b"".join(columns[i]), sizes[i]) for i in _VARYING]
     count = min(map(len, ids))
-    row.txn_ids, row.ledger_ids, row.entry_ids = [each[:count] for each in ids]
-    row.bodies = columns[-1][:count]
-    return row
+    found.txn_ids, found.ledger_ids, found.entry_ids = [each[:count] for each in ids]
+    found.bodies = columns[-1][:count]
+    return found
 
 
-def _counts_up(data: bytes, stride: int, edges: Sequence[int], row: Row) -> bool:
+def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColumns) -> bool:
     """Fills the columns if all frames that are here are of one ledger and both other ids go up by one, as they do where
     one client asks for one thing after the other: then the frames are known but for their bodies, and are compared as a
     whole.
@@ -227,15 +229,15 @@ def _counts_up(data: bytes, stride: int, edges: Sequence[int], row: Row) -> bool
         return False
     head = body_at - at
     expected = bytearray(data[at:body_at] * count)
-    row.txn_ids, row.entry_ids = range(txn_id, txn_id + count), range(entry_id, entry_id + count)
-    row.ledger_ids = (decode_varint(data, ledger_at, ledger_end),) * count
-    fill_column(expected, txn_at - at, head, row.txn_ids, txn_end - txn_at)
-    fill_column(expected, id_at - at, head, row.entry_ids, id_end - id_at)
+    found.txn_ids, found.entry_ids = range(txn_id, txn_id + count), range(entry_id, entry_id + count)
+    found.ledger_ids = (decode_varint(data, ledger_at, ledger_end),) * count
+    fill_column(expected, txn_at - at, head, found.txn_ids, txn_end - txn_at)
+    fill_column(expected, id_at - at, head, found.entry_ids, id_end - id_at)
     if head == stride:
-        row.bodies = [b""] * count
+        found.bodies = [b""] * count
         return expected == data[at : at + count * stride]
     block = data[at:] if at else data  # what begins at 0 is not copied for a cut last frame
     if expected != b"".join(column(block, stride, count, 0, head)):
         return False
-    row.bodies = column(block, stride, count, head, stride)
+    found.bodies = column(block, stride, count, head, stride)
     return True

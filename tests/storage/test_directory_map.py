@@ -8,7 +8,7 @@ from .entries import mixed, run
 from .ledger_storages import DIRECTORIES, LedgerStorageTestCase, checkpoint, make_directories, open_storage
 
 
-class PlacesTests(LedgerStorageTestCase):
+class DirectoryMapTests(LedgerStorageTestCase):
     """A storage whose directories are not those of the time before."""
 
     def test_directories_changed(self) -> None:

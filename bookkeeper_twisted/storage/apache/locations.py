@@ -29,7 +29,7 @@ Location = tuple[int, int, int]
 """Ledger, entry, and where it is: entry log id << 32 | offset behind the size word; 0 = nowhere."""
 
 
-def placed_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[IndexRow, bool]]:
+def located_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[IndexRow, bool]]:
     """Return rows of entries in the order of their locations, made as they are asked for.
 
     :param locations: in the order of ledger and entry.
