@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from bookkeeper_twisted.cli.options import groups
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.config.fields import Field
-from bookkeeper_twisted.config.groups import groups
 
 
 def write_reference(path: Path) -> None:

@@ -14,9 +14,8 @@ from ..instruments import Instruments, RecentQuantile
 from ..limits.adaptive import AdaptiveThrottles, SpeedLimits
 from ..limits.throttle import Rate, Throttles
 from ..metadata.interfaces import IMetadataDriver
-from .auditing.auditor import Auditor, AuditorParts
+from .auditing.auditor import Auditor, AuditorElection, AuditorParts
 from .auditing.auditor_metrics import AuditorMetrics
-from .auditing.election import AuditorElection
 from .limits import CHECKER_METADATA, CHECKER_READ, REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
 from .metrics import CheckerMetrics, ReplicationMetrics, WorkerMetrics
 from .presence import Presence

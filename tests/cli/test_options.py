@@ -9,8 +9,9 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted import __version__
-from bookkeeper_twisted.cli.options import Options
+from bookkeeper_twisted.cli.options import PROTECTION, ZOOKEEPER, Options, groups
 from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.config.fields import fields_of
 from bookkeeper_twisted.embedding import standalone_configs
 from bookkeeper_twisted.errors import ConfigError
@@ -186,3 +187,21 @@ class StandaloneTests(SynchronousTestCase):
         config = BookieConfig(bookie_port=65535)
         error = self.assertRaises(ConfigError, standalone_configs, config, 2, "/d")
         self.assertIn("must be from 0 to 65535", str(error))
+
+
+class GroupsTests(SynchronousTestCase):
+    """Keys by subject: :func:`groups`."""
+
+    def test_every_key_once(self) -> None:
+        """Each key is in one group."""
+        for config in (BookieConfig, ClientConfig):
+            found = [attribute for fields in groups(config).values() for attribute, _ in fields]
+            self.assertEqual(sorted(found), sorted(fields_of(config)))
+
+    def test_subjects(self) -> None:
+        """A key is in the group it is declared in; what all configurations share comes last."""
+        found = groups(BookieConfig)
+        self.assertIn("journal_max_size_mb", dict(found["journal"]))
+        self.assertEqual(list(found)[-2:], [PROTECTION, ZOOKEEPER])
+        self.assertIn("zk_timeout", dict(found[ZOOKEEPER]))
+        self.assertEqual([attribute for attribute, _ in found[PROTECTION]], ["allow_insecure_connections"])

@@ -67,7 +67,7 @@ PLANTS = (
         "            running.cancel()\n", "            pass\n", [*_AUDITOR, "tests.client.test_steps"],
     ),
     Plant(
-        "an auditor out of office goes on", "autorecovery/auditing/election.py",
+        "an auditor out of office goes on", "autorecovery/auditing/auditor.py",
         "            auditor.stop()\n", "            pass\n", _AUDITOR,
     ),
     Plant(

@@ -1,17 +1,48 @@
 """The audit of lost bookies: every ledger that names one is marked; and the question which of them any ledger names."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import ClassVar
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from ...limits.throttle import Throttle
+from ...metadata.interfaces import IUnderreplication
 from ...model import LedgerMetadata
 from .auditor_metrics import AuditorMetrics
 from .ledger_scan import LedgerScan
-from .marking import Marker
+
+
+class Marker:
+    """Marks ledgers as underreplicated for one audit or check, under a limit, and counts them.
+
+    :param operations: limit of requests about marks.
+    :param now_ms: the time in ms since the epoch; None: marks carry no time.
+    :ivar marked: how many ledgers were marked; ``n_bytes``: their lengths.
+    """
+
+    def __init__(
+        self, underreplication: IUnderreplication, operations: Throttle, now_ms: Callable[[], int] | None
+    ) -> None:
+        self.marked = 0
+        self.n_bytes = 0
+        self._underreplication = underreplication
+        self._operations = operations
+        self._now_ms = now_ms
+
+    async def mark(self, ledger_id: int, length: int, replicas: Collection[str]) -> None:
+        """Mark a ledger.
+
+        :param length: of the ledger in bytes, as far as it is known.
+        :param replicas: ids of the bookies that lack entries, none if it is not known which.
+        """
+        await self._operations.acquire(entries=1)
+        ctime = None if self._now_ms is None else self._now_ms()
+        await self._underreplication.mark(ledger_id, sorted(replicas), ctime)
+        self.marked += 1
+        self.n_bytes += length
 
 
 class _EnoughError(Exception):

@@ -18,8 +18,8 @@ from ...model import AuditorCheck, LedgerMetadata
 from ...placement.interfaces import IPlacementPolicy
 from ..interfaces import ILedgerChecker
 from .auditor_metrics import AuditorMetrics
+from .bookie_audit import Marker
 from .ledger_scan import LedgerScan, Visit
-from .marking import Marker
 from .repeating import FIRST_PAUSE
 
 LATER_ROUNDS = 3

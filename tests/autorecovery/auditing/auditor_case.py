@@ -9,9 +9,8 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
-from bookkeeper_twisted.autorecovery.auditing.auditor import Auditor, AuditorParts
+from bookkeeper_twisted.autorecovery.auditing.auditor import Auditor, AuditorElection, AuditorParts
 from bookkeeper_twisted.autorecovery.auditing.auditor_metrics import AuditorMetrics
-from bookkeeper_twisted.autorecovery.auditing.election import AuditorElection
 from bookkeeper_twisted.autorecovery.interfaces import ILedgerChecker
 from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, MetadataError, NoSuchLedgerError
