@@ -41,7 +41,7 @@ class AuditorMetrics:
         self.inconclusive = instruments.counter(_PREFIX + "inconclusive_ledgers")
         self.failed = instruments.counter(_PREFIX + "failed_runs")
         self.elections = instruments.counter(_PREFIX + "elections")
-        self.findings = Findings()
+        self.findings = CheckResults()
         self._watch(instruments)
 
     def _watch(self, instruments: Instruments) -> None:
@@ -60,7 +60,7 @@ class AuditorMetrics:
             instruments.gauge(_PREFIX + name, read)
 
 
-class Findings:
+class CheckResults:
     """The last complete results of checks, over all ledgers.
 
     :ivar left_behind: ledgers that have been marked for longer than the grace period.

@@ -14,7 +14,7 @@ from .znodes import Znodes
 COOKIES = "cookies"
 
 
-class Cookies:
+class ZooKeeperCookies:
     """The cookies of one cluster."""
 
     def __init__(self, znodes: Znodes) -> None:

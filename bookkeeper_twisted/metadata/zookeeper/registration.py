@@ -13,7 +13,7 @@ from ...model import BookieServiceInfo, check_bookie_id
 from ..interfaces import IRegistration, Versioned
 from .claims import Claims
 from .cluster import read_instance_id
-from .cookies import Cookies
+from .cookies import ZooKeeperCookies
 from .interfaces import NodeMissingError, NotConnectedError, OutcomeUnknownError
 from .watches.bookie_sets import AVAILABLE, READ_ONLY, BookieSet, BookieSets
 from .znodes import Znodes
@@ -32,7 +32,7 @@ class ZooKeeperRegistration:
         self._znodes = znodes
         self._session = znodes.session
         self._claims = Claims(znodes)
-        self._cookies = Cookies(znodes)
+        self._cookies = ZooKeeperCookies(znodes)
         self._sets = BookieSets(znodes)
         self._lock = DeferredLock()
         self._registered: dict[str, tuple[bool, bytes]] = {}

@@ -20,7 +20,7 @@ from ...entries.entry_run import EntryRun
 from ...errors import DamageError, LostLogError
 from ..cache.mixed_entries import Scattered
 from ..index.rows import first_bad_block, record_offsets
-from ..index.scattered import Records
+from ..index.scattered import ScatteredRecords
 from ..interfaces import CHECKSUM_BLOCK, IFile, IFileSystem, IndexRow
 from ..ledger_dirs import entry_log_name
 
@@ -40,7 +40,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class OpenLogs:
+class IdleLogs:
     """Open files of logs that are not in use at the moment, the most recently used ones.
 
     :ivar limit: of files.
@@ -102,8 +102,8 @@ class EntryLogReader:
         # Two threads count here without a lock: one more or less does not matter.
         self._hints = MOST_HINTS
         self._fs = fs
-        self._idle = OpenLogs(max_open)
-        self._resident = OpenLogs(max_open)
+        self._idle = IdleLogs(max_open)
+        self._resident = IdleLogs(max_open)
         self._offsets: OrderedDict[OffsetKey, Sequence[int]] = OrderedDict()
 
     def read(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
@@ -200,7 +200,7 @@ class EntryLogReader:
         whole = len(data) >= CHECKSUM_BLOCK or end == len(offsets) - 1
         return run if not whole or first_bad_block(row, offsets[-1], start, data) is None else None
 
-    def read_scattered(self, ledger_id: int, log_id: int, records: Records, found: Scattered) -> None:
+    def read_scattered(self, ledger_id: int, log_id: int, records: ScatteredRecords, found: Scattered) -> None:
         """Read single records of a log that memory holds and that verify; on the reactor thread.
 
         :param records: which, and their positions in the result.

@@ -27,7 +27,7 @@ _Chunk = tuple[tuple[int, ...], _Rows]
 """First entries, and the rows they belong to; never empty."""
 
 
-class LedgerRows:
+class SortedRows:
     """Rows of one ledger, ascending and disjoint.  They never change, so any thread may look."""
 
     __slots__ = ("_starts", "_chunks")
@@ -48,35 +48,35 @@ class LedgerRows:
         row = rows[bisect_right(firsts, entry_id) - 1]
         return row if row.last >= entry_id else None
 
-    def replaced(self, rows: _Rows) -> "LedgerRows":
+    def replaced(self, rows: _Rows) -> "SortedRows":
         """Return these rows without those that share an entry with one of ``rows``, ascending and disjoint."""
         if self._chunks[-1][1][-1].last < rows[0].first:
             return self
         return self._each(rows, _not_overlapped)
 
-    def joined(self, rows: _Rows) -> "LedgerRows":
+    def joined(self, rows: _Rows) -> "SortedRows":
         """Return these rows and ``rows``, which are ascending and share no entry with them."""
         firsts, held = self._chunks[-1] if self else ((), ())
         if held and held[-1].last < rows[0].first and len(held) + len(rows) <= MOST_TOGETHER:
-            return LedgerRows((*self._chunks[:-1], ((*firsts, *map(_first, rows)), held + rows)))
+            return SortedRows((*self._chunks[:-1], ((*firsts, *map(_first, rows)), held + rows)))
         return self._each(rows, lambda part, held: sorted(held + part, key=_first))
 
-    def without(self, rows: _Rows) -> "LedgerRows":
+    def without(self, rows: _Rows) -> "SortedRows":
         """Return these rows without those objects of ``rows`` that are among them."""
         firsts, held = self._chunks[0]
         if all(map(is_, rows, chain(held, (None,)))):  # the oldest commit usually has the lowest entries
             rest = self._chunks[1:]
-            return LedgerRows(((firsts[len(rows) :], held[len(rows) :]), *rest) if len(held) > len(rows) else rest)
+            return SortedRows(((firsts[len(rows) :], held[len(rows) :]), *rest) if len(held) > len(rows) else rest)
         gone = set(map(id, rows))
         return self._each(rows, lambda _, held: (row for row in held if id(row) not in gone))
 
-    def outside(self, first: int, last: int) -> "LedgerRows":
+    def outside(self, first: int, last: int) -> "SortedRows":
         """Return these rows without those that hold any entry of ``first .. last``, both included."""
         if self._chunks[-1][1][-1].last < first:
             return self
         return self._changed(first, last, lambda held: (row for row in held if row.last < first or row.first > last))
 
-    def _each(self, rows: _Rows, change: Callable[[_Rows, _Rows], Iterable[IndexRow]]) -> "LedgerRows":
+    def _each(self, rows: _Rows, change: Callable[[_Rows, _Rows], Iterable[IndexRow]]) -> "SortedRows":
         """Change the chunks that rows belong into; ``change`` gets the rows for a chunk, and what it holds."""
         changed, begin = self, 0
         while begin < len(rows):
@@ -89,13 +89,13 @@ class LedgerRows:
             begin = end
         return changed
 
-    def _changed(self, first: int, last: int, change: Callable[[_Rows], Iterable[IndexRow]]) -> "LedgerRows":
+    def _changed(self, first: int, last: int, change: Callable[[_Rows], Iterable[IndexRow]]) -> "SortedRows":
         """Change the rows of the chunks in which ``first .. last`` are."""
         low = max(bisect_right(self._starts, first) - 1, 0)
         high = max(bisect_right(self._starts, last), low + 1)
         held = [rows for _, rows in self._chunks[low:high]]
         rows = tuple(change(held[0] if len(held) == 1 else tuple(chain.from_iterable(held))))
-        return LedgerRows(self._chunks[:low] + _chunks(rows) + self._chunks[high:])
+        return SortedRows(self._chunks[:low] + _chunks(rows) + self._chunks[high:])
 
 
 def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
@@ -120,7 +120,7 @@ class RecentRows:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.cost = 0
-        self._ledgers: dict[int, LedgerRows] = {}
+        self._ledgers: dict[int, SortedRows] = {}
         self._order: deque[tuple[_Rows, int]] = deque()
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
@@ -128,7 +128,7 @@ class RecentRows:
         held = self._ledgers.get(ledger_id)
         return None if held is None else held.find(entry_id)
 
-    def rows_of(self, ledger_id: int) -> LedgerRows | None:
+    def rows_of(self, ledger_id: int) -> SortedRows | None:
         """Return all rows of ``ledger_id`` that are here, None if there are none."""
         return self._ledgers.get(ledger_id)
 
@@ -147,14 +147,14 @@ class RecentRows:
             held = self._ledgers.get(ledger_id)
             if held is not None:
                 held = held.replaced(rows)
-            self._hold(ledger_id, held.joined(rows) if held else LedgerRows(_chunks(rows)))
+            self._hold(ledger_id, held.joined(rows) if held else SortedRows(_chunks(rows)))
             cost = COMMIT_OVERHEAD + sum(map(_cost, rows))
             self._order.append((rows, cost))
             self.cost += cost
         while self.cost > self.limit:
             self._drop(*self._order.popleft())
 
-    def _hold(self, ledger_id: int, rows: LedgerRows) -> None:
+    def _hold(self, ledger_id: int, rows: SortedRows) -> None:
         if rows:
             self._ledgers[ledger_id] = rows
         else:

@@ -7,10 +7,10 @@ from ..cache.mixed_entries import LedgerEntries, Scattered
 from ..cache.run_list import NO_ENTRY, RunList
 from ..interfaces import CHECKSUM_BLOCK, IndexRow
 from .recent_blocks import LedgerBlocks
-from .recent_rows import LedgerRows
+from .recent_rows import SortedRows
 
 
-class Records:
+class ScatteredRecords:
     """Records of one log that are to be read, parallel lists.
 
     :ivar positions: in the list of entries that were asked for.
@@ -42,11 +42,11 @@ class Lookup:
     def __init__(
         self,
         halves: Sequence[RunList | LedgerEntries],
-        tables: Sequence[LedgerRows | LedgerBlocks],
+        tables: Sequence[SortedRows | LedgerBlocks],
         offsets_of: Callable[[IndexRow], Sequence[int]],
     ) -> None:
         self.found = Scattered()
-        self.logs: dict[int, Records] = {}
+        self.logs: dict[int, ScatteredRecords] = {}
         self._halves = halves
         self._tables = tables
         self._offsets_of = offsets_of
@@ -109,7 +109,7 @@ class Lookup:
             return 0
         records = self.logs.get(row.log_id)
         if records is None:
-            records = self.logs[row.log_id] = Records()
+            records = self.logs[row.log_id] = ScatteredRecords()
         records.positions.append(position)
         records.entry_ids.append(entry_id)
         records.sizes.append(size)

@@ -2,18 +2,18 @@
 
 from bookkeeper_twisted.errors import CookieExistsError, CookieNotFoundError, IncorrectParameterError
 from bookkeeper_twisted.metadata.interfaces import Versioned
-from bookkeeper_twisted.metadata.zookeeper.cookies import Cookies
+from bookkeeper_twisted.metadata.zookeeper.cookies import ZooKeeperCookies
 
 from .rig import ZooKeeperCase
 
 
 class CookiesTests(ZooKeeperCase):
-    """:class:`Cookies`, beyond the contract."""
+    """:class:`ZooKeeperCookies`, beyond the contract."""
 
     def setUp(self) -> None:
         super().setUp()
         nodes, self.connection = self.znodes()
-        self.cookies = Cookies(nodes)
+        self.cookies = ZooKeeperCookies(nodes)
 
     def test_parent(self) -> None:
         """The parent comes with the first cookie and is an ordinary node."""

@@ -10,8 +10,8 @@ from bookkeeper_twisted.errors import DamageError, LostLogError
 from bookkeeper_twisted.storage.cache.mixed_entries import Scattered
 from bookkeeper_twisted.storage.entry_log.reader import DECODED_ROWS, MOST_HINTS, WARMED, EntryLogReader
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
-from bookkeeper_twisted.storage.index.recent_rows import LedgerRows
-from bookkeeper_twisted.storage.index.scattered import Lookup, Records
+from bookkeeper_twisted.storage.index.recent_rows import SortedRows
+from bookkeeper_twisted.storage.index.scattered import Lookup, ScatteredRecords
 from bookkeeper_twisted.storage.interfaces import IndexRow
 
 from ...simulated_disk.sim_disk import SimDisk, SimFile
@@ -76,7 +76,7 @@ class ReaderTests(SynchronousTestCase):
         """Whatever is raised while a file is in use, also for an entry that its row does not have, closes the file."""
         self.disk.resident = lambda: True
         (row,) = self.write(run(1, 0, 3))
-        records, found = Records(), Scattered()
+        records, found = ScatteredRecords(), Scattered()
         records.sizes, records.offsets = [""], [0]  # type: ignore[list-item]
         calls: tuple[Callable[[], object], ...] = (
             lambda: self.reader.read(row, -4096, 1 << 20),
@@ -243,7 +243,7 @@ class ReaderTests(SynchronousTestCase):
 
     def scattered(self, row: IndexRow, entry_ids: Sequence[int]) -> list[bytes | None]:
         """Single entries of a row, those that are resident and right."""
-        lookup = Lookup([], [LedgerRows().joined((row,))], self.reader.offsets_of)
+        lookup = Lookup([], [SortedRows().joined((row,))], self.reader.offsets_of)
         lookup.find(entry_ids, 1 << 20)
         self.reader.read_scattered(row.ledger_id, row.log_id, lookup.logs[row.log_id], lookup.found)
         self.assertEqual(lookup.found.read, len(entry_ids) - lookup.found.entries.count(None))

@@ -43,7 +43,7 @@ class RecentRowsTests(SynchronousTestCase):
 
     def test_first_rows(self) -> None:
         """Rows that are joined to none."""
-        self.assertEqual(recent_rows.LedgerRows().joined((row(1, 0, 9),)).find(5), row(1, 0, 9))
+        self.assertEqual(recent_rows.SortedRows().joined((row(1, 0, 9),)).find(5), row(1, 0, 9))
 
     def test_many_rows_of_a_ledger(self) -> None:
         """What is done to some rows of a ledger, at its ends or within, copies only those near to them."""

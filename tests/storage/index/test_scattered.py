@@ -5,21 +5,21 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.cache.run_list import RunList
-from bookkeeper_twisted.storage.index.recent_rows import LedgerRows
+from bookkeeper_twisted.storage.index.recent_rows import SortedRows
 from bookkeeper_twisted.storage.index.rows import record_offsets
 from bookkeeper_twisted.storage.index.scattered import Lookup
 from bookkeeper_twisted.storage.interfaces import CHECKSUM_BLOCK, IndexRow
 
 from ..entries import entry, row, run
 
-TABLE = LedgerRows().joined((row(1, 0, 9), row(1, 20, 29, 3, 4096)))
+TABLE = SortedRows().joined((row(1, 0, 9), row(1, 20, 29, 3, 4096)))
 
 
 class LookupTests(SynchronousTestCase):
     """Where single entries are."""
 
     def lookup(self, *halves: RunList, uneven: IndexRow | None = None) -> Lookup:
-        tables = [TABLE] if uneven is None else [LedgerRows().joined((uneven,))]
+        tables = [TABLE] if uneven is None else [SortedRows().joined((uneven,))]
         return Lookup(halves, tables, record_offsets)
 
     def test_by_log(self) -> None:
@@ -56,19 +56,19 @@ class LookupTests(SynchronousTestCase):
 
     def test_blocks(self) -> None:
         """Records that may be all of a checksummed block are left to those who check it."""
-        lookup = Lookup([], [LedgerRows().joined((row(1, 0, 9, size=CHECKSUM_BLOCK),))], record_offsets)
+        lookup = Lookup([], [SortedRows().joined((row(1, 0, 9, size=CHECKSUM_BLOCK),))], record_offsets)
         lookup.find([1, 2], 1 << 20)
         self.assertEqual(lookup.logs, {})
         size = CHECKSUM_BLOCK // 2 + 1  # the second and the fourth record end behind the begin of a block
         for last, noted in ((1, []), (2, [2]), (3, []), (4, [4])):
-            lookup = Lookup([], [LedgerRows().joined((row(1, 0, last, size=size),))], record_offsets)
+            lookup = Lookup([], [SortedRows().joined((row(1, 0, last, size=size),))], record_offsets)
             lookup.find([last], 1 << 20)
             self.assertEqual([entry_id for records in lookup.logs.values() for entry_id in records.entry_ids], noted)
 
     def test_checksums(self) -> None:
         """The checksum of a row is that of its only record; a record beside others has none of its own."""
         rows = (row(1, 0, 0)._replace(checksums=b"abcd"), row(1, 3, 4)._replace(checksums=b"efgh"), row(1, 7, 7))
-        lookup = Lookup([], [LedgerRows().joined(rows)], record_offsets)
+        lookup = Lookup([], [SortedRows().joined(rows)], record_offsets)
         lookup.find([0, 3, 4, 7], 10_000)
         self.assertEqual((lookup.logs[0].entry_ids, lookup.logs[0].checksums), ([0, 3, 4, 7], [b"abcd", b"", b"", b""]))
 
