@@ -13,7 +13,7 @@ import spark_options  # noqa: E402
 
 project = "bookkeeper-twisted"
 copyright = "the authors of bookkeeper-twisted"
-extensions = ["reference_links"]
+extensions = ["constant_role", "reference_links"]
 exclude_patterns = ["_build"]
 html_theme = "alabaster"
 nitpicky = False
