@@ -24,22 +24,30 @@ ROOT = Path(__file__).parents[1]
 
 OUTSIDE = frozenset(
     # of the kernel and other programs
-    {"/proc/PID/task/*/stat", "O_DIRECT", "RWF_DSYNC", "RWF_NOWAIT", "cc", "fallocate", "ioprio_set", "nice"}
+    {"O_DIRECT", "RWF_DSYNC", "RWF_NOWAIT", "cc", "fallocate", "ioprio_set", "nice"}
     | {"posix_fadvise", "pread", "preadv2", "pwritev2", "strace", "sync_file_range"}
     # of Python
     | {"bytearray", "gc.freeze()", "itemgetter", "mmap", "pack_into", "struct", "zip"}
     # of the wire, of files, of rules
     | {"txnId", "flow id << 32 | sequence", "current/reserve", "metadata.db-reserve", "durable_before", "DUMMY"}
     | {"Aq", "E", "Wq", "Wq - Aq + 1", "n", "n mod E"}
-    # of figures
-    | {"73d5756", "E1", "E3 W3 A2", "appendLingerMSec", "busyPollMicros = 0", "py-spy record --native"}
-    | {"py-spy record --pid PID --duration 3 --rate 300 --format raw"}
+    # of programs that look at others
+    | {"py-spy record --native"}
 )
 """Literals that name nothing of ours."""
 
 _LITERAL = re.compile(r"(?<!`)``(?!`)(.+?)``", re.DOTALL)
 _DEFINITIONS = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _CONSTANT = re.compile(r":constant:`([^`]+)`")
+_MEASURED = re.compile(
+    r"\b\d[\d.,]*\s+(?:[KMG]i?B|B|bytes|ms|us|µs|s|seconds?|minutes?|hours?|percent)\b"
+    r"|\b(?:half a|two|three|four|five|six|seven|eight|nine|ten|twelve|sixteen|twenty|thirty|sixty)"
+    r"\s+(?:kibibytes?|mebibytes?|bytes|seconds|milliseconds|microseconds|minutes|hours)\b"
+)
+"""A number with a unit."""
+
+_OCCASION = re.compile(r"\b20\d\d-\d\d-\d\d\b|\b(?:AMD|Intel|Xeon|EPYC)\b|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,10}\b")
+"""A date, a kind of host, or a commit."""
 
 
 def _texts() -> dict[str, str]:
@@ -49,6 +57,11 @@ def _texts() -> dict[str, str]:
 def _literals(text: str) -> Iterator[str]:
     """What is between double backticks; a command may go on in the next line."""
     return (" ".join(literal.split()) for literal in _LITERAL.findall(text))
+
+
+def _prose(text: str) -> str:
+    """A page without what is quoted, the numbers of constants and the names of files."""
+    return re.sub(r":\w+:`[^`]+`", "", _LITERAL.sub("", text))
 
 
 class _Named(ast.NodeVisitor):
@@ -209,3 +222,19 @@ class NumbersTests(SynchronousTestCase):
             self.assertRaises(ValueError, constant_role.check, text, target)
         self.assertRaises(AttributeError, constant_role.check, "1", target + "S")
         self.assertRaises(ValueError, constant_role.parts, "256 KiB")
+
+    def test_from_the_code(self) -> None:
+        """A number with a unit names its constant: those that were measured are in ``benchmarks``."""
+        self.assertEqual([f"{p}: {m[0]}" for p, text in _texts().items() for m in _MEASURED.finditer(_prose(text))], [])
+
+    def test_no_occasions(self) -> None:
+        """The pages have no date, host or commit: what was measured when and where is in ``benchmarks``."""
+        self.assertEqual([f"{p}: {m[0]}" for p, text in _texts().items() for m in _OCCASION.finditer(_prose(text))], [])
+
+    def test_prose(self) -> None:
+        """Numbers in sentences are found, in figures or in words; not those of the code, nor what is quoted."""
+        text = ":constant:`4 KiB <a.B>`, ``5 ms``, 16 KiB cost two seconds,\n1.5 us or 3 percent, 2026-11-22, 73d5756"
+        self.assertEqual(
+            [match[0] for match in _MEASURED.finditer(_prose(text))], ["16 KiB", "two seconds", "1.5 us", "3 percent"]
+        )
+        self.assertEqual([match[0] for match in _OCCASION.finditer(_prose(text))], ["2026-11-22", "73d5756"])
