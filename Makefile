@@ -27,7 +27,7 @@ help:
 	@echo "make fuzz [OPERATIONS=n] [SEED=k]  send a bookie odd and broken requests, compare what it acknowledged"
 	@echo "make simulate [SEEDS=n] [FROM=k]  run simulated clusters, one for each seed"
 	@echo "make mutate [ROOM=...] plant defects in a copy of the source, see that the tests notice them"
-	@echo "make bench [NAME=...] measure"
+	@echo "make bench [NAME=...] measure; python -m benchmarks lists the names"
 	@echo "make floors           test with the oldest and the newest versions of what it needs"
 	@echo "make docs             build docs/_build/html"
 	@echo "make news VERSION=x.y.z  gather newsfragments into NEWS.rst"
@@ -90,7 +90,7 @@ mutate: $(READY) $(if $(JAVA),$(SPARKED))
 	@$(BIN)/python -m tests.mutation $(if $(ROOM),--room $(ROOM))
 
 bench: $(READY)
-	@$(BIN)/python -m benchmarks $(NAME)
+	@$(BIN)/python -m benchmarks $(or $(NAME),check)
 
 floors: $(READY)
 	@$(BIN)/python -m tests.floors

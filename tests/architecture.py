@@ -295,6 +295,15 @@ def class_names_are_unique(tree: Tree) -> Iterator[str]:
                 yield f"{path}:{line}: {name} is a class of {other}, too"
 
 
+def benchmarks_import_no_tests(tree: Tree) -> Iterator[str]:
+    """What benchmarks and tests both need is in ``benchmarks.shared``, or in the package's ``testing``."""
+    for path, text in tree.items():
+        if path.startswith("benchmarks/"):
+            for name in _facts(path, text).imports:
+                if name.partition(".")[0] == "tests":
+                    yield f"{path}: imports {name}"
+
+
 def modules_have_tests(tree: Tree) -> Iterator[str]:
     """Each module is reached, over imports, from a test below ``tests/<room>/``; interfaces have nothing to test."""
     imports = {_name_of(path): set(module.imports) for path, module in _modules(tree)}

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from benchmarks.shared import documented
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.config.fields import fields_of
 
-from . import architecture, documented
+from . import architecture
 from .architecture import Tree
 
 _DOC = '"""Doc."""\n'
@@ -84,6 +85,10 @@ class RepositoryTests(SynchronousTestCase):
         rules = (documented.undocumented, documented.without_sentence, documented.vague)
         broken = [sentence for rule in rules for sentence in rule(modules)]
         self.assertFalse(broken, "\n".join(["", *broken]))
+
+    def test_benchmarks(self) -> None:
+        """Benchmarks import nothing of the tests."""
+        self._keeps(architecture.benchmarks_import_no_tests)
 
     def test_package_roots(self) -> None:
         """Package roots hold documentation and re-exports only."""
@@ -386,6 +391,13 @@ class RuleTests(SynchronousTestCase):
         rule = architecture.package_roots_hold_no_code
         self._finds(rule, path, _DOC + "from .v2 import decode\n__all__ = ['decode']")
         self._finds(rule, path, _DOC + "def f(): pass", f"{path}:2: code in a package root")
+
+    def test_tests_in_benchmarks(self) -> None:
+        """A benchmark that imports of the tests is named, also where it does so inside of a function."""
+        path, rule = "benchmarks/pool/pool.py", architecture.benchmarks_import_no_tests
+        self._finds(rule, path, _DOC + "from ..shared.testing import a\nimport testsuite")
+        self._finds(rule, path, _DOC + "from tests.bounds import until", f"{path}: imports tests.bounds.until")
+        self._finds(rule, path, _DOC + "def f():\n    import tests.bounds", f"{path}: imports tests.bounds")
 
     def test_foreign_fields(self) -> None:
         """An assignment to a field of another module's class is named, in tuples and sums too; other names are free."""

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from benchmarks.__main__ import COMMANDS
-from benchmarks.apache import CONFIGURATIONS
-from benchmarks.workloads import chosen
+from benchmarks.commands import COMMANDS
+from benchmarks.shared.apache import CONFIGURATIONS
+from benchmarks.shared.workloads import chosen
 from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.client import ClientConfig

@@ -1,9 +1,9 @@
 """A comparison with invented figures."""
 
-from benchmarks.comparison import Runs
-from benchmarks.loads import Figures
-from benchmarks.machine import Machine
-from benchmarks.pieces import Circumstances
+from benchmarks.compare.comparison import Runs
+from benchmarks.compare.pieces import Circumstances
+from benchmarks.shared.loads import Figures
+from benchmarks.shared.machine import Machine
 
 
 def _rounds(*rates: float) -> list[Figures]:

@@ -7,8 +7,8 @@ from io import StringIO
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
-from benchmarks import buffer_paths as paths
-from benchmarks.allocations import Hook, allocation_rows, bytes_held, calls_of_an_offer
+from benchmarks.buffers import buffer_paths as paths
+from benchmarks.buffers.allocations import Hook, allocation_rows, bytes_held, calls_of_an_offer
 
 _PAYLOADS = [bytes(25)] * 2000
 

@@ -3,7 +3,7 @@
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
-from benchmarks.answering import Confirming
+from benchmarks.pool.answering import Confirming
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.runs import AddReplies, ReadReply

@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from benchmarks.compaction import Bar, ratios
+from benchmarks.compaction.compaction import Bar, ratios
 
 
 class BarTests(SynchronousTestCase):

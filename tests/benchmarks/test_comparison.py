@@ -2,8 +2,8 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from benchmarks.comparison import Change, changes, headlines, missed, rows
-from benchmarks.targets import Target
+from benchmarks.compare.comparison import Change, changes, headlines, missed, rows
+from benchmarks.compare.targets import Target
 
 from .made_up import BESIDE_OLD, RUNS
 

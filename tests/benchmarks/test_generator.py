@@ -4,7 +4,7 @@ import socket
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from benchmarks.generator import FIRST_ID, Replies, drive, first_reply, frames, parser, turn_frames
+from benchmarks.shared.generator import FIRST_ID, Replies, drive, first_reply, frames, parser, turn_frames
 
 
 def _reply(status: int) -> bytes:

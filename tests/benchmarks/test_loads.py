@@ -7,9 +7,9 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from benchmarks.loads import Generator, Ledgers, measure
-from benchmarks.processes import Bookie, family
-from benchmarks.workloads import Workload
+from benchmarks.shared.loads import Generator, Ledgers, measure
+from benchmarks.shared.processes import Bookie, family
+from benchmarks.shared.workloads import Workload
 
 _WORK = Workload("", "add", 100, 10, 5, 50, bookies=2, acks=1)
 

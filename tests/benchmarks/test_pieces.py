@@ -5,10 +5,10 @@ from pathlib import Path
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
-from benchmarks.grouping import GROUPED, Grouping
-from benchmarks.machine import Stolen, disk_rate
-from benchmarks.pieces import Piece, together
-from benchmarks.syscalls import CALLS, Counts
+from benchmarks.compare.grouping import GROUPED, Grouping
+from benchmarks.compare.pieces import Piece, together
+from benchmarks.compare.syscalls import CALLS, Counts
+from benchmarks.shared.machine import Stolen, disk_rate
 
 from .made_up import BESIDE_OLD, FACTS, RUNS
 

@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from benchmarks import pool_cases
+from benchmarks.pool import pool_cases
 
 
 class PoolCasesTests(SynchronousTestCase):

@@ -5,11 +5,11 @@ from xml.etree import ElementTree
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
-from benchmarks.chart import better, svg
-from benchmarks.comparison import changes, headlines, rows
-from benchmarks.grouping import GROUPED, ONE_BY_ONE, Grouping
-from benchmarks.results import figure, markdown
-from benchmarks.syscalls import CALLS, Counts
+from benchmarks.compare.chart import better, svg
+from benchmarks.compare.comparison import changes, headlines, rows
+from benchmarks.compare.grouping import GROUPED, ONE_BY_ONE, Grouping
+from benchmarks.compare.results import figure, markdown
+from benchmarks.compare.syscalls import CALLS, Counts
 
 from .made_up import BESIDE_OLD, FACTS, RUNS
 

@@ -2,8 +2,8 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from benchmarks.scale import warm
-from benchmarks.workloads import Workload
+from benchmarks.bookie.scale import warm
+from benchmarks.shared.workloads import Workload
 
 
 class WarmTests(SynchronousTestCase):

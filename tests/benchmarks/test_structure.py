@@ -4,7 +4,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from benchmarks.structure import changes, sizes, table, way
+from benchmarks.writing.structure import changes, sizes, table, way
 
 
 class StructureTests(SynchronousTestCase):

@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from benchmarks.syscalls import count
+from benchmarks.compare.syscalls import count
 
 _TRACE = """\
 812 sendto(14<TCP:[127.0.0.1:3181->127.0.0.1:50000]>, ""..., 2800, 0, NULL, 0) = 2800

@@ -2,9 +2,9 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from benchmarks.apache import CONFIGURATIONS
-from benchmarks.targets import FIGURES, TARGETS, Target, against
-from benchmarks.workloads import DATA, WORKLOADS, chosen
+from benchmarks.compare.targets import FIGURES, TARGETS, Target, against
+from benchmarks.shared.apache import CONFIGURATIONS
+from benchmarks.shared.workloads import DATA, WORKLOADS, chosen
 
 
 class TargetTests(SynchronousTestCase):

@@ -14,8 +14,9 @@ from pathlib import Path
 import attrs
 from twisted.trial.unittest import SkipTest
 
+from benchmarks.shared.zookeeper import shared_zookeeper
+
 from ..config.shipped_files import BOOKKEEPER, PULSAR, as_file
-from ..integration.zookeeper import shared_zookeeper
 from .documents import blocks
 from .image import Image
 from .reader import Reader, Unexpected, free_port

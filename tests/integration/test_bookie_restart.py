@@ -6,12 +6,11 @@ from pathlib import Path
 from twisted.internet import reactor
 from twisted.trial.unittest import TestCase
 
+from benchmarks.shared.zookeeper import free_port
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, NotEnoughBookiesError
 from examples.bookie_process import BookieProcess
-
-from .zookeeper import free_port
 
 
 class RestartTests(TestCase):

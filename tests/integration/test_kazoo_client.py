@@ -6,11 +6,10 @@ from typing import Any
 from twisted.internet import reactor
 from twisted.trial.unittest import TestCase
 
+from benchmarks.shared.zookeeper import shared_zookeeper
 from bookkeeper_twisted.metadata.interfaces import MetadataOptions
 from bookkeeper_twisted.metadata.zookeeper.kazoo_client import KazooZooKeeper
 from bookkeeper_twisted.testing.contracts.metadata.zookeeper_contract import make_zookeeper_tests
-
-from .zookeeper import shared_zookeeper
 
 
 def _make_server(test: TestCase) -> tuple[str, Callable[[], Any]]:

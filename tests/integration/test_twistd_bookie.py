@@ -10,11 +10,10 @@ from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol
 from twisted.internet.protocol import Factory, Protocol
 from twisted.trial.unittest import TestCase
 
+from benchmarks.shared.zookeeper import free_port
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.errors import NotInitializedError
 from examples.bookie_process import BookieProcess
-
-from .zookeeper import free_port
 
 _reactor: Any = reactor
 _LOCAL = ("--advertisedAddress=127.0.0.1", "--allowLoopback=true", "--bookiePort=0")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from .zookeeper import ZooKeeperServer
+from benchmarks.shared.zookeeper import ZooKeeperServer
 
 
 class ZooKeeperServerTests(SynchronousTestCase):

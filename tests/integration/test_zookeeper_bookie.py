@@ -8,13 +8,12 @@ from kazoo.client import KazooClient
 from twisted.internet import reactor
 from twisted.trial.unittest import TestCase
 
+from benchmarks.shared.zookeeper import shared_zookeeper
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.client.admin import cluster_admin
 from bookkeeper_twisted.codec.metadata_formats import Cookie, decode_service_info
 from bookkeeper_twisted.model import Endpoint
 from examples.bookie_process import BookieProcess
-
-from .zookeeper import shared_zookeeper
 
 _reactor: Any = reactor
 

@@ -8,6 +8,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import TestCase
 
+from benchmarks.shared.zookeeper import shared_zookeeper
 from bookkeeper_twisted.metadata.interfaces import MetadataOptions
 from bookkeeper_twisted.metadata.zookeeper.cluster import ZooKeeperAdmin
 from bookkeeper_twisted.metadata.zookeeper.driver import ZooKeeperDriver
@@ -16,8 +17,6 @@ from bookkeeper_twisted.metadata.zookeeper.session import Session
 from bookkeeper_twisted.metadata.zookeeper.uris import ZooKeeperUri
 from bookkeeper_twisted.testing.contracts.metadata.cluster_admin_contract import EmptyStore, make_cluster_admin_tests
 from bookkeeper_twisted.testing.contracts.metadata.metadata_contract import make_metadata_driver_tests
-
-from .zookeeper import shared_zookeeper
 
 _OPTIONS = MetadataOptions(session_timeout=10.0, stale_wait=0.0)
 

@@ -13,13 +13,12 @@ from twisted.internet.threads import deferToThread
 from twisted.protocols.portforward import ProxyFactory, ProxyServer
 from twisted.trial.unittest import TestCase
 
+from benchmarks.shared.zookeeper import ZooKeeperServer, shared_zookeeper
 from bookkeeper_twisted.errors import MetadataError, MetadataOutcomeUnknownError, MetadataUnavailableError
 from bookkeeper_twisted.metadata.drivers import create_cluster_admin, create_driver
 from bookkeeper_twisted.metadata.interfaces import DEFAULT_OPTIONS, MetadataOptions
 from bookkeeper_twisted.metadata.locked_work import under_lock
 from bookkeeper_twisted.testing.contracts.metadata.metadata_suites import CLOSED, INFO, OPEN
-
-from .zookeeper import ZooKeeperServer, shared_zookeeper
 
 _reactor: Any = reactor
 

@@ -6,6 +6,7 @@ from kazoo.client import KazooClient
 from twisted.internet import reactor
 from twisted.trial.unittest import TestCase
 
+from benchmarks.shared.zookeeper import shared_zookeeper
 from bookkeeper_twisted.metadata.interfaces import DEFAULT_OPTIONS
 from bookkeeper_twisted.metadata.zookeeper.cluster import ZooKeeperAdmin
 from bookkeeper_twisted.metadata.zookeeper.driver import ZooKeeperDriver
@@ -15,7 +16,6 @@ from bookkeeper_twisted.metadata.zookeeper.uris import ZooKeeperUri
 
 from ..metadata.zookeeper.replay import VectorCluster
 from ..vectors.dumps import DumpedNode, load_dump
-from .zookeeper import shared_zookeeper
 
 _reactor: Any = reactor
 

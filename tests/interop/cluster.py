@@ -16,8 +16,9 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.request import urlopen
 
-from ..integration.java import java_command
-from ..integration.zookeeper import free_port, shared_zookeeper
+from benchmarks.shared.java import java_command
+from benchmarks.shared.zookeeper import free_port, shared_zookeeper
+
 from .java_client import JavaClient
 
 COUNT = 3

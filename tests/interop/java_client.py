@@ -9,7 +9,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 
-from ..integration.java import BOOKKEEPER, Jars, classes, java_command
+from benchmarks.shared.java import BOOKKEEPER, Jars, classes, java_command
 
 _OPTIONS = ("-Xmx256m", "-XX:MaxDirectMemorySize=256m")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import attrs
 
-from ..integration.java import java_command
+from benchmarks.shared.java import java_command
 
 _LOG = Path(__file__).parent.parent / "java" / "log4j2-shell.xml"
 _OPTIONS = ("-Xmx256m", "-XX:MaxDirectMemorySize=256m", f"-Dlog4j.configurationFile={_LOG}")

@@ -8,10 +8,10 @@ from twisted.internet import reactor
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
+from benchmarks.shared.java import jars
 from bookkeeper_twisted.client import BookKeeper
 from examples.bookie_process import BookieProcess
 
-from ..integration.java import jars
 from .shell import Said, run_shell
 
 _LOCAL = ("--advertisedAddress=127.0.0.1", "--listeningInterface=127.0.0.1", "--allowLoopback=true", "--bookiePort=0")

@@ -7,6 +7,8 @@ from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import TestCase
 
+from benchmarks.shared.java import PULSAR
+from benchmarks.shared.zookeeper import shared_zookeeper
 from bookkeeper_twisted.metadata.drivers import create_driver
 from bookkeeper_twisted.metadata.interfaces import MetadataOptions
 from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode
@@ -14,8 +16,6 @@ from bookkeeper_twisted.metadata.zookeeper.kazoo_client import KazooZooKeeper
 from bookkeeper_twisted.model import BookieServiceInfo, Endpoint
 from bookkeeper_twisted.testing.contracts.metadata.metadata_suites import OPEN
 
-from ..integration.java import PULSAR
-from ..integration.zookeeper import shared_zookeeper
 from .java_client import JavaClient
 
 _OPTIONS = MetadataOptions(session_timeout=2.0)

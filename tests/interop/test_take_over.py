@@ -13,12 +13,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
+from benchmarks.shared.java import java_command
+from benchmarks.shared.zookeeper import free_port, shared_zookeeper
 from bookkeeper_twisted.client import BookKeeper, LedgerWriter
 from bookkeeper_twisted.errors import BookKeeperError, LedgerFencedError
 from examples.bookie_process import BookieProcess
 
-from ..integration.java import java_command
-from ..integration.zookeeper import free_port, shared_zookeeper
 from ..storage.apache.test_rocksdb import need_rocksdict
 from .cluster import APACHE_OPTIONS, APACHE_VALUES, properties
 from .java_client import JavaClient

@@ -1,0 +1,1 @@
+"""A bookie with very many ledgers, scrapes beside adds, and the exchange of an index."""

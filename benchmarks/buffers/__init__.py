@@ -1,0 +1,1 @@
+"""Claim logs beside other ways to queue messages."""

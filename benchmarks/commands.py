@@ -1,0 +1,57 @@
+"""The commands of ``python -m benchmarks``: where each is, what it measures, how long it takes."""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import cast
+
+import attrs
+
+
+@attrs.frozen
+class Command:
+    """A command.
+
+    :ivar module: below ``benchmarks``, with a function ``main``.
+    :ivar summary: one line of what it measures.
+    :ivar duration: of a run without arguments, on two cores that have nothing else to do.
+    """
+
+    module: str
+    summary: str
+    duration: str
+
+    def main(self) -> Callable[[Sequence[str]], int]:
+        """Return the function that takes the arguments and gives the exit status; only now is the module imported."""
+        return cast(Callable[[Sequence[str]], int], import_module(f"benchmarks.{self.module}").main)
+
+
+COMMANDS = {
+    "check": Command("compare.check", "our bookie alone: rates, latencies, CPU, syncs, writes", "2 min"),
+    "compare": Command("compare.compare", "our bookie and Apache's in turn; writes the results", "1 h"),
+    "many_ledgers": Command("bookie.many_ledgers", "adds to one ledger and to many, beside Apache's bookie", "10 min"),
+    "scale": Command("bookie.scale", "10 million entries in 100,000 ledgers: memory, starts", "10 min"),
+    "scrapes": Command("bookie.scrapes", "what scrapes of /metrics cost adds", "1 min"),
+    "exchange": Command("bookie.exchange", "an index exchanged with Apache's bookie", "3 min"),
+    "compaction": Command("compaction.compaction", "what compaction costs and wins, and its limits", "10 min"),
+    "compaction_alone": Command("compaction.compaction_alone", "its limits alone, in this process", "5 min"),
+    "rereplication": Command("recovery.rereplication", "how fast lost replicas are made again, and the cost", "5 min"),
+    "ledger_check": Command("recovery.ledger_check", "a check of all ledgers: its cost, its limits", "5 min"),
+    "repair": Command("recovery.repair", "a lost bookie repaired by Spark, and by a worker", "5 min"),
+    "buffers": Command("buffers.buffers", "claim logs beside other ways to queue messages", "1 min"),
+    "pool": Command("pool.pool", "many flows over few sockets", "3 min"),
+    "doors": Command("pool.doors", "what a call of asyncio costs, by where the reactor runs", "2 min"),
+    "writing": Command("writing.writing", "what appends cost a client, beside another source tree", "2 min"),
+    "structure": Command("writing.structure", "the size of the code, and the way of an append", "10 s"),
+    "following": Command("reading.following", "how soon an append reaches a reader that follows", "5 min"),
+    "striped": Command("reading.striped", "ledgers of which each bookie has some entries only", "3 min"),
+    "spark": Command("spark.spark", "reading through Spark, beside other ways", "5 min"),
+    "spark_ledgers": Command("spark.spark_ledgers", "what many ledgers cost Spark's driver", "2 min"),
+    "spark_limits": Command("spark.spark_limits", "how exactly Spark keeps a limit of the cluster", "2 min"),
+}
+"""By the first argument."""
+
+
+def table() -> str:
+    """The list of commands."""
+    width = max(map(len, COMMANDS))
+    return "\n".join(f"{name:{width}}  {c.duration:>6}  {c.summary}" for name, c in COMMANDS.items())

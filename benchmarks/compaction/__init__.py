@@ -1,0 +1,1 @@
+"""The cost of a compaction, and how exactly it keeps its limits."""

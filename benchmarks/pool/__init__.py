@@ -1,0 +1,1 @@
+"""Flows on shared sockets, and calls at the doors of the client."""

@@ -1,0 +1,1 @@
+"""Readers that follow, and ledgers whose entries are spread over bookies."""

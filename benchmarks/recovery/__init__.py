@@ -1,0 +1,1 @@
+"""Lost replicas made again, and checks of all ledgers."""

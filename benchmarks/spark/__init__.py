@@ -1,0 +1,1 @@
+"""Spark beside other ways to read, and its limits."""
