@@ -13,7 +13,7 @@ class Command:
 
     :ivar module: below ``benchmarks``, with a function ``main``.
     :ivar summary: one line of what it measures.
-    :ivar duration: of a run without arguments, on two cores that have nothing else to do.
+    :ivar duration: about what a run without further arguments takes on two cores.
     """
 
     module: str
@@ -26,23 +26,23 @@ class Command:
 
 
 COMMANDS = {
-    "check": Command("compare.check", "our bookie alone: rates, latencies, CPU, syncs, writes", "2 min"),
-    "compare": Command("compare.compare", "our bookie and Apache's in turn; writes the results", "1 h"),
+    "check": Command("compare.check", "our bookie alone: rates, latencies, CPU, syncs, writes", "3 min"),
+    "compare": Command("compare.compare", "our bookie and Apache's in turn; writes the results", "2 h"),
     "many_ledgers": Command("bookie.many_ledgers", "adds to one ledger and to many, beside Apache's bookie", "10 min"),
     "scale": Command("bookie.scale", "10 million entries in 100,000 ledgers: memory, starts", "10 min"),
     "scrapes": Command("bookie.scrapes", "what scrapes of /metrics cost adds", "1 min"),
-    "exchange": Command("bookie.exchange", "an index exchanged with Apache's bookie", "3 min"),
+    "exchange": Command("bookie.exchange", "an index exchanged with Apache's bookie", "2 min"),
     "compaction": Command("compaction.compaction", "what compaction costs and wins, and its limits", "10 min"),
     "compaction_alone": Command("compaction.compaction_alone", "its limits alone, in this process", "5 min"),
     "rereplication": Command("recovery.rereplication", "how fast lost replicas are made again, and the cost", "5 min"),
     "ledger_check": Command("recovery.ledger_check", "a check of all ledgers: its cost, its limits", "5 min"),
     "repair": Command("recovery.repair", "a lost bookie repaired by Spark, and by a worker", "5 min"),
     "buffers": Command("buffers.buffers", "claim logs beside other ways to queue messages", "1 min"),
-    "pool": Command("pool.pool", "many flows over few sockets", "3 min"),
-    "doors": Command("pool.doors", "what a call of asyncio costs, by where the reactor runs", "2 min"),
-    "writing": Command("writing.writing", "what appends cost a client, beside another source tree", "2 min"),
+    "pool": Command("pool.pool", "many flows over few sockets", "2 min"),
+    "doors": Command("pool.doors", "what a call of asyncio costs, by where the reactor runs", "1 min"),
+    "writing": Command("writing.writing", "what appends cost a client, beside another source tree", "1 min"),
     "structure": Command("writing.structure", "the size of the code, and the way of an append", "10 s"),
-    "following": Command("reading.following", "how soon an append reaches a reader that follows", "5 min"),
+    "following": Command("reading.following", "how soon an append reaches a reader that follows", "2 min"),
     "striped": Command("reading.striped", "ledgers of which each bookie has some entries only", "3 min"),
     "spark": Command("spark.spark", "reading through Spark, beside other ways", "5 min"),
     "spark_ledgers": Command("spark.spark_ledgers", "what many ledgers cost Spark's driver", "2 min"),
