@@ -199,7 +199,7 @@ PLANTS = (
     ),
     Plant(
         "resident reads give what memory holds of them", "storage/files/filesystem.py",
-        "_NOWAIT) == size else None", "_NOWAIT) else None", _FILES,
+        "        return data if len(data) == size else None\n", "        return data\n", _FILES,
     ),
     Plant(
         "a lock is shared", "storage/files/filesystem.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", _FILES,
