@@ -4,22 +4,25 @@ from collections.abc import Sequence
 
 import attrs
 
+from .fragment import FragmentError, replace_code
+
 PACKAGE = "bookkeeper_twisted/"
 
 
 class StalePlantError(Exception):
-    """The text of a plant does not occur in its file exactly as often as it should."""
+    """The code of a plant does not occur exactly once where the plant says."""
 
 
 @attrs.frozen
 class Plant:
-    """A defect made by a replaced text.
+    """A defect made by replaced code.
 
     :ivar name: what goes wrong, in a few words.
     :ivar file: path of the module, relative to the package.
-    :ivar old: occurs in the module exactly once.
-    :ivar new: what stands in its place.
+    :ivar old: an expression or statements that occur exactly once; see :mod:`.fragment`.
+    :ivar new: what stands in their place.
     :ivar tests: dotted names of test modules, classes or methods.
+    :ivar where: the function or class that has the code, ``Class.method``; empty for the whole module.
     """
 
     name: str
@@ -27,6 +30,7 @@ class Plant:
     old: str
     new: str
     tests: Sequence[str]
+    where: str | None = attrs.field(default=None, kw_only=True)
 
     @property
     def path(self) -> str:
@@ -39,14 +43,35 @@ class Plant:
         return self.file.rpartition("/")[0]
 
     def applied(self, source: str) -> str:
-        """The module's source with the defect.
+        """Return the module's source with the defect.
+
+        :raises StalePlantError: if the old code does not occur exactly once.
+        """
+        if self.where is None:
+            return replace_text(self, source)
+        try:
+            return replace_code(source, self.where, self.old, self.new)
+        except FragmentError as error:
+            raise StalePlantError(f"{self.name}: {error}; {self.path}") from None
+
+
+class TextPlant(Plant):
+    """A defect made by a replaced text, for what has no syntax: a comment, a part of a string."""
+
+    def applied(self, source: str) -> str:
+        """Return the module's source with the defect.
 
         :raises StalePlantError: if the old text does not occur exactly once.
         """
-        found = source.count(self.old)
-        if found != 1:
-            raise StalePlantError(f"{self.name}: its text occurs {found} times in {self.path}")
-        return source.replace(self.old, self.new)
+        return replace_text(self, source)
+
+
+def replace_text(plant: Plant, source: str) -> str:
+    """Replace the old text of a plant."""
+    found = source.count(plant.old)
+    if found != 1:
+        raise StalePlantError(f"{plant.name}: its text occurs {found} times in {plant.path}")
+    return source.replace(plant.old, plant.new)
 
 
 @attrs.frozen
