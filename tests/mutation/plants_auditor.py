@@ -10,110 +10,112 @@ _LEADER = ["tests.metadata.zookeeper.election.test_leader_node"]
 PLANTS = (
     Plant(
         "the loss of a bookie is not waited for", "autorecovery/auditing/lost_bookies.py",
-        "TRANSITIONS[self.state, loss, self.delay > 0]", "TRANSITIONS[self.state, loss, False]", _AUDITOR,
+        "self.delay > 0", "False", _AUDITOR, where="LostBookies._decide",
     ),
     Plant(
         "a bookie that no ledger names ends the delay of another", "autorecovery/auditing/detection.py",
-        "            self._bookies.leave_out(unnamed)\n", "", _AUDITOR,
+        "self._bookies.leave_out(unnamed)", "", _AUDITOR, where="LostBookieDetector._consider",
     ),
     Plant(
         "the delay of a lost bookie is what one without ledgers leaves of its own",
         "autorecovery/auditing/lost_bookies.py",
-        "            self.pending.difference_update(unnamed)\n            self.state = Detection.CALM\n",
-        "            self.pending.difference_update(unnamed)\n", _AUDITOR,
+        "self.state = Detection.CALM", "", _AUDITOR, where="LostBookies.leave_out",
     ),
     Plant(
         "a bookie that was back during the search for its ledgers is left out", "autorecovery/auditing/detection.py",
         "(unnamed | (lost - named)) - self._back", "unnamed | (lost - named)", _AUDITOR,
+        where="LostBookieDetector._consider",
     ),
     Plant(
         "lost bookies are looked into no more after a search that failed", "autorecovery/auditing/detection.py",
-        "            except BookKeeperError as error:\n", "            except ZeroDivisionError as error:\n", _AUDITOR,
+        "try: ...\nexcept BookKeeperError as error: ...", "try: ...\nexcept ZeroDivisionError as error: ...",
+        _AUDITOR, where="LostBookieDetector._consider",
     ),
     Plant(
         "a search of all ledgers takes a bookie in its delay for lost", "autorecovery/auditing/bookie_audit.py",
-        "if not is_expected(bookie_id)", "if True", _AUDITOR,
+        "not is_expected(bookie_id)", "True", _AUDITOR, where="BookieAudit.run.visit",
     ),
     Plant(
         "a periodic check begins while a lost bookie is waited for", "autorecovery/auditing/periodic.py",
-        "        await self._detector.when_calm()\n", "", [*_AUDITOR, *_CHECKS],
+        "await self._detector.when_calm()", "", [*_AUDITOR, *_CHECKS], where="PeriodicWork._run_once",
     ),
     Plant(
         "a check of all ledgers marks for a bookie in its delay", "autorecovery/auditing/ledger_checks.py",
         "loss.kind is LossKind.GONE and self.is_expected(loss.bookie_id)", "False", _CHECKS,
+        where="AllLedgersCheck._is_waited_for",
     ),
     Plant(
         "a bookie that cannot answer has its ledgers marked", "autorecovery/auditing/ledger_checks.py",
-        "        if bad:\n", "        bad.update(i.bookie_id for one in report.fragments for i in one.inconclusive)\n"
-        "        if bad:\n", _CHECKS,
+        "if bad: ...", "bad.update((i.bookie_id for one in report.fragments for i in one.inconclusive))\nif bad: ...",
+        _CHECKS, where="AllLedgersCheck._check",
     ),
     Plant(
         "a check that fails is recorded as done", "autorecovery/auditing/repeating.py",
-        "        except BookKeeperError as error:\n", "        except BookKeeperError as error:\n"
-        "            return None  # type: ignore\n", _CHECKS,
+        '_log.warn("{what}: {error}; again in {pause:.0f} s", what=what, error=error, pause=pause)',
+        'return None\n_log.warn("{what}: {error}; again in {pause:.0f} s", what=what, error=error, pause=pause)',
+        _CHECKS, where="until_done",
     ),
     Plant(
         "a check that is cut short is recorded as done", "autorecovery/auditing/repeating.py",
-        "        except CancelledError:\n            raise\n", "        except CancelledError:\n"
-        "            return None  # type: ignore\n", _AUDITOR,
+        "raise", "return None", _AUDITOR, where="until_done",
     ),
     Plant(
         "the first visit that fails does not end a walk", "client/steps.py",
-        "        if self._failure is not None:\n            self._failure.raiseException()\n", "",
-        [*_AUDITOR, *_CHECKS, "tests.client.test_steps"],
+        "if self._failure is not None:\n    self._failure.raiseException()", "",
+        [*_AUDITOR, *_CHECKS, "tests.client.test_steps"], where="_Crew.down_to",
     ),
     Plant(
         "a walk goes on after its auditor was stopped", "client/steps.py",
-        "            running.cancel()\n", "            pass\n", [*_AUDITOR, "tests.client.test_steps"],
+        "running.cancel()", "pass", [*_AUDITOR, "tests.client.test_steps"], where="_Crew.cancel",
     ),
     Plant(
         "an auditor out of office goes on", "autorecovery/auditing/auditor.py",
-        "            auditor.stop()\n", "            pass\n", _AUDITOR,
+        "auditor.stop()", "pass", _AUDITOR, where="AuditorElection._dismiss",
     ),
     Plant(
         "a loss during an audit is forgotten", "autorecovery/auditing/detection.py",
-        "            self._audit_again = True\n            return\n", "            return\n", _AUDITOR,
+        "self._audit_again = True", "", _AUDITOR, where="LostBookieDetector._start_audit",
     ),
     Plant(
         "marks are made while autorecovery is switched off", "autorecovery/switch.py",
-        "        if self.is_on:\n            return", "        if True:\n            return", _AUDITOR,
+        "if self.is_on: ...", "if True: ...", _AUDITOR, where="Switch.wait",
     ),
     Plant(
         "the loss of an auditor's vote is not noticed", "metadata/zookeeper/election/votes.py",
-        'own = await self._znodes.exists(f"{self._path}/{self._vote}", watch)',
-        'own = await self._znodes.exists(f"{self._path}/{self._vote}")', _ELECTION,
+        'self._znodes.exists(f"{self._path}/{self._vote}", watch)',
+        'self._znodes.exists(f"{self._path}/{self._vote}")', _ELECTION, where="VoteCandidacy._stand",
     ),
     Plant(
         "an auditor whose session has expired stays in office", "metadata/zookeeper/auditing.py",
-        "            self._candidacy.lose()\n\n    # -- the office --", "            pass\n\n    # -- the office --", _ELECTION,
+        "self._candidacy.lose()", "pass", _ELECTION, where="ZooKeeperAuditing._expired",
     ),
     Plant(
         "an auditor without a connection stays in office", "metadata/zookeeper/election/candidacy.py",
-        "        except NotConnectedError:\n            self.lose()\n", "        except NotConnectedError:\n", _ELECTION,
+        "self.lose()", "", _ELECTION, where="Candidacy._look",
     ),
     Plant(
         "a candidate votes again after a lost answer", "metadata/zookeeper/election/votes.py",
-        "        own = await self._own(votes)\n        if not own:", "        own: list[str] = []\n        if not own:",
-        _ELECTION,
+        "own = await self._own(votes)", "own: list[str] = []", _ELECTION, where="VoteCandidacy._cast",
     ),
     Plant(
         "a cluster of Pulsar gets a second auditor by votes", "metadata/zookeeper/auditing.py",
-        "        if self._of_pulsar:\n", "        if False:\n", _LEADER,
+        "self._of_pulsar", "False", _LEADER, where="ZooKeeperAuditing.stand",
     ),
     Plant(
         "a voter takes office beside Pulsar's leader", "metadata/zookeeper/election/votes.py",
-        "own is not None and leader is None\n", "own is not None\n", _LEADER,
+        "own is not None and leader is None", "own is not None", _LEADER, where="VoteCandidacy._stand",
     ),
     Plant(
         "a leader keeps its node beside a voter", "metadata/zookeeper/election/leader_node.py",
-        "        if votes and leads:\n", "        if False:\n", _LEADER,
+        "votes and leads", "False", _LEADER, where="LeaderCandidacy._stand",
     ),
     Plant(
         "the loss of the leader's node is not noticed", "metadata/zookeeper/election/leader_node.py",
-        "await self._znodes.exists(self._path, watch)", "await self._znodes.exists(self._path)", _LEADER,
+        "self._znodes.exists(self._path, watch)", "self._znodes.exists(self._path)", _LEADER,
+        where="LeaderCandidacy._stand",
     ),
     Plant(
         "a candidate that withdraws ends the office of another", "metadata/zookeeper/election/leader_node.py",
-        "if stat is not None and self._owns(stat.owner):", "if stat is not None:", _LEADER,
+        "stat is not None and self._owns(stat.owner)", "stat is not None", _LEADER, where="LeaderCandidacy.remove",
     ),
 )  # fmt: skip

@@ -8,59 +8,60 @@ _PROCESSOR = "bookie/requests/batch_processor.py"
 _WIRES = "codec/wires.py"
 
 PLANTS = (
-    Plant(
-        "a V3 entry costs no more than its record", _WIRES, "batch_overhead = (0, 4)", "batch_overhead = (0, 0)", _BATCH,
-    ),
+    Plant("a V3 entry costs no more than its record", _WIRES, "(0, 4)", "(0, 0)", _BATCH, where="V3Protocol"),
     Plant(
         "later runs of a V3 reply cost no more than their records", _PROCESSOR,
-        "self.room -= part.size + part.count * self._per_entry", "self.room -= part.size", _BATCH,
+        "part.size + part.count * self._per_entry", "part.size", _BATCH, where="Gathering._append",
     ),
     Plant(
         "only the first run of a reply takes room", _PROCESSOR,
-        "self.room -= part.size + part.count * self._per_entry",
-        "self.room -= (len(self.runs) < 2) * (part.size + part.count * self._per_entry)", _BATCH,
+        "part.size + part.count * self._per_entry",
+        "(len(self.runs) < 2) * (part.size + part.count * self._per_entry)", _BATCH, where="Gathering._append",
     ),
     Plant(
         "only the first run of a reply counts", _PROCESSOR,
-        "        self.left -= part.count\n", "        self.left -= part.count if len(self.runs) < 2 else 0\n", _BATCH,
+        "self.left -= part.count", "self.left -= part.count if len(self.runs) < 2 else 0", _BATCH,
+        where="Gathering._append",
+    ),
+    Plant("every run gives one entry at least", _PROCESSOR, "least = 0", "least = 1", _BATCH, where="Gathering.take"),
+    Plant(
+        "no room is left for the header of V3", _WIRES,
+        "_V3_HEADER_ROOM = 512", "_V3_HEADER_ROOM = 0", _BATCH, where="",
     ),
     Plant(
-        "every run gives one entry at least", _PROCESSOR, "        least = 0\n", "        least = 1\n", _BATCH,
-    ),
-    Plant(
-        "no room is left for the header of V3", _WIRES, "_V3_HEADER_ROOM = 512", "_V3_HEADER_ROOM = 0", _BATCH,
-    ),
-    Plant(
-        "the room for the header of V3 is short", _WIRES, "_V3_HEADER_ROOM = 512", "_V3_HEADER_ROOM = 40", _BATCH,
+        "the room for the header of V3 is short", _WIRES,
+        "_V3_HEADER_ROOM = 512", "_V3_HEADER_ROOM = 40", _BATCH, where="",
     ),
     Plant(
         "batch replies know no frame limit", _PROCESSOR,
         "min(limits.max_batch_read_size, limits.max_frame_size - request.wire.batch_head)",
-        "limits.max_batch_read_size", _BATCH,
+        "limits.max_batch_read_size", _BATCH, where="BatchProcessor.start",
     ),
     Plant(
         "the header of a V2 reply is not counted", _WIRES,
-        "batch_overhead = (v2_layout.BATCH_REPLY.size, 0)", "batch_overhead = (0, 0)", _BATCH,
+        "(v2_layout.BATCH_REPLY.size, 0)", "(0, 0)", _BATCH, where="V2Protocol",
     ),
     Plant(
         "V3 replies are limited by the first entry, too", _PROCESSOR,
-        "            if self.request.wire.batch_counts_by_first:\n", "            if self.request.wire:\n", _BATCH,
+        "if self.request.wire.batch_counts_by_first: ...", "if self.request.wire: ...", _BATCH,
+        where="Gathering.take",
     ),
     Plant(
         "a reply ends with its first run", _PROCESSOR,
-        "return run.last < self.next <= MAX_ENTRY_ID and self.has_room", "return False", _BATCH,
+        "run.last < self.next <= MAX_ENTRY_ID and self.has_room", "False", _BATCH, where="Gathering.take",
     ),
     Plant(
         "the size of a V3 reply is that of its first run", "codec/v3/replies_out.py",
-        "size = len(ids) + sum(map(len, bodies)) + len(last)", "size = len(ids) + sum(map(len, bodies[:1])) + len(last)", _REPLIES,
+        "map(len, bodies)", "map(len, bodies[:1])", _REPLIES, where="batch_reply",
     ),
     Plant(
         "a V3 reply leaves the LAC out of its length", "codec/v3/replies_out.py",
-        "size = len(ids) + sum(map(len, bodies)) + len(last)", "size = len(ids) + sum(map(len, bodies))", _REPLIES,
+        "len(ids) + sum(map(len, bodies)) + len(last)", "len(ids) + sum(map(len, bodies))", _REPLIES,
+        where="batch_reply",
     ),
     Plant(
         "an uneven run of a V3 reply has the length of its first entry", "codec/v3/replies_out.py",
-        'parts[::2] = [b"\\x22" + varint(len(entry)) for entry in entries]',
-        'parts[::2] = [b"\\x22" + varint(len(list(run.entries())[0]))] * run.count', _REPLIES,
+        '[b"\\x22" + varint(len(entry)) for entry in entries]',
+        '[b"\\x22" + varint(len(list(run.entries())[0]))] * run.count', _REPLIES, where="_body_fields",
     ),
 )  # fmt: skip

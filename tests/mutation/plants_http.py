@@ -14,104 +14,139 @@ _PAGE, _SCRAPED = "http/metrics_page.py", ["tests.http.test_metrics_page"]
 
 PLANTS = (
     Plant(
-        "half a surrogate pair reaches a handler",
-        _API,
-        "            json.dumps(value, ensure_ascii=False).encode()\n",
-        "",
-        _ASKED,
+        "half a surrogate pair reaches a handler", _API,
+        "json.dumps(value, ensure_ascii=False).encode()", "", _ASKED, where="ApiRequest.json",
     ),
-    Plant("a text that is no UTF-8 is not answered", _API, '.encode(errors="backslashreplace")', ".encode()", _ASKED),
     Plant(
-        "a handler that was cancelled does not answer",
-        _API,
-        '            return Answer("Service Unavailable", 503)\n',
-        "            failure.raiseException()\n",
-        _ASKED,
+        "a text that is no UTF-8 is not answered", _API,
+        'answer.body.encode(errors="backslashreplace")', "answer.body.encode()", _ASKED, where="_write",
     ),
-    Plant("an answer is written to a peer that is gone", _API, "    if request.channel is None:\n", "    if False:\n", _ASKED),
+    Plant(
+        "a handler that was cancelled does not answer", _API,
+        'return Answer("Service Unavailable", 503)', "failure.raiseException()", _ASKED, where="ApiPage._failed",
+    ),
+    Plant(
+        "an answer is written to a peer that is gone", _API,
+        "request.channel is None", "False", _ASKED, where="_finish",
+    ),
     Plant(
         "a configuration shows the credentials of a URI", _CONFIG,
-        "MASK if self.secret and text else without_credentials(text)", "MASK if self.secret and text else text", _SHOWN,
+        "without_credentials(text)", "text", _SHOWN, where="Field.shown",
     ),
     Plant(
-        "a repr shows the credentials of a URI", _CONFIG, "repr=partial(_represent, field))", "repr=not secret)", _SHOWN
+        "a repr shows the credentials of a URI", _CONFIG,
+        "partial(_represent, field)", "not secret", _SHOWN, where="setting",
     ),
-    Plant("a password with a slash is shown", "errors.py", r"(?<=//)\S*(?=@)", "(?<=//)[^/@]*(?=@)", _SHOWN),
-    Plant("everyone can read a new file", _FILES, "fd = os.open(path, flags, PRIVATE_FILE)", "fd = os.open(path, flags, 0o644)", _MADE),
-    Plant("everyone can list a new directory", _FILES, "os.mkdir(path, PRIVATE_DIRECTORY)", "os.mkdir(path)", _MADE),
+    Plant(
+        "a password with a slash is shown", "errors.py",
+        'r"(?<=//)\\S*(?=@)"', 'r"(?<=//)[^/@]*(?=@)"', _SHOWN, where="",
+    ),
+    Plant(
+        "everyone can read a new file", _FILES,
+        "os.open(path, flags, PRIVATE_FILE)", "os.open(path, flags, 0o644)", _MADE, where="RealFileSystem.open",
+    ),
+    Plant(
+        "everyone can list a new directory", _FILES,
+        "os.mkdir(path, PRIVATE_DIRECTORY)", "os.mkdir(path)", _MADE, where="RealFileSystem.make_directories",
+    ),
     Plant(
         "everyone can read an index", "storage/index/index_file.py",
-        "        make_private_file(path)  #", "        pass  #", _MADE,
+        "make_private_file(path)", "pass", _MADE, where="connect",
     ),
     Plant(
         "everyone can read the passwords in a store", "metadata/embedded/sqlite_store.py",
-        "                make_private_file(self._path)  #", "                pass  #", _STORED,
+        "make_private_file(self._path)", "pass", _STORED, where="SqliteStore.open",
     ),
-    Plant("everyone can list the sessions", _SESSIONS, "os.mkdir(path, _PRIVATE_DIRECTORY)", "os.mkdir(path)", _STORED),
+    Plant(
+        "everyone can list the sessions", _SESSIONS,
+        "os.mkdir(path, _PRIVATE_DIRECTORY)", "os.mkdir(path)", _STORED, where="_make_folder",
+    ),
     Plant(
         "a body is read however long it says it is", _CHANNEL,
-        "        if self.length is not None and self.length > MAX_BODY:\n", "        if False:\n", _BOUNDED,
+        "self.length is not None and self.length > MAX_BODY", "False", _BOUNDED,
+        where="BoundedChannel.allHeadersReceived",
     ),
     Plant(
         "a body in chunks has no end", _CHANNEL,
-        "        if self.content.tell() + len(data) > MAX_BODY:\n", "        if False:\n", _BOUNDED,
+        "self.content.tell() + len(data) > MAX_BODY", "False", _BOUNDED, where="PlainRequest.handleContentChunk",
     ),
     Plant(
         "requests of a pipeline are answered in one turn", _CHANNEL,
-        "            self.paused, self._begun = True, False\n            self.site.enter(self)\n",
-        "            self.paused, self._begun = True, False\n            self.serve()\n", _BOUNDED,
+        "self.site.enter(self)", "self.serve()", _BOUNDED, where="BoundedChannel.allContentReceived",
     ),
-    Plant("answers take all the time", _CHANNEL, "_REST * (now - began), None", "0, None", _BOUNDED),
-    Plant("a peer that does not read is answered", _CHANNEL, "        elif not self._stuck:\n", "        else:\n", _BOUNDED),
+    Plant(
+        "answers take all the time", _CHANNEL,
+        "_REST * (now - began)", "0", _BOUNDED, where="BoundedSite._serve_one",
+    ),
+    Plant(
+        "a peer that does not read is answered", _CHANNEL,
+        "if not self._stuck: ...", "...", _BOUNDED, where="BoundedChannel.requestDone",
+    ),
     Plant(
         "a peer that does not read its last answer stays", _CHANNEL,
-        "            self.setTimeout(_GRACE)  #", "            pass  #", _BOUNDED,
+        "self.setTimeout(_GRACE)", "pass", _BOUNDED, where="BoundedChannel.requestDone",
     ),
     Plant(
         "bytes behind a request come before those that were there", _CHANNEL,
-        "        self._held += held\n", "        self._held = held + self._held\n", _BOUNDED,
+        "self._held += held", "self._held = held + self._held", _BOUNDED, where="BoundedChannel.requestDone",
     ),
     Plant(
         "a byte now and then keeps a connection", _CHANNEL,
-        "        if not self._begun and data:\n", "        if data:\n", _BOUNDED,
+        "not self._begun and data", "data", _BOUNDED, where="BoundedChannel._parse",
     ),
     Plant(
-        "connections have no limit", _CHANNEL, "        if len(self.channels) >= MAX_CONNECTIONS:\n", "        if False:\n", _BOUNDED
+        "connections have no limit", _CHANNEL,
+        "len(self.channels) >= MAX_CONNECTIONS", "False", _BOUNDED, where="BoundedSite.buildProtocol",
     ),
     Plant(
         "a connection that is being answered is evicted", _CHANNEL,
         "self.phase in (AnswerPhase.READING, AnswerPhase.SENDING)", "True", _BOUNDED,
+        where="BoundedChannel.evictable",
     ),
-    Plant("the connection that was used last is evicted", _CHANNEL, "        self.site.served(self)\n", "", _BOUNDED),
-    Plant("all that arrives is parsed in one turn", _CHANNEL, "        if len(data) > _PIECE:\n", "        if False:\n", _BOUNDED),
-    Plant("any site may be this one", _CHANNEL, "        elif hosts and not", "        elif False and not", _BOUNDED),
     Plant(
-        "connections outlive the server", _CHANNEL, "            channel.end()\n", "            pass\n", _BOUNDED,
+        "the connection that was used last is evicted", _CHANNEL,
+        "self.site.served(self)", "", _BOUNDED, where="BoundedChannel.requestDone",
     ),
-    Plant("a scrape is one turn", _PAGE, "            while now - began < _SLICE:\n", "            while True:\n", _SCRAPED),
-    Plant("scrapes take all the time", _PAGE, "_REST * spent", "0", _SCRAPED),
+    Plant(
+        "all that arrives is parsed in one turn", _CHANNEL,
+        "len(data) > _PIECE", "False", _BOUNDED, where="BoundedChannel._parse",
+    ),
+    Plant(
+        "any site may be this one", _CHANNEL,
+        "hosts and not self.channel.site.hosts.allow(hosts[0])",
+        "False and not self.channel.site.hosts.allow(hosts[0])", _BOUNDED, where="PlainRequest.requestReceived",
+    ),
+    Plant(
+        "connections outlive the server", _CHANNEL,
+        "channel.end()", "pass", _BOUNDED, where="BoundedSite.stopFactory",
+    ),
+    Plant("a scrape is one turn", _PAGE, "now - began < _SLICE", "True", _SCRAPED, where="MetricsPage._proceed"),
+    Plant("scrapes take all the time", _PAGE, "_REST * spent", "0", _SCRAPED, where="MetricsPage._end"),
     Plant(
         "a loopback of another machine is asked", "cli/commands/limits.py",
-        "            if is_loopback(endpoint.host) and not", "            if False and not", ["tests.cli.commands.test_limits"],
+        "is_loopback(endpoint.host)", "False", ["tests.cli.commands.test_limits"], where="_http_address",
     ),
     Plant(
         "the HTTP server is open by default", "config/bookie.py",
-        '"httpServerHost", "127.0.0.1", TEXT', '"httpServerHost", "0.0.0.0", TEXT', ["tests.bookie.lifecycle.test_endpoints"],
+        '"127.0.0.1"', '"0.0.0.0"', ["tests.bookie.lifecycle.test_endpoints"], where="BookieConfig",
     ),
     Plant(
         "metrics have a port beside the HTTP server", "config/bookie.py",
-        " and not self.http_server_enabled\n", "\n", _ENDPOINTS,
+        "self.prometheus_stats_http_enable and not self.http_server_enabled", "self.prometheus_stats_http_enable",
+        _ENDPOINTS, where="BookieConfig.serves_metrics_alone",
     ),
     Plant(
         "metrics are served whatever the provider", "config/bookie.py",
-        "self.enable_statistics and self.stats_provider_class.endswith(_PROMETHEUS)", "self.enable_statistics", _ENDPOINTS,
+        "self.enable_statistics and self.stats_provider_class.endswith(_PROMETHEUS)", "self.enable_statistics",
+        _ENDPOINTS, where="BookieConfig.serves_metrics_alone",
     ),
     Plant(
         "a metrics port that is taken is reported without its key", "bookie/lifecycle/endpoints.py",
-        "    except CannotListenError as error:\n", "    except LookupError as error:\n", _ENDPOINTS,
+        "try: ...\nexcept CannotListenError as error: ...", "try: ...\nexcept LookupError as error: ...", _ENDPOINTS,
+        where="listen_for_metrics",
     ),
     Plant(
         "a scrape by the name of a service is refused", "http/site.py",
-        'HostNames(("*",))', "HostNames()", ["tests.http.test_site"],
+        'HostNames(("*",))', "HostNames()", ["tests.http.test_site"], where="make_metrics_site",
     ),
 )

@@ -12,213 +12,217 @@ _COOKIES = ["tests.storage.test_cookies"]
 PLANTS = (
     Plant(
         "a journal without a file descriptor for the next file ends", "storage/journal/journal.py",
-        "            if old is None or error.errno not in NO_FILES:\n", "            if True:\n",
-        ["tests.storage.journal.test_journal"],
+        "old is None or error.errno not in NO_FILES", "True", ["tests.storage.journal.test_journal"],
+        where="Journal._next_file",
     ),
     Plant(
         "a release without file descriptors ends the journal", "storage/journal/journal.py",
-        "            if isinstance(error, OSError) and error.errno in NO_FILES:\n", "            if False:\n",
-        ["tests.storage.journal.test_journal"],
+        "isinstance(error, OSError) and error.errno in NO_FILES", "False", ["tests.storage.journal.test_journal"],
+        where="Journal.release",
     ),
     Plant(
         "a file keeps the name that was not made durable", "storage/journal/files.py",
-        "                self._fs.rename(path, spare)\n", "", ["tests.storage.journal.test_files"],
+        "self._fs.rename(path, spare)", "", ["tests.storage.journal.test_files"], where="JournalFiles._name",
     ),
     Plant(
         "a spare that got no file descriptor is lost", "storage/journal/files.py",
-        "            if recycled:\n                self._spares.appendleft(path)\n", "",
-        ["tests.storage.journal.test_files"],
+        "if recycled:\n    self._spares.appendleft(path)", "", ["tests.storage.journal.test_files"],
+        where="JournalFiles._blank",
     ),
     Plant(
         "a mark counts as durable because it was read", "storage/journal/log_mark.py",
-        "        self._durable = JournalPosition()\n", "        self._durable = self.position\n",
-        ["tests.storage.journal.test_log_mark"],
+        "JournalPosition()", "self.position", ["tests.storage.journal.test_log_mark"], where="LogMark.__init__",
     ),
     Plant(
         "a file is recycled under its old name once more", "storage/journal/files.py",
-        "return mark is None or mark.file_id == file_id", "return True", ["tests.storage.journal.test_files"],
+        "mark is None or mark.file_id == file_id", "True", ["tests.storage.journal.test_files"],
+        where="JournalFiles._is_itself",
     ),
     Plant(
         "a journal is written after it has failed", "storage/journal/journal.py",
-        "        if self._failure is not None:\n            raise StorageFailedError", "        if self._failure is None:\n"
-        "            return\n        if not self._replayed:\n            raise StorageFailedError", _JOURNAL,
+        "if self._failure is not None: ...", "if self._failure is None:\n    return\nif not self._replayed: ...",
+        _JOURNAL, where="Journal._check",
     ),
     Plant(
         "a journal whose sync failed does not know it", "storage/journal/journal.py",
-        "                self._sync(self._file)\n            except Exception as error:\n                self._failure = error\n",
-        "                self._sync(self._file)\n            except Exception:\n", _JOURNAL,
+        "try: ...\nexcept Exception as error:\n"
+        "    self._failure = error\n    raise",
+        "try: ...\nexcept Exception:\n    raise", _JOURNAL, where="Journal.sync",
     ),
     Plant(
         "a group behind unsynced ones is durable by its own flag", "storage/journal/journal.py",
-        "at_once = sync and (self.durable == self.position or start == HEADER_SIZE)", "at_once = sync", _JOURNAL,
+        "sync and (self.durable == self.position or start == HEADER_SIZE)", "sync", _JOURNAL, where="Journal._write",
     ),
     Plant(
         "a journal is written without being replayed", "storage/journal/journal.py",
-        "        if not self._replayed:\n", "        if False:\n", _JOURNAL,
+        "not self._replayed", "False", _JOURNAL, where="Journal._next_file",
     ),
     Plant(
         "what was written counts as durable", "storage/journal/journal.py",
-        "        if at_once:\n            self._synced()\n", "        if at_once or not sync:\n            self._synced()\n", _JOURNAL,
+        "if at_once: ...\nelse: ...", "if at_once or not sync: ...\nelse: ...", _JOURNAL, where="Journal._write",
     ),
     Plant(
         "the end of a journal is not marked", "storage/journal/journal.py",
         "self._write(file, (), sync=True, last=True)", "self._write(file, (), sync=True)", [*_JOURNAL, *_REPLAY],
+        where="Journal.close",
     ),
     Plant(
         "a journal marks its end after a failure", "storage/journal/journal.py",
-        "if self._failure is None and file is not None:", "if file is not None:", _JOURNAL,
+        "self._failure is None and file is not None", "file is not None", _JOURNAL, where="Journal.close",
     ),
     Plant(
         "zeros at the end of a group's block are left out", "storage/journal/format.py",
-        "zeros = bytes(SECTOR + (-end - SECTOR) % block)", "zeros = bytes(-end % block)", _FORMAT,
+        "SECTOR + (-end - SECTOR) % block", "-end % block", _FORMAT, where="pack_group",
     ),
     Plant(
         "no zeros follow a group", "storage/journal/format.py",
-        "zeros = bytes(SECTOR + (-end - SECTOR) % block)", "zeros = b''", _FORMAT,
+        "bytes(SECTOR + (-end - SECTOR) % block)", "b''", _FORMAT, where="pack_group",
     ),
     Plant(
         "any byte behind the zeros after a group is a torn tail", "storage/journal/reader.py",
-        "torn, durable = any(self._file.pread(SECTOR, offset)), JournalPosition()",
-        "torn, durable = any(self._file.pread(1 << 30, offset)), JournalPosition()", _REPLAY,
+        "self._file.pread(SECTOR, offset)", "self._file.pread(1 << 30, offset)", _REPLAY, where="JournalReader.tail",
     ),
     Plant(
         "zeros at the beginning of a sector are no torn tail", "storage/journal/reader.py",
-        "any(self._file.pread(SECTOR, offset))", "any(self._file.pread(4, offset))", _REPLAY,
+        "self._file.pread(SECTOR, offset)", "self._file.pread(4, offset)", _REPLAY, where="JournalReader.tail",
     ),
     Plant(
         "a torn tail is none", "storage/journal/reader.py",
-        "torn, durable = any(self._file.pread(SECTOR, offset)), JournalPosition()", "torn, durable = False, JournalPosition()", _REPLAY,
+        "any(self._file.pread(SECTOR, offset))", "False", _REPLAY, where="JournalReader.tail",
     ),
     Plant(
         "the tail is searched for one trailer", "storage/journal/reader.py",
-        "                at = data.find(nonce, at + 1)\n", "                at = -1\n", _REPLAY,
+        "data.find(nonce, at + 1)", "-1", _REPLAY, where="JournalReader.tail",
     ),
     Plant(
         "only the first piece of a tail is searched", "storage/journal/reader.py",
-        "            offset += len(data)\n        return JournalEnd(torn, durable)", "            break\n        return JournalEnd(torn, durable)", _REPLAY,
+        "offset += len(data)", "break", _REPLAY, where="JournalReader.tail",
     ),
     Plant(
         "a group of another place is replayed", "storage/journal/reader.py",
-        "if trailer is None or trailer.start != start:", "if trailer is None:", _REPLAY,
+        "trailer is None or trailer.start != start", "trailer is None", _REPLAY, where="JournalReader._group",
     ),
     Plant(
         "the checksum of a group is not compared", "storage/journal/reader.py",
-        "        if not group_matches(data, trailer):\n            return None\n", "", _REPLAY,
+        "if not group_matches(data, trailer):\n    return None", "", _REPLAY, where="JournalReader._group",
     ),
     Plant(
         "an old group of a recycled file is replayed", "storage/journal/format.py",
-        "    if nonce != mark.nonce or file_id != mark.file_id:\n        return None\n", "", [*_FORMAT, *_REPLAY],
+        "if nonce != mark.nonce or file_id != mark.file_id:\n    return None", "", [*_FORMAT, *_REPLAY],
+        where="parse_trailer",
     ),
     Plant(
         "a replay goes on behind the end of a file", "storage/journal/reader.py",
-        "            self.finished = group.trailer.last\n", "", _REPLAY,
+        "self.finished = group.trailer.last", "", _REPLAY, where="JournalReader._own_records",
     ),
     Plant(
         "a file that ends below what was durable passes", "storage/journal/replay.py",
-        "            if durable > self.end:\n", "            if False:\n", _REPLAY,
+        "durable > self.end", "False", _REPLAY, where="JournalReplay._judge",
     ),
     Plant(
         "damage behind the end of the last file passes", "storage/journal/replay.py",
-        "        if tail.durable > self.end:\n", "        if False:\n", _REPLAY,
+        "tail.durable > self.end", "False", _REPLAY, where="JournalReplay._judge",
     ),
     Plant(
         "a torn file that is not the last passes", "storage/journal/replay.py",
-        "            if tail.torn:\n                raise", "            if False:\n                raise", _REPLAY,
+        "if tail.torn: ...\nreturn", "if False: ...\nreturn", _REPLAY, where="JournalReplay._judge",
     ),
     Plant(
         "a missing journal file passes", "storage/journal/replay.py",
-        "if durable is not None and ids[0] <= durable.file_id and durable.file_id not in ids:", "if False and durable:", _REPLAY,
+        "durable is not None and ids[0] <= durable.file_id and durable.file_id not in ids", "False and durable",
+        _REPLAY, where="JournalReplay._check_predecessor",
     ),
     Plant(
         "a mark whose file is missing passes", "storage/journal/replay.py",
-        "if mark.file_id > 0 and (not ids or ids[0] != mark.file_id):", "if mark.file_id > 0 and not ids:", _REPLAY,
+        "not ids or ids[0] != mark.file_id", "not ids", _REPLAY, where="JournalReplay.records",
     ),
     Plant(
         "a file that ends before the mark passes", "storage/journal/replay.py",
-        "if start > file.size():", "if False:", _REPLAY,
+        "start > file.size()", "False", _REPLAY, where="JournalReplay.records",
     ),
     Plant(
         "a replayed tail is not written again", "storage/journal/replay.py",
-        "            file.pwrite(file.pread(min(CHUNK, reader.end - offset), offset), offset)\n", "            pass\n",
-        [*_REPLAY, "tests.bookie.test_failed_sync_crash"],
+        "file.pwrite(file.pread(min(CHUNK, reader.end - offset), offset), offset)", "pass",
+        [*_REPLAY, "tests.bookie.test_failed_sync_crash"], where="JournalReplay._finish",
     ),
     Plant(
         "a replayed tail is synced with its end mark only", "storage/journal/replay.py",
-        "        file.sync()\n        group, end", "        group, end", [*_REPLAY, "tests.bookie.test_failed_sync_crash"],
+        "file.sync()", "", [*_REPLAY, "tests.bookie.test_failed_sync_crash"], where="JournalReplay._finish",
     ),
     Plant(
         "the end mark of a replay is not synced", "storage/journal/replay.py",
-        "        file.pwritev(group, reader.end)\n        file.sync(metadata=True)\n", "        file.pwritev(group, reader.end)\n",
-        [*_REPLAY, "tests.storage.journal.test_journal_crash"],
+        "file.sync(metadata=True)", "", [*_REPLAY, "tests.storage.journal.test_journal_crash"],
+        where="JournalReplay._finish",
     ),
     Plant(
         "a journal file is used before its name is durable", "storage/journal/files.py",
-        "        try:\n            self._fs.sync_directory(self._directory)\n", "        try:\n            pass\n", _FILES,
+        "self._fs.sync_directory(self._directory)", "pass", _FILES, where="JournalFiles._name",
     ),
     Plant(
         "a disk that is full for a file not needed yet ends the bookie", "storage/journal/files.py",
-        "            if error.errno not in (*NO_SPACE, *NO_FILES):\n                raise\n", "            raise\n", _FILES,
+        "if error.errno not in (*NO_SPACE, *NO_FILES): ...", "...", _FILES, where="JournalFiles.prepare",
     ),
     Plant(
         "zeros that a full disk did not take count as written", "storage/journal/files.py",
-        "            if blank is not None:\n                self._remove(blank.file)\n", "", _FILES,
+        "if blank is not None:\n    self._remove(blank.file)", "", _FILES, where="JournalFiles.prepare",
     ),
     Plant(
         "a file keeps the header of another id", "storage/journal/files.py",
-        "            self._write_header(blank.file, file_id)\n        self._name(", "            pass\n        self._name(", _FILES,
+        "self._write_header(blank.file, file_id)", "pass", _FILES, where="JournalFiles.take",
     ),
     Plant(
         "a spare may be overwritten before its old name is gone for good", "storage/journal/files.py",
-        "            self._fs.sync_directory(self._directory)\n            self._spares.extend(freed)", "            self._spares.extend(freed)", _FILES,
+        "self._fs.sync_directory(self._directory)", "", _FILES, where="JournalFiles.release",
     ),
     Plant(
         "the file of the mark is released", "storage/journal/files.py",
-        "[i for i in self.ids if i < file_id]", "[i for i in self.ids if i <= file_id]", _FILES,
+        "i < file_id", "i <= file_id", _FILES, where="JournalFiles.release",
     ),
     Plant(
         "the newest backups are removed", "storage/journal/files.py",
-        "for old in below[: max(0, len(below) - self._settings.max_backups)]:",
-        "for old in below[min(len(below), self._settings.max_backups) :]:", _FILES,
+        "below[: max(0, len(below) - self._settings.max_backups)]",
+        "below[min(len(below), self._settings.max_backups) :]", _FILES, where="JournalFiles.release",
     ),
     Plant(
         "spares of an empty journal are kept", "storage/journal/files.py",
-        "if self.ids and self._settings.reuse else []", "if self._settings.reuse else []", _FILES,
+        "self.ids and self._settings.reuse", "self._settings.reuse", _FILES, where="JournalFiles._collect_spares",
     ),
     Plant(
         "a recycled file keeps its first old group", "storage/journal/files.py",
         'header.ljust(max(self._settings.block, 2 * HEADER_SIZE), b"\\0")', "header", _FILES,
+        where="JournalFiles._write_header",
     ),
     Plant(
         "a mark may move back", "storage/journal/log_mark.py",
-        "        if position < self.position or position <= self._durable:\n            return\n", "", _MARK,
+        "if position < self.position or position <= self._durable:\n    return", "", _MARK, where="LogMark.advance",
     ),
     Plant(
         "a mark moves before every directory has it", "storage/journal/log_mark.py",
-        "        for directory in self._directories:\n            replace_file",
-        "        self.position = position\n        for directory in self._directories:\n            replace_file", _MARK,
+        "for directory in self._directories: ...",
+        "self.position = position\nfor directory in self._directories: ...", _MARK, where="LogMark.advance",
     ),
     Plant(
         "a longer mark file passes for a mark", "storage/journal/log_mark.py",
-        "file.pread(_SIZE + 1, 0)", "file.pread(_SIZE, 0)", _MARK,
+        "_SIZE + 1", "_SIZE", _MARK, where="read_mark",
     ),
     Plant(
         "a damaged mark passes for a mark", "storage/journal/log_mark.py",
-        "or data == _checked(data[: _MARK.size])", "or len(data) == _SIZE", _MARK,
+        "data == _checked(data[: _MARK.size])", "len(data) == _SIZE", _MARK, where="read_mark",
     ),
     Plant(
         "the cookie of a directory is not compared", "storage/cookies.py",
-        "        verify(cookie, _cookie_path(directory))\n", "        pass\n", _COOKIES,
+        "verify(cookie, _cookie_path(directory))", "pass", _COOKIES, where="must_stamp",
     ),
     Plant(
         "a directory with data and without a cookie is taken", "storage/cookies.py",
-        "        if directory in files.with_data:\n            raise", "        if False:\n            raise", _COOKIES,
+        "directory in files.with_data", "False", _COOKIES, where="must_stamp",
     ),
     Plant(
         "locks of a start that failed are held", "storage/cookies.py",
-        "        except BaseException:\n            self.release()\n            raise", "        except BaseException:\n            raise", _COOKIES,
+        "self.release()", "", _COOKIES, where="DirectoryLocks.__init__",
     ),
     Plant(
         "a lost cookie passes for an expansion", "storage/cookies.py",
-        "        if directory in before:\n", "        if False:\n", _COOKIES,
+        "directory in before", "False", _COOKIES, where="_check_expansion",
     ),
 )  # fmt: skip

@@ -15,352 +15,397 @@ PLANTS = (
     Plant(
         "the root of a cluster of Pulsar is its chroot", "metadata/zookeeper/uris.py",
         "chroot + _PULSAR_ROOT", "chroot or _PULSAR_ROOT", ["tests.metadata.zookeeper.test_uris"],
+        where="ZooKeeperUri._parse_pulsar",
     ),
     Plant(
         "racks that cannot be read are no racks", "metadata/zookeeper/racks.py",
-        "            if self._has_read:\n                return\n", "", ["tests.metadata.zookeeper.test_racks"],
+        "if self._has_read:\n    return", "", ["tests.metadata.zookeeper.test_racks"], where="RackReader.__call__",
     ),
     Plant(
         "a change of racks is not looked up", "placement/racks.py",
-        "            self._looked_up.clear()  #", "            pass  #", ["tests.placement.test_racks"],
+        "self._looked_up.clear()", "pass", ["tests.placement.test_racks"], where="BookieRacks.learn",
     ),
     Plant(
         "a look-up of racks waits for ever", "placement/stored_racks.py",
-        "await waiter.addTimeout(PATIENCE, self._clock)", "await waiter", ["tests.placement.test_stored_racks"],
+        "waiter.addTimeout(PATIENCE, self._clock)", "waiter", ["tests.placement.test_stored_racks"],
+        where="StoredRacks.racks",
     ),
     Plant(
         "racks in a store that has none are not warned of", "placement/factories.py",
-        "        if store is None:\n            self._log.warn(", "        if store is None:\n            self._log.debug(",
-        ["tests.placement.test_factories"],
+        "self._log.warn", "self._log.debug", ["tests.placement.test_factories"], where="PulsarRacksFactory.create",
     ),
     Plant(
         "a cluster that Pulsar's tool made is refused", "metadata/zookeeper/driver.py",
-        "        if self._target.of_pulsar:\n", "        if False:\n", ["tests.metadata.zookeeper.test_driver"],
+        "if self._target.of_pulsar: ...", "if False: ...", ["tests.metadata.zookeeper.test_driver"],
+        where="ZooKeeperDriver._ensure_read_only",
     ),
     Plant(
         "a full disk keeps ledgers from being deleted", "metadata/embedded/sqlite_store.py",
-        "    @_with_reserve\n    def remove_ledger(", "    def remove_ledger(", _FULL,
+        "@_with_reserve\ndef remove_ledger(self, ledger_id: int, version: int) -> None: ...",
+        "def remove_ledger(self, ledger_id: int, version: int) -> None: ...", _FULL, where="SqliteStore",
     ),
     Plant(
         "a session finds no space for its file on a full disk", "metadata/embedded/sqlite_store.py",
-        "            if error.errno not in NO_SPACE:\n                raise\n", "            raise\n", _FULL,
+        "if error.errno not in NO_SPACE: ...", "...", _FULL, where="SqliteStore._begin_session",
     ),
     Plant(
         "a store that takes no change of mode fills the log", "bookie/lifecycle/registration.py",
-        "            if self._logged_at is None or now - self._logged_at >= _LOG_INTERVAL:\n", "            if True:\n",
-        ["tests.bookie.lifecycle.test_registration"],
+        "self._logged_at is None or now - self._logged_at >= _LOG_INTERVAL", "True",
+        ["tests.bookie.lifecycle.test_registration"], where="BookieRegistration._follow",
     ),
     Plant(
         "new ledgers use the reserve of the store up", "metadata/embedded/sqlite_store.py",
-        "    def create_ledger(", "    @_with_reserve\n    def create_ledger(", _FULL,
+        "def create_ledger(self, ledger_id: int, metadata: bytes) -> None: ...",
+        "@_with_reserve\ndef create_ledger(self, ledger_id: int, metadata: bytes) -> None: ...", _FULL,
+        where="SqliteStore",
     ),
     Plant(
         "the log of the store eats its reserve up", "metadata/embedded/sqlite_store.py",
-        '                self._run("PRAGMA wal_checkpoint(PASSIVE)")\n', "                pass\n", _FULL,
+        'self._run("PRAGMA wal_checkpoint(PASSIVE)")', "pass", _FULL, where="SqliteStore.change_in_reserve",
     ),
     Plant(
         "a store cannot be opened on a full disk", "metadata/embedded/sqlite_store.py",
-        "    @_with_reserve\n    def _initialize(", "    def _initialize(", _FULL,
+        "@_with_reserve\ndef _initialize(self) -> bool: ...", "def _initialize(self) -> bool: ...", _FULL,
+        where="SqliteStore",
     ),
     Plant(
         "the list of bookies takes space", "metadata/embedded/sqlite_store.py",
-        "        with suppress(MetadataSpaceError):\n            for session in dead:\n",
-        "        if True:\n            for session in dead:\n", _FULL,
+        "with suppress(MetadataSpaceError): ...", "if True: ...", _FULL, where="SqliteStore._remove_dead",
     ),
     Plant(
         "a change for which there is no space leaves its transaction open", "metadata/embedded/sqlite_store.py",
-        '            yield\n            self._run("COMMIT")\n        except',
-        '            yield\n        finally:\n            self._run("COMMIT")\n        try:\n            pass\n        except', _FULL,
+        "try:\n    yield\n"
+        "    self._run('COMMIT')\nexcept BaseException: ...",
+        "try:\n    yield\n"
+        "finally:\n    self._run('COMMIT')\n"
+        "try:\n    pass\nexcept BaseException: ...",
+        _FULL, where="SqliteStore._transaction",
     ),
     Plant(
         "another process takes the reserve of a store while it is in use", "metadata/embedded/sqlite_reserve.py",
-        "                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n", "", _FULL,
+        "fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)", "", _FULL, where="StoreReserve.fill",
     ),
     Plant(
         "a reserve that was used is not taken again", "metadata/embedded/sqlite_store.py",
-        "        store.reserve.fill()\n        return result\n", "        return result\n", _FULL,
+        "store.reserve.fill()", "", _FULL, where="_with_reserve.changed",
     ),
     Plant(
         "a call goes into a session that nothing is known of", "metadata/zookeeper/kazoo_client.py",
         "client_id is not None and client_id[0] != self.session_id", "False",
-        ["tests.metadata.zookeeper.test_kazoo_client"],
+        ["tests.metadata.zookeeper.test_kazoo_client"], where="KazooZooKeeper._call",
     ),
     Plant(
         "a watch that its listener ends goes on", "metadata/zookeeper/watches/watch_loop.py",
-        " or self._stopped:\n", ":\n", ["tests.metadata.zookeeper.watches.test_watch_loop"],
+        "not await self._look(self._changed) or self._stopped", "not await self._look(self._changed)",
+        ["tests.metadata.zookeeper.watches.test_watch_loop"], where="WatchLoop._run",
     ),
     Plant(
         "work goes on whose lock is lost", "metadata/locked_work.py",
-        "            self._running.cancel()\n", "            pass\n", ["tests.metadata.test_locked_work", _REPAIRS],
+        "self._running.cancel()", "pass", ["tests.metadata.test_locked_work", _REPAIRS], where="LedgerLock._lost",
     ),
     Plant(
         "work begins whose lock is lost", "metadata/locked_work.py",
-        "        if self._is_lost:\n            raise lost\n", "", ["tests.metadata.test_locked_work", _REPAIRS],
+        "if self._is_lost:\n    raise lost", "", ["tests.metadata.test_locked_work", _REPAIRS],
+        where="LedgerLock.run",
     ),
     Plant(
         "a mark that says nothing new keeps its version", "metadata/embedded/underreplication.py",
-        "        await self._session.write(self._store.write_mark, ",
-        "            if mark is stored.value:\n                return\n"
-        "        await self._session.write(self._store.write_mark, ", [*_CONTRACT, "tests.autorecovery.replication.test_worker"],
+        "mark, version = stored.value.with_replicas(replicas, ctime), stored.version",
+        "mark, version = stored.value.with_replicas(replicas, ctime), stored.version\nif mark is stored.value:\n"
+        "    return",
+        [*_CONTRACT, "tests.autorecovery.replication.test_worker"], where="EmbeddedUnderreplication._mark",
     ),
     Plant(
         "a mark on ZooKeeper that says nothing new keeps its version", "metadata/zookeeper/underreplication.py",
-        "            try:\n                await self.replace_mark(",
-        "            if stored.value.with_replicas(replicas, ctime) is stored.value:\n                return\n"
-        "            try:\n                await self.replace_mark(", _ZK,
+        "try: ...\nexcept NotUnderreplicatedError: ...",
+        "try: ...\nexcept NotUnderreplicatedError: ...\n"
+        "if stored.value.with_replicas(replicas, ctime) is stored.value:\n    return",
+        _ZK, where="ZooKeeperUnderreplication.mark",
     ),
     Plant(
         "registered bookies are read from a server that lags behind", "metadata/zookeeper/watches/bookie_sets.py",
-        "        await self._znodes.sync(self._path)\n", "", _ZK,
+        "await self._znodes.sync(self._path)", "", _ZK, where="BookieSet.read",
     ),
     Plant(
         "an ended session registers a bookie", "metadata/embedded/memory.py",
-        "        self._check_alive()  # nothing would end a registration of it\n", "", ["tests.metadata.embedded.test_memory"],
+        "self._check_alive()", "", ["tests.metadata.embedded.test_memory"], where="MemorySession.register",
     ),
     Plant(
         "a mark made after its group was listed is not noticed", "metadata/zookeeper/underreplication.py",
-        "                tree.wait_for(path)\n", "                pass\n", ["tests.metadata.zookeeper.watches.test_mark_watch"],
+        "tree.wait_for(path)", "pass", ["tests.metadata.zookeeper.watches.test_mark_watch"],
+        where="ZooKeeperUnderreplication._walk",
     ),
     Plant(
         "locks are lost in silence", "metadata/zookeeper/underreplication.py",
-        "        return self._znodes.session.on_expiry(listener)\n", "        return lambda: None\n",
-        ["tests.metadata.zookeeper.test_underreplication"],
+        "self._znodes.session.on_expiry(listener)", "lambda: None",
+        ["tests.metadata.zookeeper.test_underreplication"], where="ZooKeeperUnderreplication.watch_lost_locks",
     ),
     Plant(
         "commits of the embedded store are not synced", "metadata/embedded/sqlite_store.py",
-        "PRAGMA synchronous = FULL", "PRAGMA synchronous = OFF", _STORE,
+        '"PRAGMA synchronous = FULL"', '"PRAGMA synchronous = OFF"', _STORE, where="SqliteStore._initialize",
     ),
     Plant(
         "commits of the embedded store are synced now and then", "metadata/embedded/sqlite_store.py",
-        "PRAGMA synchronous = FULL", "PRAGMA synchronous = NORMAL", _STORE,
+        '"PRAGMA synchronous = FULL"', '"PRAGMA synchronous = NORMAL"', _STORE, where="SqliteStore._initialize",
     ),
-    Plant(
-        "a lost race is an error", "metadata/update_loop.py",
-        "            doubts += not lost_race\n", "            doubts += 1\n", _LOOP,
-    ),
+    Plant("a lost race is an error", "metadata/update_loop.py", "not lost_race", "1", _LOOP, where="update"),
     Plant(
         "doubts are never too many", "metadata/update_loop.py",
-        "doubts > MAX_DOUBTS or", "doubts > MAX_DOUBTS * 100 or", _LOOP,
+        "doubts > MAX_DOUBTS", "doubts > MAX_DOUBTS * 100", _LOOP, where="update",
     ),
     Plant(
-        "lost races are never too many", "metadata/update_loop.py", " or races > MAX_RACES:", ":", _LOOP,
+        "lost races are never too many", "metadata/update_loop.py",
+        "doubts > MAX_DOUBTS or races > MAX_RACES", "doubts > MAX_DOUBTS", _LOOP, where="update",
     ),
     Plant(
         "an update goes back to an older value", "metadata/update_loop.py",
-        "if found.version >= current.version:", "if True:", _LOOP,
+        "found.version >= current.version", "True", _LOOP, where="update",
     ),
     Plant(
         "a value that needs no update any more is written again", "metadata/update_loop.py",
-        "    while needs_update(current.value):\n", "    first = True\n    while first or needs_update(current.value):\n        first = False\n", _LOOP,
+        "while needs_update(current.value): ...",
+        "first = True\nwhile first or needs_update(current.value):\n"
+        "    first = False\n    ...",
+        _LOOP, where="update",
     ),
     Plant(
         "a write over a newer version wins", "metadata/embedded/sqlite_store.py",
-        '            _check_version(f"ledger {ledger_id}", self.read_ledger(ledger_id).version, version)\n', "", _STORE + _CONTRACT,
+        '_check_version(f"ledger {ledger_id}", self.read_ledger(ledger_id).version, version)', "", _STORE + _CONTRACT,
+        where="SqliteStore.write_ledger",
     ),
     Plant(
         "a version is compared before the transaction", "metadata/embedded/sqlite_store.py",
-        '        with self._transaction():\n            _check_version(f"ledger {ledger_id}", self.read_ledger(ledger_id).version, version)\n            self._run(\n',
-        '        _check_version(f"ledger {ledger_id}", self.read_ledger(ledger_id).version, version)\n        with self._transaction():\n            self._run(\n',
-        [*_STORE, *_CONTRACT, "tests.integration.test_sqlite_processes"],
+        "with self._transaction():\n"
+        "    _check_version(f'ledger {ledger_id}', self.read_ledger(ledger_id).version, version)\n"
+        "    self._run('UPDATE ledgers SET version = ?, metadata = ? WHERE ledger_id = ?', version + 1, "
+        "metadata, ledger_id)\n    return version + 1",
+        '_check_version(f"ledger {ledger_id}", self.read_ledger(ledger_id).version, version)\n'
+        "with self._transaction():\n"
+        "    self._run('UPDATE ledgers SET version = ?, metadata = ? WHERE ledger_id = ?', version + 1, "
+        "metadata, ledger_id)\n    return version + 1",
+        [*_STORE, *_CONTRACT, "tests.integration.test_sqlite_processes"], where="SqliteStore.write_ledger",
     ),
     Plant(
         "a transaction does not wait for the other writers", "metadata/embedded/sqlite_store.py",
-        'self._run("BEGIN IMMEDIATE")', 'self._run("BEGIN")', [*_STORE, *_CONTRACT, "tests.integration.test_sqlite_processes"],
+        '"BEGIN IMMEDIATE"', '"BEGIN"', [*_STORE, *_CONTRACT, "tests.integration.test_sqlite_processes"],
+        where="SqliteStore._transaction",
     ),
     Plant(
         "a failed change is committed half", "metadata/embedded/sqlite_store.py",
-        '            self._run("ROLLBACK")\n            raise', '            self._run("COMMIT")\n            raise', _STORE + _CONTRACT,
+        '"ROLLBACK"', '"COMMIT"', _STORE + _CONTRACT, where="SqliteStore._transaction",
     ),
     Plant(
         "ledger ids are given again", "metadata/embedded/sqlite_store.py",
-        'next_ledger_id = ?", ledger_id + 1)', 'next_ledger_id = ?", ledger_id)', _STORE + _CONTRACT,
+        "ledger_id + 1", "ledger_id", _STORE + _CONTRACT, where="SqliteStore.next_ledger_id",
     ),
     Plant(
         "a drawn id may be one of a ledger", "metadata/embedded/sqlite_store.py",
-        "                ledger_id += 1\n", "                break\n", _STORE + _CONTRACT,
+        "ledger_id += 1", "break", _STORE + _CONTRACT, where="SqliteStore.next_ledger_id",
     ),
     Plant(
         "a bookie id is taken from a living session", "metadata/embedded/sqlite_store.py",
-        "if session != self._sessions.session_id and self._is_alive(session):", "if False:", _STORE + _CONTRACT,
+        "session != self._sessions.session_id and self._is_alive(session)", "False", _STORE + _CONTRACT,
+        where="SqliteStore.register",
     ),
     Plant(
         "a bookie id of a dead session stays taken", "metadata/embedded/sqlite_store.py",
-        "if session != self._sessions.session_id and self._is_alive(session):", "if session != self._sessions.session_id:", _STORE + _CONTRACT,
+        "session != self._sessions.session_id and self._is_alive(session)", "session != self._sessions.session_id",
+        _STORE + _CONTRACT, where="SqliteStore.register",
     ),
     Plant(
         "dead bookies are seen", "metadata/embedded/sqlite_store.py",
-        "dead = {session for session in sessions if not self._is_alive(session)}", "dead: set[str] = set()", _STORE + _CONTRACT,
+        "dead = {session for session in sessions if not self._is_alive(session)}", "dead: set[str] = set()",
+        _STORE + _CONTRACT, where="SqliteStore._remove_dead",
     ),
     Plant(
         "a session is dead while its process lives", "metadata/embedded/sqlite_sessions.py",
-        "        except BlockingIOError:\n            return True\n", "        except BlockingIOError:\n            return False\n", _SESSIONS,
+        "try: ...\nexcept BlockingIOError:\n"
+        "    return True\nfinally: ...",
+        "try: ...\nexcept BlockingIOError:\n"
+        "    return False\nfinally: ...",
+        _SESSIONS, where="SessionFiles.is_alive",
     ),
     Plant(
         "a session file that was removed under its lock is held", "metadata/embedded/sqlite_sessions.py",
-        "            if self._is_path_of(session_id, file):\n", "            if True:\n", _SESSIONS,
+        "self._is_path_of(session_id, file)", "True", _SESSIONS, where="SessionFiles.begin",
     ),
     Plant(
         "probing a session keeps it locked", "metadata/embedded/sqlite_sessions.py",
-        "        finally:\n            os.close(file)\n        return False", "        finally:\n            pass\n        return False", _SESSIONS,
+        "os.close(file)", "pass", _SESSIONS, where="SessionFiles.is_alive",
     ),
     Plant(
         "the folder of a new store is not durable", "metadata/embedded/sqlite_sessions.py",
-        "        os.fsync(directory)\n", "        pass\n", _SESSIONS,
+        "os.fsync(directory)", "pass", _SESSIONS, where="_make_folder",
     ),
     Plant(
         "a change while listeners are called is missed", "metadata/watches.py",
-        "        if self._round is not None:\n            self._again = True\n        elif", "        if self._round is not None:\n            pass\n        elif", _WATCHES,
+        "self._again = True", "pass", _WATCHES, where="Watches.wake",
     ),
     Plant(
         "the revision is read after the values", "metadata/watches.py",
-        "        self._revision = revision\n", "        self._revision = await self._read_revision()\n", _WATCHES,
+        "self._revision = revision", "self._revision = await self._read_revision()", _WATCHES,
+        where="Watches._tell_all",
     ),
     Plant(
         "a round that fails counts as done", "metadata/watches.py",
-        "changed, self._revision = revision != self._revision, None", "changed, self._revision = revision != self._revision, revision", _WATCHES,
+        "revision != self._revision, None", "revision != self._revision, revision", _WATCHES,
+        where="Watches._tell_all",
     ),
     Plant(
         "a round that failed is the last", "metadata/watches.py",
-        "return RETRY_SECONDS if self._interval is None else self._interval", "return None  # type: ignore", _WATCHES,
+        "RETRY_SECONDS if self._interval is None else self._interval", "None", _WATCHES, where="Watches._failed",
     ),
     Plant(
         "a listener that ends another one's watch does not keep it quiet", "metadata/watches.py",
-        "            if watch not in self._watches:\n                continue", "            if False:\n                continue", _WATCHES,
+        "watch not in self._watches", "False", _WATCHES, where="Watches._tell",
     ),
     Plant(
         "a listing ends at a full page", "metadata/embedded/ledgers.py",
-        "if len(page) < _PAGE or page[-1] >= end:", "if len(page) <= _PAGE or page[-1] >= end:", [*_CONTRACT, "tests.metadata.embedded.test_ledgers"],
+        "len(page) < _PAGE", "len(page) <= _PAGE", [*_CONTRACT, "tests.metadata.embedded.test_ledgers"],
+        where="EmbeddedLedgers.ledger_ids",
     ),
     Plant(
         "a repeated create is a conflict", "metadata/embedded/ledgers.py",
-        "if stored is not None and metadata.c_token and metadata.c_token == stored.value.c_token:", "if False:", [*_CONTRACT, "tests.metadata.embedded.test_ledgers"],
+        "stored is not None and metadata.c_token and metadata.c_token == stored.value.c_token", "False",
+        [*_CONTRACT, "tests.metadata.embedded.test_ledgers"], where="EmbeddedLedgers.create",
     ),
     Plant(
         "two creates without tokens are one", "metadata/embedded/ledgers.py",
-        "if stored is not None and metadata.c_token and metadata.c_token", "if stored is not None and metadata.c_token", [*_CONTRACT, "tests.metadata.embedded.test_ledgers"],
+        "stored is not None and metadata.c_token", "stored is not None",
+        [*_CONTRACT, "tests.metadata.embedded.test_ledgers"], where="EmbeddedLedgers.create",
     ),
     Plant(
         "version -1 writes whatever is stored", "metadata/zookeeper/ledgers/ledgers.py",
-        "        if not 0 <= version <= _MAX_VERSION:", "        if not -1 <= version <= _MAX_VERSION:", _ZK,
+        "0 <= version <= _MAX_VERSION", "-1 <= version <= _MAX_VERSION", _ZK, where="ZooKeeperLedgers.write",
     ),
     Plant(
         "a create whose answer was lost takes another client's ledger", "metadata/zookeeper/ledgers/ledgers.py",
-        "            if stored.value.c_token == c_token:\n", "            if True:\n", _ZK,
+        "stored.value.c_token == c_token", "True", _ZK, where="ZooKeeperLedgers._own",
     ),
     Plant(
         "an older value follows a newer one", "metadata/zookeeper/ledgers/ledgers.py",
-        "        if stored.version > self._delivered_version:\n", "        if stored.version != self._delivered_version:\n", _ZK,
+        "stored.version > self._delivered_version", "stored.version != self._delivered_version", _ZK,
+        where="LedgerWatch._look",
     ),
     Plant(
         "a write of unknown outcome is taken by its version alone", "metadata/zookeeper/znodes.py",
-        "if stored == data and stat.version == version + 1:", "if stat.version == version + 1:", _ZK,
+        "stored == data and stat.version == version + 1", "stat.version == version + 1", _ZK,
+        where="Znodes.set.resolve",
     ),
     Plant(
         "a write of unknown outcome is taken by its bytes alone", "metadata/zookeeper/znodes.py",
-        "if stored == data and stat.version == version + 1:", "if stored == data:", _ZK,
+        "stored == data and stat.version == version + 1", "stored == data", _ZK, where="Znodes.set.resolve",
     ),
     Plant(
         "an outcome is resolved by a server that lags behind", "metadata/zookeeper/znodes.py",
-        "                await self.sync(path)\n                stored, stat", "                stored, stat", _ZK,
+        "await self.sync(path)", "", _ZK, where="Znodes.set.resolve",
     ),
     Plant(
         "a conflict at the first try is resolved like a repetition", "metadata/zookeeper/session.py",
-        "if not made or resolve is None:", "if resolve is None:", _ZK,
+        "not made or resolve is None", "resolve is None", _ZK, where="Session.run",
     ),
     Plant(
         "another session's claim is given up", "metadata/zookeeper/claims.py",
-        "            if stat is not None and self._owns(stat):\n                await self._znodes.delete", "            if stat is not None:\n                await self._znodes.delete", _ZK,
+        "stat is not None and self._owns(stat)", "stat is not None", _ZK, where="Claims._give_up",
     ),
     Plant(
         "a bookie changes its mode by leaving first", "metadata/zookeeper/claims.py",
-        "        await self._until_free(bookie_id, old)\n        try:", "        await self._until_free(bookie_id, old)\n        await self._give_up(old)\n        try:", _ZK,
+        "await self._until_free(bookie_id, old)", "await self._until_free(bookie_id, old)\nawait self._give_up(old)",
+        _ZK, where="Claims.register",
     ),
     Plant(
         "a registration made in a session that ended counts", "metadata/zookeeper/registration.py",
-        "        while session_id != self._session.zookeeper.session_id:", "        while session_id is None:", _ZK,
+        "session_id != self._session.zookeeper.session_id", "session_id is None", _ZK,
+        where="ZooKeeperRegistration._register",
     ),
     Plant(
         "a session that expired before the first one is a renewal", "metadata/zookeeper/session.py",
-        "            if self._has_expired:\n", "            if True:\n", _ZK,
+        "if self._has_expired: ...", "if True: ...", _ZK, where="Session._changed",
     ),
     Plant(
         "an id is drawn before its ledger is looked for", "metadata/zookeeper/ledgers/ledger_ids.py",
-        "            if taken is None:\n", "            if True:\n", _ZK,
+        "taken is None", "True", _ZK, where="LedgerIds.draw",
     ),
     Plant(
         "a drawn id below zero is one", "metadata/zookeeper/ledgers/ledger_ids.py",
-        "number if 0 <= number <= MAX_SHORT_ID else None", "number if number <= MAX_SHORT_ID else None", _ZK,
+        "0 <= number <= MAX_SHORT_ID", "number <= MAX_SHORT_ID", _ZK, where="LedgerIds._next",
     ),
     Plant(
         "the high bits of an id are one too few", "metadata/zookeeper/ledgers/ledger_ids.py",
-        "(high << 32) + low", "(high << 31) + low", _ZK,
+        "high << 32", "high << 31", _ZK, where="LedgerIds._draw_long",
     ),
     Plant(
         "a set of bookies goes back to an older one", "metadata/zookeeper/watches/bookie_sets.py",
-        "        if seen <= self._seen:\n            return False\n", "", _ZK,
+        "if seen <= self._seen:\n    return False", "", _ZK, where="BookieSet.look",
     ),
     Plant(
         "a cluster that is not there has no bookies", "metadata/zookeeper/watches/bookie_sets.py",
-        "            if not self._read_only:\n                raise", "            if False:\n                raise", _ZK,
+        "not self._read_only", "False", _ZK, where="BookieSet._children",
     ),
     Plant(
         "a call to ZooKeeper waits for ever", "metadata/zookeeper/session.py",
-        "return await answer.addTimeout(seconds, self.clock, too_late)", "return await answer",
-        ["tests.metadata.zookeeper.test_session"],
+        "answer.addTimeout(seconds, self.clock, too_late)", "answer", ["tests.metadata.zookeeper.test_session"],
+        where="Session._answer",
     ),
     Plant(
         "waits for a connection have no common limit", "metadata/zookeeper/session.py",
-        "return max(0.0, began + self.options.operation_timeout - self.clock.seconds())", "return 10.0",
-        ["tests.metadata.zookeeper.test_session"],
+        "max(0.0, began + self.options.operation_timeout - self.clock.seconds())", "10.0",
+        ["tests.metadata.zookeeper.test_session"], where="Session._left",
     ),
     Plant(
         "the error of a call that may have been executed says that it was not", "metadata/zookeeper/session.py",
-        "made and not reads", "False", ["tests.metadata.zookeeper.test_session"],
+        "made and not reads", "False", ["tests.metadata.zookeeper.test_session"], where="Session.run",
     ),
     Plant(
         "every watch logs an outage", "metadata/zookeeper/watches/watch_loop.py",
-        "if not failing and not isinstance(error, MetadataUnavailableError):", "if not failing:",
-        ["tests.metadata.zookeeper.watches.test_watch_loop"],
+        "not failing and not isinstance(error, MetadataUnavailableError)", "not failing",
+        ["tests.metadata.zookeeper.watches.test_watch_loop"], where="WatchLoop._run",
     ),
     Plant(
         "a round of watches that fails is logged each time", "metadata/watches.py",
-        "elif not self._stopped and not self._failing:", "elif not self._stopped:", _WATCHES,
+        "not self._stopped and not self._failing", "not self._stopped", _WATCHES, where="Watches._failed",
     ),
     Plant(
         "a store that is gone is asked again and again", "metadata/update_loop.py",
-        "if _was_not_made(error) or doubts", "if doubts", _LOOP,
+        "_was_not_made(error) or doubts > MAX_DOUBTS", "doubts > MAX_DOUBTS", _LOOP, where="update",
     ),
     Plant(
         "an outcome that is unknown is forgotten", "metadata/update_loop.py",
-        "raise error from None", "raise", _LOOP,
+        "raise error from None", "raise", _LOOP, where="update",
     ),
     Plant(
         "a call to an embedded store waits for ever", "metadata/embedded/session.py",
-        "if self._limit is not None:", "if False:", ["tests.metadata.embedded.test_session"],
+        "self._limit is not None", "False", ["tests.metadata.embedded.test_session"], where="EmbeddedSession._call",
     ),
     Plant(
         "a call that nobody waits for is made", "metadata/embedded/workers.py",
-        "return None if wanted.called else work(*args)", "return work(*args)", ["tests.metadata.embedded.test_workers"],
+        "None if wanted.called else work(*args)", "work(*args)", ["tests.metadata.embedded.test_workers"],
+        where="ThreadWorker.call.in_its_turn",
     ),
     Plant(
         "a store goes on in a file that was removed", "metadata/embedded/sqlite_store.py",
-        "if not self._db.in_transaction and file_identity(self._path) != self._identity:", "if False:", _STORE,
+        "not self._db.in_transaction and file_identity(self._path) != self._identity", "False", _STORE,
+        where="SqliteStore._run",
     ),
     Plant(
         "a store that is locked is an error like any other", "metadata/embedded/sqlite_store.py",
-        "== sqlite3.SQLITE_BUSY", "is NotImplemented", _STORE,
+        'getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY',
+        'getattr(error, "sqlite_errorcode", None) is NotImplemented', _STORE, where="SqliteStore._errors",
     ),
     Plant(
         "a client knows no bookies when it is connected", "client/bookkeeper.py",
-        "            await client._watcher.look()\n", "            pass\n", ["tests.client.test_bookkeeper.LifeTests"],
+        "await client._watcher.look()", "pass", ["tests.client.test_bookkeeper.LifeTests"],
+        where="BookKeeper._connect",
     ),
     Plant(
         "an outage is reported without what was asked", "client/bookkeeper.py",
         'raise type(error)(f"{asked}: {error}") from error', "raise", ["tests.client.test_bookkeeper.LifeTests"],
+        where="_named",
     ),
     Plant(
         "a recovery hides that the metadata store is gone", "client/recovery/ledger_recovery.py",
-        "ClientClosedError, MetadataUnavailableError)", "ClientClosedError)",
-        ["tests.client.recovery.test_ledger_recovery_failures.FailureTests"],
+        "(UnauthorizedAccessError, RequestTimeoutError, ClientClosedError, MetadataUnavailableError)",
+        "(UnauthorizedAccessError, RequestTimeoutError, ClientClosedError)",
+        ["tests.client.recovery.test_ledger_recovery_failures.FailureTests"], where="",
     ),
 )  # fmt: skip

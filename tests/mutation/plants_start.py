@@ -8,135 +8,139 @@ _GROUPS = ["tests.bookie.test_group_commit"]
 PLANTS = (
     Plant(
         "a status of thousands of digits keeps a bookie from starting", "storage/bookie_status.py",
-        're.compile("[0-9]{1,19}")', 're.compile("[0-9]+")', ["tests.storage.test_bookie_status"],
+        '"[0-9]{1,19}"', '"[0-9]+"', ["tests.storage.test_bookie_status"], where="",
     ),
     Plant(
         "a status has a time beyond 64 bits", "storage/bookie_status.py",
-        "        if millis >= _NO_TIME:\n", "        if millis == _NO_TIME:\n", ["tests.storage.test_bookie_status"],
+        "millis >= _NO_TIME", "millis == _NO_TIME", ["tests.storage.test_bookie_status"], where="BookieStatus.parse",
     ),
     Plant(
         "files are closed while a lane works", "bookie/lifecycle/service.py",
-        "        await self._executor.join()\n", "", ["tests.bookie.lifecycle.test_service_stop"],
+        "await self._executor.join()", "", ["tests.bookie.lifecycle.test_service_stop"],
+        where="BookieService._close_store",
     ),
     Plant(
         "work that was cancelled after it had begun is not waited for", "bookie/executor.py",
-        "            self._reactor.callFromThread(self._unfinished.ended, work, None if work.cancelled else work.run())\n",
-        "            outcome = None if work.cancelled else work.run()\n"
-        "            if not work.cancelled:\n"
-        "                self._reactor.callFromThread(self._unfinished.ended, work, outcome)\n",
-        ["tests.bookie.test_executor"],
+        "self._reactor.callFromThread(self._unfinished.ended, work, None if work.cancelled else work.run())",
+        "outcome = None if work.cancelled else work.run()\nif not work.cancelled:\n"
+        "    self._reactor.callFromThread(self._unfinished.ended, work, outcome)",
+        ["tests.bookie.test_executor"], where="_Lane._serve",
     ),
     Plant(
         "a stop waits for the whole check of an index", "bookie/maintenance/maintenance.py",
-        "            directory.storage.index.interrupt()\n", "            pass\n",
-        ["tests.bookie.maintenance.test_maintenance"],
+        "directory.storage.index.interrupt()", "pass", ["tests.bookie.maintenance.test_maintenance"],
+        where="Maintenance.stop",
     ),
     Plant(
         "a check that is interrupted as it begins goes on", "storage/index/index_file.py",
-        "        connection.set_progress_handler(lambda: self._interrupted, _INSTRUCTIONS)\n", "",
-        ["tests.storage.index.test_index_file"],
+        "connection.set_progress_handler(lambda: self._interrupted, _INSTRUCTIONS)", "",
+        ["tests.storage.index.test_index_file"], where="StructureCheck.run",
     ),
     Plant(
         "a refused start makes the directories that it refuses", "bookie/lifecycle/service.py",
-        "            await check.must_stamp(self._registrations, self._on_flush_lane)\n        await", "        await",
-        ["tests.bookie.lifecycle.test_service"],
+        "await check.must_stamp(self._registrations, self._on_flush_lane)", "",
+        ["tests.bookie.lifecycle.test_service"], where="BookieService._lock",
     ),
     Plant(
-        "a bookie's process switches threads as seldom as any", "cli/tap.py", "    switch_often()\n", "", ["tests.cli.test_tap"],
+        "a bookie's process switches threads as seldom as any", "cli/tap.py",
+        "switch_often()", "", ["tests.cli.test_tap"], where="makeService",
     ),
     Plant(
         "a start on a full disk releases what it has replayed", "bookie/lifecycle/store.py",
-        "        if self.disk_full:\n            return\n", "", ["tests.bookie.maintenance.test_drawn_lives"],
+        "if self.disk_full:\n    return", "", ["tests.bookie.maintenance.test_drawn_lives"], where="Store.recover",
     ),
     Plant(
         "a first start writes an identity on a disk without space", "bookie/lifecycle/store.py",
-        "if free < needed:", "if False:", ["tests.bookie.lifecycle.test_service"],
+        "free < needed", "False", ["tests.bookie.lifecycle.test_service"], where="StorePaths.check_space",
     ),
     Plant(
         "a bookie at an endpoint is registered with the port it listens on", "bookie/lifecycle/service.py",
-        "self.port = given or bound", "self.port = bound or given", ["tests.bookie.lifecycle.test_endpoints"],
+        "given or bound", "bound or given", ["tests.bookie.lifecycle.test_endpoints"], where="BookieService._bind",
     ),
     Plant(
         "a start whose flush fails goes on", "bookie/lifecycle/replay.py",
-        "        if not is_disk_full(error):\n            raise\n", "", _STORE,
+        "if not is_disk_full(error):\n    raise", "", _STORE, where="checkpoint_now",
     ),
     Plant(
         "a start flushes the first ledger directory only", "bookie/lifecycle/replay.py",
-        "range(checkpoint.n_directories)", "range(1)", _STORE,
+        "range(checkpoint.n_directories)", "range(1)", _STORE, where="checkpoint_now",
     ),
     Plant(
         "a start persists marks before it flushes", "bookie/lifecycle/replay.py",
-        "        for directory in range(checkpoint.n_directories):\n", "        checkpoint.persist_marks()\n"
-        "        for directory in range(checkpoint.n_directories):\n", _STORE,
+        "for directory in range(checkpoint.n_directories): ...",
+        "checkpoint.persist_marks()\nfor directory in range(checkpoint.n_directories): ...", _STORE,
+        where="checkpoint_now",
     ),
     Plant(
         "a start releases its journals before it flushes", "bookie/lifecycle/store.py",
-        "        self.disk_full = not checkpoint_now(self.storage, ends)\n",
-        "        for journal, end in zip(self.journals, ends, strict=True):\n            journal.release(end)\n"
-        "        self.disk_full = not checkpoint_now(self.storage, ends)\n", _STORE,
+        "ends = [journal.durable for journal in self.journals]",
+        "ends = [journal.durable for journal in self.journals]\n"
+        "for journal, end in zip(self.journals, ends, strict=True):\n    journal.release(end)",
+        _STORE, where="Store.recover",
     ),
     Plant(
         "a start releases the journals that a full disk needs", "bookie/engine.py",
-        "            commit.make_ready()  # files", "            commit.release_files(commit.mark)  # files",
-        ["tests.bookie.lifecycle.test_service"],
+        "commit.make_ready()", "commit.release_files(commit.mark)", ["tests.bookie.lifecycle.test_service"],
+        where="Engine.start",
     ),
     Plant(
         "a start does not flush", "bookie/lifecycle/store.py",
-        "self.disk_full = not checkpoint_now(self.storage, ends)", "pass", _STORE,
+        "self.disk_full = not checkpoint_now(self.storage, ends)", "pass", _STORE, where="Store.recover",
     ),
     Plant(
         "a journal lane goes on after a failure", "bookie/group_commit.py",
-        "                return group  # and the token stays taken: nothing is written after a failure (S10)",
-        "                self._idle.append(None)\n                return group",
+        "if group.failure is not None: ...", "if group.failure is not None:\n    self._idle.append(None)\n    ...",
         ["tests.bookie.test_group_commit.FailureTests.test_nothing_is_written_before_the_failure_is_known"],
+        where="GroupCommit._drain",
     ),
     Plant(
         "a journal lane writes the next group after a failure", "bookie/group_commit.py",
-        "            if group.failure is not None:\n                return group  # and",
-        "            if group.failure is not None and not self._queue:\n                return group  # and", _GROUPS,
+        "group.failure is not None", "group.failure is not None and not self._queue", _GROUPS,
+        where="GroupCommit._drain",
     ),
     Plant(
         "what was queued behind a failure is not refused", "bookie/group_commit.py",
-        "        for item in (*items, *left):\n", "        for item in items:\n", _GROUPS,
+        "(*items, *left)", "items", _GROUPS, where="GroupCommit._fail",
     ),
     Plant(
         "an append after a failure waits for ever", "bookie/group_commit.py",
-        '            done(StorageFailedError(f"{self.lane} has failed"))\n            return\n', "            return\n", _GROUPS,
+        'done(StorageFailedError(f"{self.lane} has failed"))', "", _GROUPS, where="GroupCommit._append",
     ),
     Plant(
         "a failed completion takes the others with it", "bookie/group_commit.py",
-        '            self._log.failure("a completion failed")', "            raise", _GROUPS,
+        'self._log.failure("a completion failed")', "raise", _GROUPS, where="GroupCommit._call",
     ),
     Plant(
         "deferred-sync items move the mark", "bookie/group_commit.py",
-        "        early.durable = self.journal.durable\n", "        early.durable = self.journal.position\n", _GROUPS,
+        "early.durable = self.journal.durable", "early.durable = self.journal.position", _GROUPS,
+        where="GroupCommit._complete_early",
     ),
     Plant(
         "the mark is where the journal was written", "bookie/group_commit.py",
-        "        group.durable = self.journal.durable\n        group.synced",
-        "        group.durable = self.journal.position\n        group.synced", _GROUPS,
+        "group.durable = self.journal.durable", "group.durable = self.journal.position", _GROUPS,
+        where="GroupCommit._write",
     ),
     Plant(
         "a group that waits for its sync is acknowledged early", "bookie/group_commit.py",
-        "early = _CommitGroup([item for item in group.items if not item.sync], group.began)",
-        "early = _CommitGroup(group.items, group.began)",
-        _GROUPS,
+        "[item for item in group.items if not item.sync]", "group.items", _GROUPS,
+        where="GroupCommit._complete_early",
     ),
     Plant(
         "connections are taken while the bookie stops", "protocol/server/connection.py",
-        "        if self.stopping:\n            return None", "        if False:\n            return None",
-        ["tests.protocol.server.test_connection"],
+        "if self.stopping: ...", "if False: ...", ["tests.protocol.server.test_connection"],
+        where="BookieServerFactory.buildProtocol",
     ),
     Plant(
         "a journal that is closed takes groups", "bookie/group_commit.py",
-        "        self._closed = True\n", "", _GROUPS,
+        "self._closed = True", "", _GROUPS, where="GroupCommit.close",
     ),
     Plant(
         "the queues of journals stay open at a stop", "bookie/engine.py",
-        "            await commit.close()\n", "            pass\n", ["tests.bookie.test_engine"],
+        "await commit.close()", "pass", ["tests.bookie.test_engine"], where="Engine.stop",
     ),
     Plant(
         "a port that was bound early is closed last", "bookie/lifecycle/service.py",
-        "        self._then_undo(self._stop_listening)  # before", "        # before", ["tests.bookie.lifecycle.test_service_stop"],
+        "self._then_undo(self._stop_listening)", "", ["tests.bookie.lifecycle.test_service_stop"],
+        where="BookieService._listen",
     ),
 )  # fmt: skip
