@@ -1,4 +1,8 @@
-"""``python -m tests.mutation [--room ROOM] [--jobs N] [--only NAME]``: exit status 1 if a plant is not noticed."""
+"""``python -m tests.mutation [--room ROOM] [--jobs N] [--only NAME]``: exit status 1 if a plant is not noticed.
+
+A plant names the function or class it is in, the code to replace (an expression, or statements; ``...`` as the body of
+a statement is any body) and the tests that should fail.  Formatting and the rest of the function do not matter.
+"""
 
 import argparse
 import sys

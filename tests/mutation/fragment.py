@@ -92,7 +92,7 @@ def _definitions(parent: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.A
         if isinstance(node, _Definition):
             yield prefix + node.name, node
             yield from _definitions(node, f"{prefix}{node.name}.")
-        else:
+        elif not isinstance(node, ast.expr):
             yield from _definitions(node, prefix)
 
 

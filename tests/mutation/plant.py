@@ -30,7 +30,7 @@ class Plant:
     old: str
     new: str
     tests: Sequence[str]
-    where: str | None = attrs.field(default=None, kw_only=True)
+    where: str = attrs.field(kw_only=True)
 
     @property
     def path(self) -> str:
@@ -47,31 +47,26 @@ class Plant:
 
         :raises StalePlantError: if the old code does not occur exactly once.
         """
-        if self.where is None:
-            return replace_text(self, source)
         try:
             return replace_code(source, self.where, self.old, self.new)
         except FragmentError as error:
             raise StalePlantError(f"{self.name}: {error}; {self.path}") from None
 
 
+@attrs.frozen
 class TextPlant(Plant):
-    """A defect made by a replaced text, for what has no syntax: a comment, a part of a string."""
+    """A defect made by a replaced text, for what is no code of its own: a comment, a sentence of a docstring.
+
+    :ivar old: occurs in the module exactly once.
+    """
+
+    where: str = attrs.field(default="", init=False)
 
     def applied(self, source: str) -> str:
-        """Return the module's source with the defect.
-
-        :raises StalePlantError: if the old text does not occur exactly once.
-        """
-        return replace_text(self, source)
-
-
-def replace_text(plant: Plant, source: str) -> str:
-    """Replace the old text of a plant."""
-    found = source.count(plant.old)
-    if found != 1:
-        raise StalePlantError(f"{plant.name}: its text occurs {found} times in {plant.path}")
-    return source.replace(plant.old, plant.new)
+        found = source.count(self.old)
+        if found != 1:
+            raise StalePlantError(f"{self.name}: its text occurs {found} times in {self.path}")
+        return source.replace(self.old, self.new)
 
 
 @attrs.frozen

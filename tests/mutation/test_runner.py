@@ -5,7 +5,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from .plant import Plant, PlantedTest
+from .plant import Plant, PlantedTest, TextPlant
 from .runner import Tree, Trial, Verdict, judge, try_all, try_plant
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +21,7 @@ class DoubleTests(SynchronousTestCase):
 
 def plant(old: str, new: str) -> Plant:
     """A defect in the small tree."""
-    return Plant(f"{old} becomes {new}", "sums.py", old, new, ["tests.test_sums"])
+    return Plant(f"{old} becomes {new}", "sums.py", old, new, ["tests.test_sums"], where="")
 
 
 class RunnerTests(SynchronousTestCase):
@@ -53,13 +53,25 @@ class RunnerTests(SynchronousTestCase):
 
     def test_hang(self) -> None:
         """A test that does not end is no notice."""
-        self.assertEqual(self._try(plant("while False", "while True"), 0.5).verdict, Verdict.HUNG)
+        self.assertEqual(self._try(plant("while False: ...", "while True: ..."), 0.5).verdict, Verdict.HUNG)
 
     def test_broken(self) -> None:
-        """A plant whose text is not there, and one after which nothing loads, are errors of the plant."""
-        self.assertEqual(self._try(plant("n - n", "n")).verdict, Verdict.BROKEN)
+        """A plant whose code is not there, and one after which nothing loads, are errors of the plant."""
+        trial = self._try(plant("n - n", "n"))
+        self.assertEqual(trial.verdict, Verdict.BROKEN)
+        self.assertEqual(
+            trial.reason, "n - n becomes n: its code occurs 0 times in the module; bookkeeper_twisted/sums.py"
+        )
         shutil.rmtree(self.scratch)
-        self.assertEqual(self._try(plant("def double", "def triple")).verdict, Verdict.BROKEN)
+        self.assertEqual(self._try(plant("def double(n): ...", "def triple(n): ...")).verdict, Verdict.BROKEN)
+
+    def test_text(self) -> None:
+        """The text of a plant of text has to occur once, too."""
+        trial = self._try(TextPlant("the sum of one", "sums.py", "return n + ", "return ", ["tests.test_sums"]))
+        self.assertEqual(trial.verdict, Verdict.NOTICED)
+        shutil.rmtree(self.scratch)
+        trial = self._try(TextPlant("no number", "sums.py", "n", "", ["tests.test_sums"]))
+        self.assertIn("its text occurs 4 times", trial.reason)
 
     def test_planted_test(self) -> None:
         """A test that makes a defect by itself has noticed it if it passes."""
