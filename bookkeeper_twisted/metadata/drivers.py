@@ -21,7 +21,7 @@ def options_of(config: MetadataConfig) -> MetadataOptions:
 
 
 def create_driver(reactor: object, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IMetadataDriver:
-    """Makes a driver by the first plugin that knows the URI's scheme; it is not opened.
+    """Return a closed driver from the first plugin that knows the URI's scheme.
 
     :param reactor: clock, and where results of other threads arrive.
     :raises InvalidMetadataUriError: no plugin knows the scheme, or the plugin refuses the rest.
@@ -38,7 +38,7 @@ def create_cluster_admin(reactor: object, uri: str, options: MetadataOptions = D
 
 
 def _factory(uri: str) -> IMetadataDriverFactory:
-    """The plugin for a URI.
+    """Return the first plugin that knows the scheme of a URI.
 
     The scheme ends at the first ``:``; what follows a ``+`` in it is the driver's own business.
     """

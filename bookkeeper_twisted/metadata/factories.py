@@ -1,4 +1,4 @@
-"""Plugins that make the embedded drivers, and the one for stores named as Pulsar does.
+"""Plugins that make the embedded drivers, and the plugin for the URIs of Pulsar's metadata stores.
 
 What a driver needs is imported when one is made.
 """

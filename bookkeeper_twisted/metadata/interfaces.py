@@ -84,7 +84,7 @@ class IRegistration(Interface):
         """
 
     def on_registration_lost(listener: Callable[[Failure], None]) -> None:
-        """Calls the listener when a bookie registered here no longer is, and cannot be again.
+        """Call the listener when a bookie registered here has lost its registration for good.
 
         A session that ends while the driver is open is followed by another, in which every bookie is
         registered again in its last mode; this is for when that fails, as another bookie has the id.
@@ -93,10 +93,10 @@ class IRegistration(Interface):
         """
 
     async def writable_bookies() -> frozenset[str]:
-        """The bookies that are registered as writable now, or later: never an older state than that of the call."""
+        """Return the bookies that are registered as writable, in a state no older than the call."""
 
     async def read_only_bookies() -> frozenset[str]:
-        """The bookies that are registered as read-only, likewise."""
+        """Return the bookies that are registered as read-only, in a state no older than the call."""
 
     async def all_bookies() -> frozenset[str]:
         """Every bookie with a cookie, up or down."""
@@ -108,7 +108,7 @@ class IRegistration(Interface):
         """
 
     def watch_bookies(listener: Callable[[frozenset[str], frozenset[str]], None]) -> Callable[[], None]:
-        """Calls ``listener(writable, read_only)`` soon and after each change.
+        """Call ``listener(writable, read_only)`` soon and after each change.
 
         :returns: a function that ends the watch.
         """
@@ -120,7 +120,7 @@ class IRegistration(Interface):
         """
 
     async def write_cookie(bookie_id: str, cookie: bytes, version: int | None) -> int:
-        """Creates (``version`` None) or replaces a cookie.
+        """Create (``version`` None) or replace a cookie.
 
         :returns: the new version.
         :raises bookkeeper_twisted.errors.CookieExistsError: on create.
@@ -129,7 +129,7 @@ class IRegistration(Interface):
         """
 
     async def remove_cookie(bookie_id: str, version: int) -> None:
-        """Removes a cookie.
+        """Remove a cookie.
 
         :param version: that is stored.
         :raises bookkeeper_twisted.errors.CookieNotFoundError: there is none.
@@ -141,7 +141,7 @@ class ILedgerManager(Interface):
     """Ledger ids and ledger metadata."""
 
     async def generate_id() -> int:
-        """A ledger id that was never given out before, >= 0."""
+        """Return a ledger id, >= 0, that was never returned before."""
 
     async def create(ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
         """Store the metadata of a new ledger; a repeated create with the same ``c_token`` succeeds.
@@ -165,7 +165,7 @@ class ILedgerManager(Interface):
         """
 
     async def remove(ledger_id: int, version: int = ANY_VERSION) -> None:
-        """Removes the metadata; bookies free the space later.
+        """Remove the metadata of a ledger; bookies free the space later.
 
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
         :raises bookkeeper_twisted.errors.MetadataVersionError: the stored version is another.
@@ -183,7 +183,7 @@ class ILedgerManager(Interface):
         """
 
     def watch(ledger_id: int, listener: Callable[[Versioned[LedgerMetadata] | None], None]) -> Callable[[], None]:
-        """Calls the listener with the current value soon and after each change; None once deleted.
+        """Call the listener with the current value soon and after each change, with None once the ledger is deleted.
 
         :returns: a function that ends the watch.
         """
@@ -354,13 +354,13 @@ class IMetadataDriver(Interface):
     auditing: IAuditing = Attribute("The office of the auditor.")
 
     async def open() -> None:
-        """Connects.  An embedded store (``memory:``, ``sqlite:``) is initialized by the first to open it.
+        """Connect.  The first driver to open an embedded store (``memory:``, ``sqlite:``) initializes it.
 
         :raises bookkeeper_twisted.errors.MetadataError: it cannot be reached or is no such store.
         """
 
     async def close() -> None:
-        """Ends the session: what was registered through it is gone.  Closing twice is harmless."""
+        """End the session and its registrations.  Closing twice is harmless."""
 
 
 class IRackStore(Interface):
@@ -384,7 +384,7 @@ class IClusterAdmin(Interface):
     uri: str = Attribute("The metadata service URI it was made from.")
 
     async def open() -> None:
-        """Connects.  An embedded store is initialized by the first to open it."""
+        """Connect.  The first to open an embedded store initializes it."""
 
     async def close() -> None:
         """Disconnects.  Closing twice is harmless."""
@@ -399,18 +399,19 @@ class IClusterAdmin(Interface):
         """
 
     async def initialize() -> bool:
-        """Makes a new cluster (``initnewcluster``).
+        """Make a new cluster (``initnewcluster``).
 
         :returns: False, with nothing changed, if something is there already.
         """
 
     async def format() -> None:
-        """Removes ledgers, cookies and marks of under-replication, and gives the cluster a new instance
-        id (``metaformat``).  Makes the cluster if there is none.  Registrations stay; whether
-        bookies run is not checked."""
+        """Remove ledgers, cookies and marks, and draw a new instance id (``metaformat``).
+
+        Makes the cluster if there is none.  Registrations stay; whether bookies run is not checked.
+        """
 
     async def nuke(instance_id: str | None) -> None:
-        """Removes the whole cluster (``nukeexistingcluster``).
+        """Remove the whole cluster (``nukeexistingcluster``).
 
         :param instance_id: which it must have; None for any.
         :raises bookkeeper_twisted.errors.MetadataError: it has another, bookies are registered, or something that

@@ -8,7 +8,7 @@ _LONGEST = 500
 
 
 def stored_form(ledger_id: int, metadata: LedgerMetadata) -> bytes:
-    """The bytes that are stored for a ledger.
+    """Return the bytes that are stored for a ledger's metadata.
 
     :param ledger_id: for the error.
     :raises bookkeeper_twisted.errors.MetadataSerializationError: the format of the metadata has no place for a value.
@@ -20,7 +20,7 @@ def stored_form(ledger_id: int, metadata: LedgerMetadata) -> bytes:
 
 
 def stored_text(text: str) -> str:
-    """The text of a replication lock: one line of at most 500 characters; a longer text is cut.
+    """Return the text of a replication lock: one line of at most 500 characters, a longer text cut.
 
     :param text: line breaks and other white space in it become one space.
     """

@@ -31,7 +31,7 @@ async def update(
     needs_update: Callable[[LedgerMetadata], bool],
     transform: Callable[[LedgerMetadata], LedgerMetadata],
 ) -> Versioned[LedgerMetadata]:
-    """Applies a pure change.
+    """Apply a pure change to the metadata of a ledger by compare-and-set.
 
     :param current: what the caller knows of the ledger; None reads it first.
     :param needs_update: whether a value still has to be changed; may raise to give up.
@@ -58,12 +58,12 @@ async def update(
             try:
                 found = await manager.read(ledger_id)
             except MetadataUnavailableError:
-                raise error from None  # which says that the change may have been made
+                raise error from None  # a lost answer says that the change may have been made
             if found.version >= current.version:  # else another server of the store, one that is behind, was asked
                 current = found
     return current
 
 
 def _was_not_made(error: MetadataError) -> bool:
-    """Whether the store could not be asked in time: it cannot be asked what is stored either."""
+    """Test whether a write failed because the store was not reached in time, when a read would fail as well."""
     return isinstance(error, MetadataUnavailableError) and not isinstance(error, MetadataOutcomeUnknownError)

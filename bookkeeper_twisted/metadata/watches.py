@@ -76,7 +76,7 @@ class Watches:
         self._stopped = self._failing = False
 
     def watch_bookies(self, listener: Callable[[frozenset[str], frozenset[str]], None]) -> Callable[[], None]:
-        """Calls ``listener(writable, read_only)`` soon and after each change, until the result is called."""
+        """Call ``listener(writable, read_only)`` soon and after each change, until the returned function is called."""
         return self._add(_Watch("bookies", self._read_bookies, lambda bookies: listener(*bookies), of_sessions=True))
 
     def watch_ledger(self, ledger_id: int, listener: Callable[[StoredLedger], None]) -> Callable[[], None]:
@@ -115,7 +115,7 @@ class Watches:
             self._schedule(0)
 
     def stop(self) -> None:
-        """Ends all watches; there can be no new ones."""
+        """End all watches, and refuse new ones."""
         self._stopped = True
         self._watches.clear()
         self._cancel_timer()
@@ -159,7 +159,10 @@ class Watches:
         return self._interval
 
     def _failed(self, failure: Failure) -> float:
-        """Keeps on: the next round may succeed.  An outage of the store is one warning, and one line at its end."""
+        """Log a failed round and return the seconds until the next one.
+
+        An outage of the store is one warning when it begins and one line when it ends.
+        """
         if not self._stopped and failure.check(MetadataError) is None:
             self._log.failure("metadata watch: reading failed", failure=failure)
         elif not self._stopped and not self._failing:
@@ -168,9 +171,7 @@ class Watches:
         return RETRY_SECONDS if self._interval is None else self._interval
 
     def _ended(self, pause: float | None) -> None:
-        """
-        :param pause: until the next round; None if it waits to be woken.
-        """
+        """Schedule the next round after a round has ended."""
         self._round = None
         if not self._watches:
             return

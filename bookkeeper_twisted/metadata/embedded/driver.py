@@ -64,7 +64,7 @@ class EmbeddedAdmin:
         await self._session.close()
 
     async def exists(self) -> bool:
-        """Whether the store was there before this object opened it."""
+        """Return whether the store existed before this object opened it."""
         return not self._made
 
     async def instance_id(self) -> str:

@@ -15,13 +15,13 @@ class IWorker(Interface):
     """Runs the calls of one driver to its store, one after the other."""
 
     def call(work: Callable[..., T], *args: object) -> "Deferred[T]":
-        """Runs ``work(*args)``; the result arrives on the reactor thread.
+        """Run ``work(*args)`` and deliver its result on the reactor thread.
 
         Cancelling drops the result of work that has begun.
         """
 
     def stop() -> None:
-        """Lets submitted work end; no more will come."""
+        """Let submitted work end; the caller submits no more."""
 
 
 class IMetadataStore(Interface):
@@ -42,10 +42,10 @@ class IMetadataStore(Interface):
         """
 
     def close() -> None:
-        """Ends the session and what is registered in it.  Closing twice, or unopened, is harmless."""
+        """End the session and remove its registrations.  Closing a closed or unopened store is harmless."""
 
     def revision() -> object:
-        """Equal to an earlier value if there was no write in between, by this session or another."""
+        """Return a value that changes with every write, by this session or another."""
 
     def instance_id() -> str: ...
 
@@ -63,7 +63,7 @@ class IMetadataStore(Interface):
         """Remove the registration of ``bookie_id`` by this session; harmless if there is none."""
 
     def bookies() -> tuple[frozenset[str], frozenset[str]]:
-        """Writable and read-only bookies of live sessions."""
+        """Return the writable and the read-only bookies of live sessions."""
 
     def service_info(bookie_id: str) -> bytes:
         """Return the stored service info of the bookie ``bookie_id``.
@@ -145,10 +145,10 @@ class IMetadataStore(Interface):
         """Replace the ``text`` of the lock of ``ledger_id`` by this session; harmless if there is none."""
 
     def locks() -> dict[int, str]:
-        """Texts of the locks of live sessions, by ledger."""
+        """Return the texts of the locks of live sessions, by ledger id."""
 
     def replication_state() -> object:
-        """Equal to an earlier value if no mark has changed and no lock was released in between."""
+        """Return a value that changes when a mark changes or a lock is released."""
 
     def vote(candidate: str) -> int:
         """Cast the vote of this session; if it has one, that one stays.
@@ -161,7 +161,7 @@ class IMetadataStore(Interface):
         """Remove the vote of this session; harmless if there is none."""
 
     def votes() -> list[tuple[int, str]]:
-        """Number and candidate of each vote of a live session, ascending."""
+        """Return the number and the candidate of each vote of a live session, in ascending order."""
 
     def read_setting(name: str) -> Versioned[bytes] | None:
         """Return a value of autorecovery that outlives sessions, None if it is not set.
@@ -178,4 +178,4 @@ class IMetadataStore(Interface):
         """
 
     def clear_settings() -> None:
-        """Remove all of them."""
+        """Remove all values that :meth:`write_setting` has set."""

@@ -48,10 +48,10 @@ class EmbeddedLedgers:
         await self._session.write(self._store.remove_ledger, check_ledger_id(ledger_id), version)
 
     async def sync(self) -> None:
-        """There is one copy: every read sees what was written before."""
+        """Do nothing: there is one copy, so every read sees all earlier writes."""
 
     async def ledger_ids(self, first: int = 0, last: int | None = None) -> AsyncIterator[int]:
-        """Pages through the store; a failing page raises out of the iteration (S8)."""
+        """Yield ledger ids page by page; a page that fails raises out of the iteration (S8)."""
         end = MAX_LEDGER_ID if last is None else last
         while True:
             page = await self._session.read(self._store.ledger_ids, first, end, _PAGE)

@@ -35,7 +35,7 @@ class EmbeddedRegistration:
         await self._session.write(self._store.unregister, bookie_id)
 
     def on_registration_lost(self, listener: Callable[[Failure], None]) -> None:
-        """Never happens: a session here ends with its driver or its process."""
+        """Ignore the listener: a session of an embedded store ends only with its driver or its process."""
 
     async def writable_bookies(self) -> frozenset[str]:
         return (await self._session.bookies())[0]

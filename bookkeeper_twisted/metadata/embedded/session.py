@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class EmbeddedSession:
-    """The store, its worker and its watches.
+    """The store, the worker and the watches of one driver.
 
     :ivar clock: by which the store is polled.
 
@@ -47,7 +47,7 @@ class EmbeddedSession:
         self._expiry = Listeners("the end of a session")
 
     async def open(self) -> bool:
-        """Begins the session; once only.
+        """Begin the session, which can be begun only once.
 
         :returns: whether the store was made by this call.
         """
@@ -57,7 +57,7 @@ class EmbeddedSession:
         return await self._call(self.store.open, self.watches.wake, self._expiry.call)
 
     async def close(self) -> None:
-        """Ends the session after the calls that are under way."""
+        """End the session once the calls under way have ended."""
         if self._state == "closed":
             return
         self._state = "closed"
@@ -108,7 +108,7 @@ class EmbeddedSession:
         return result
 
     async def bookies(self) -> Bookies:
-        """Writable and read-only bookies."""
+        """Return the writable and the read-only bookies of live sessions."""
         return await self.read(self.store.bookies)
 
     async def ledger(self, ledger_id: int) -> Versioned[LedgerMetadata]:

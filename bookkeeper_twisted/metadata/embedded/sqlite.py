@@ -25,9 +25,9 @@ POLL_INTERVAL = 0.25
 
 
 def path_of_uri(uri: str) -> str:
-    """The absolute path in a ``sqlite:`` URI.
+    """Return the absolute path in a ``sqlite:`` URI.
 
-    :raises InvalidMetadataUriError: it has none, or something else besides.
+    :raises InvalidMetadataUriError: it has no path, or more than a path.
     """
     scheme, _, rest = uri.partition(":")
     path = rest.removeprefix("///")
@@ -42,10 +42,10 @@ def sqlite_driver(
     clock: IReactorTime, uri: str, worker: IWorker, creation: Creation = Creation.ALWAYS,
     limit: float = DEFAULT_OPTIONS.operation_timeout,
 ) -> EmbeddedDriver:  # fmt: skip
-    """A driver for a ``sqlite:`` URI; the file is touched when it is opened.
+    """Return a driver for a ``sqlite:`` URI, which touches the file only when the driver is opened.
 
-    :param worker: where the file is used; it belongs to the driver from now on.
-    :param creation: what is done where the file does not exist.
+    :param worker: runs the calls to the file; it belongs to the driver from now on.
+    :param creation: the choice where the file does not exist.
     :param limit: seconds that a call may take.
     :raises InvalidMetadataUriError: the URI has no path.
     """

@@ -62,7 +62,7 @@ class StoreReserve:
 
 
 def _extend(file: int) -> None:
-    """Make the file of a descriptor as long as can be, by halves of what is missing."""
+    """Extend the file of a descriptor as far as the disk allows, by halves of the missing length."""
     held = os.fstat(file).st_size
     more = SIZE - held
     while more >= _BLOCK and hasattr(os, "posix_fallocate"):

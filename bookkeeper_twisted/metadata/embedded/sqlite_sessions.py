@@ -69,7 +69,7 @@ class SessionFiles:
         self.session_id = session_id
 
     def end(self) -> None:
-        """Removes this driver's file; harmless without a session."""
+        """Remove the session file of this driver; harmless without a session."""
         if self._held >= 0:
             self._unlink(self.session_id)
             os.close(self._held)
@@ -95,12 +95,13 @@ class SessionFiles:
         return False
 
     def others(self) -> list[str]:
-        """The sessions of other drivers that are alive."""
+        """Return the ids of the live sessions of other drivers."""
         names = (name for name in os.listdir(self._folder) if name not in (OPENING, self.session_id))
         return [name for name in names if self.is_alive(name)]
 
     def remove_all(self, path: str) -> None:
-        """Removes a store: the files of SQLite at ``path``, and the folder; under :meth:`lock_opening`."""
+        """Remove SQLite's files at ``path`` and the session folder; the caller holds the lock of
+        :meth:`lock_opening`."""
         for suffix in ("", "-wal", "-shm", "-reserve"):
             if os.path.exists(path + suffix):
                 os.unlink(path + suffix)
@@ -109,7 +110,7 @@ class SessionFiles:
         os.rmdir(self._folder)
 
     def lock_opening(self) -> int:
-        """Waits until no other driver opens the store; for :meth:`unlock_opening`.
+        """Wait until no other driver opens the store, and return the descriptor for :meth:`unlock_opening`.
 
         :raises OSError: the folder cannot be made.
         """

@@ -95,7 +95,7 @@ class SqliteStore:
 
     :ivar reserve: space on a full disk for changes that give some back, or keep the cluster going; not for new ledgers.
     :param path: of the file; its folder is made with it.
-    :param patience: seconds that a call waits for other processes, of which every transaction is a few rows.
+    :param patience: seconds that a call waits for the write transactions of other processes.
     """
 
     def __init__(
@@ -113,8 +113,7 @@ class SqliteStore:
     # -- the session --
 
     def open(self, changed: Callable[[], None], expired: Callable[[], None]) -> bool:
-        """See :meth:`~.interfaces.IMetadataStore.open`; neither listener is called: the store is polled, and a session
-        lasts as long as its process.
+        """Begin the session; no listener is called, as the store is polled and a session lasts as long as its process.
 
         :raises NotInitializedError: it does not exist, and is not to be made; nothing is left on the disk.
         """
@@ -151,7 +150,7 @@ class SqliteStore:
     def close(self) -> None:
         try:
             if self._db is not None:
-                with suppress(MetadataSpaceError):  # what is left of a session counts no more
+                with suppress(MetadataSpaceError):  # registrations that this session leaves behind count as dead
                     self._end_session()
                 if self._made and self._creation is Creation.UNTIL_USED:
                     self._remove_unused()
@@ -175,8 +174,7 @@ class SqliteStore:
             return result
 
     def _remove_unused(self) -> None:
-        """Removes the files of a store that this session made and in which nothing was stored, as by a start that was
-        refused; not while others use it."""
+        """Remove the files of a store that this session made, unless it holds data or another session uses it."""
         with self._errors():
             opening = self._sessions.lock_opening()
             try:
@@ -193,7 +191,7 @@ class SqliteStore:
         return others, own
 
     def _disconnect(self) -> None:
-        """Without the session's lock its registrations are dead, deleted or not."""
+        """Close the database and end the session, whose registrations then count as dead."""
         db, self._db = self._db, None
         try:
             if db is not None:
@@ -203,7 +201,7 @@ class SqliteStore:
 
     @_with_reserve
     def _initialize(self) -> bool:
-        """Checks that the file is ours, and fills it if it is new.  Under the opening lock."""
+        """Check the schema, or create it in a new file; return whether it was new.  Called under the opening lock."""
         self._run("PRAGMA synchronous = FULL")
         tables = {name for (name,) in self._run("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not tables:
@@ -231,7 +229,7 @@ class SqliteStore:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Failures of SQLite and of the disk, with the name of the file."""
+        """Turn errors of SQLite and of the disk into metadata errors with the name of the file."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
@@ -253,7 +251,7 @@ class SqliteStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Waits for the other writers; commits unless there is an exception."""
+        """Run a block as one write transaction: wait for other writers, commit, or roll back after an exception."""
         self._run("BEGIN IMMEDIATE")
         try:
             yield

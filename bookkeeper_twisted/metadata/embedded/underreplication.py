@@ -66,7 +66,7 @@ class EmbeddedUnderreplication:
         await self._session.write(self._store.remove_mark, check_ledger_id(ledger_id), version)
 
     async def marked_ledgers(self, shuffle: Shuffle | None = None) -> AsyncIterator[int]:
-        """Pages through the store; a failing page raises out of the iteration."""
+        """Yield the ids of marked ledgers page by page; a page that fails raises out of the iteration."""
         first = 0
         while page := await self._session.read(self._store.mark_ids, first, MAX_LEDGER_ID, _PAGE):
             first = page[-1] + 1

@@ -22,7 +22,7 @@ class InlineWorker:
         return execute(work, *args)
 
     def stop(self) -> None:
-        """There is nothing to end."""
+        """Do nothing: there is no thread to end."""
 
 
 @implementer(IWorker)
@@ -46,7 +46,7 @@ class ThreadWorker:
             self._pool.start()
             # A program that ends without closing its driver must end all the same.
             self._at_shutdown = self._reactor.addSystemEventTrigger("during", "shutdown", self._shut_down)
-        wanted: Deferred[T] = Deferred()  # that is cancelled ignores what comes
+        wanted: Deferred[T] = Deferred()  # a cancelled Deferred ignores a later result
 
         def in_its_turn() -> Any:
             return None if wanted.called else work(*args)

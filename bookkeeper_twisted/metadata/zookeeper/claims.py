@@ -19,7 +19,7 @@ class Claims:
         self._session = znodes.session
 
     async def register(self, bookie_id: str, read_only: bool, data: bytes) -> None:
-        """Claims an id in one mode, then gives up the other one.
+        """Claim a bookie id in one mode, then give up the claim in the other mode.
 
         :raises BookieRegisteredError: another session has it, and keeps it longer than a dead one would.
         """
@@ -59,7 +59,7 @@ class Claims:
             await self._znodes.set(node.path, node.data, stat.version)
 
     async def _until_free(self, bookie_id: str, path: str) -> Stat | None:
-        """Waits until no other session has the node.  What is known of our own, None if there is none."""
+        """Wait until no other session has the node; return the state of this session's node, None if it has none."""
         options = self._session.options
         wait = options.session_timeout if options.stale_wait is None else options.stale_wait
         deadline = self._session.clock.seconds() + wait
@@ -86,11 +86,11 @@ class Claims:
             if stat is not None and self._owns(stat):
                 await self._znodes.delete(path)
         except NodeMissingError:
-            pass  # it went by itself
+            pass  # the session that held it has ended
 
 
 def _firing(event: "Deferred[bool]") -> Watch:
-    """A watch that fires a Deferred; one that was lost and left again may be called twice."""
+    """Return a watch that fires a Deferred; kazoo may call a watch twice after a lost connection."""
 
     def fire(has_changed: bool) -> None:
         if not event.called:

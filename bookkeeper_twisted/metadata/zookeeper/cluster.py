@@ -1,4 +1,4 @@
-"""Making and unmaking a cluster: its root, what belongs to it, its instance id."""
+"""Creation and removal of a cluster: its root, the nodes that belong to it, its instance id."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ _OWN = frozenset({AVAILABLE, COOKIES, LAYOUT, INSTANCE_ID, UNDERREPLICATION, *_I
 
 
 async def read_instance_id(znodes: Znodes) -> str:
-    """Read the id of the cluster; empty in a cluster from before there were any.
+    """Read the instance id of the cluster; empty in a cluster older than instance ids.
 
     :param znodes: below the root of the cluster.
     :raises NotInitializedError: there is no cluster.
@@ -42,7 +42,9 @@ async def read_instance_id(znodes: Znodes) -> str:
 
 
 async def ensure_layout(znodes: Znodes, factory: str | None) -> LedgerTree:
-    """The tree of the cluster.  A layout that is missing is stored; one that another client stores first must be equal.
+    """Return the layout's tree of ledgers, after storing a layout where there is none.
+
+    A layout that another client stores first must be equal.
 
     :param factory: the class that the URI asks for, None for whatever is there.
     :raises MetadataError: the URI asks for another layout, or the stored one is unknown here.
@@ -74,7 +76,7 @@ def _no_cluster(znodes: Znodes) -> NotInitializedError:
 
 @implementer(IClusterAdmin)
 class ZooKeeperAdmin:
-    """The administration side, on a session of its own.
+    """The administration side of a driver, on a session of its own.
 
     :param factory: Java class of the layout that the URI asks for, None for the usual one.
     :param new_id: draws an instance id.
@@ -100,7 +102,7 @@ class ZooKeeperAdmin:
         return await read_instance_id(self._znodes)
 
     async def initialize(self) -> bool:
-        """The root's parents must exist: a cluster in the wrong place is hard to find again."""
+        """Make a new cluster below existing parents: a cluster in the wrong place is hard to find again."""
         path, instance_id = self._znodes.path, self._new_id().encode("ascii")
         nodes = [
             NewNode(self._znodes.root), NewNode(path(AVAILABLE)), NewNode(path(AVAILABLE, READ_ONLY)),
@@ -118,7 +120,7 @@ class ZooKeeperAdmin:
         return True
 
     async def format(self) -> None:
-        """The new layout is the one the URI asks for."""
+        """Format the cluster as the interface says; the new layout is the one that the URI asks for."""
         await self._make_root()
         path = self._znodes.path
         await self._znodes.ensure(path(AVAILABLE, READ_ONLY))
@@ -144,7 +146,7 @@ class ZooKeeperAdmin:
         await self._znodes.delete_tree(self._znodes.root)
 
     async def _make_root(self) -> None:
-        """Creates the root and its parents where they are missing."""
+        """Create the root and its parents where they are missing."""
         above = Znodes(self._session, "")
         parts = self._znodes.root.split("/")[1:]
         for depth in range(len(parts)):

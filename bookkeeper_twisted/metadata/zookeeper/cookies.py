@@ -21,7 +21,7 @@ class ZooKeeperCookies:
         self._znodes = znodes
 
     async def ids(self) -> frozenset[str]:
-        """Every bookie that has one."""
+        """Return the ids of the bookies that have a cookie."""
         try:
             return frozenset(await self._znodes.fresh_children(self._znodes.path(COOKIES)))
         except NodeMissingError:

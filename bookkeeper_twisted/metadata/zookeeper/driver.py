@@ -54,7 +54,7 @@ class ZooKeeperDriver:
             raise
 
     async def _ensure_read_only(self) -> None:
-        """Java's bookies expect the parent of read-only ones to be there.
+        """Create the parent of read-only bookies, which Java's bookies expect, if it is missing.
 
         Pulsar's tool leaves even the parent of all bookies to the first of them.
         """

@@ -42,10 +42,10 @@ class OutcomeUnknownError(ZooKeeperError, MetadataOutcomeUnknownError):
 
 
 class SessionState(Enum):
-    """The state of the connection.
+    """The states of the connection.
 
     After ``SUSPENDED`` the session may go on in a new connection; after ``EXPIRED`` it is over, what it
-    had registered is gone, and another one begins by itself; after ``CLOSED`` there is none any more.
+    had registered is gone, and another one begins by itself; after ``CLOSED`` no other session begins.
     """
 
     CONNECTED = "connected"
@@ -97,13 +97,13 @@ class IZooKeeper(Interface):
     session_id: int = Attribute("Of the current or last session, 0 before the first.")
 
     def connect(changed: Callable[[SessionState], None]) -> None:
-        """Begins to connect, once.
+        """Begin to connect; callable only once.
 
         :param changed: called with every change, after ``session_id`` has changed.
         """
 
     def close() -> "Deferred[None]":
-        """Ends the session after the calls that are under way; what it had registered goes with it."""
+        """End the session, and with it its ephemeral nodes, once the calls under way have ended."""
 
     def create(node: NewNode) -> "Deferred[str]":
         """Create a node.

@@ -100,7 +100,7 @@ class KazooZooKeeper:
         return closed.addCallback(lambda _: self._lose_all())
 
     def _did_not_close(self, failure: Failure) -> None:
-        """The session ends by its timeout then."""
+        """Log that kazoo did not stop; its session then ends by timeout."""
         self._log.failure("kazoo does not stop", failure)
 
     def _close(self) -> None:
@@ -174,7 +174,10 @@ class KazooZooKeeper:
         return result
 
     def _lose_all(self) -> None:
-        """Ends the calls that are under way.
+        """Fail the calls under way with OutcomeUnknownError.
+
+        kazoo does so itself, except for a call made while the connection was breaking: kazoo keeps that call for the
+        next connection, however long it takes.
 
         kazoo does so itself, but for a call that came when the connection had just broken: that one it
         keeps for the next connection, however long there is none.
@@ -245,7 +248,7 @@ def translated(path: str, error: Exception) -> Exception:
 
 
 def _check_all(results: list[object], nodes: Sequence[NewNode]) -> None:
-    """kazoo gives the errors of a transaction as its results."""
+    """Raise the first error among the results of a transaction, in which kazoo returns its errors."""
     for node, result in zip(nodes, results, strict=True):
         if isinstance(result, Exception) and not isinstance(result, kazoo_errors.RolledBackError):
             raise translated(node.path, result)

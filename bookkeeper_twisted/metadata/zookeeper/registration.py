@@ -1,4 +1,4 @@
-"""Bookies that are alive: ephemeral nodes, made again in every new session."""
+"""Registrations of live bookies: ephemeral nodes, made again in every new session."""
 
 from collections.abc import Callable
 
@@ -41,7 +41,7 @@ class ZooKeeperRegistration:
         self._session.on_renewal(self._renew_soon)
 
     def stop(self) -> None:
-        """Ends watches and renewals."""
+        """End watches and renewals."""
         self._sets.stop()
         self._registered.clear()
         if self._renewing is not None:
@@ -64,7 +64,7 @@ class ZooKeeperRegistration:
         await self._locked(self._unregister, check_bookie_id(bookie_id))
 
     async def _register(self, bookie_id: str, read_only: bool, data: bytes) -> None:
-        """Registers in one session: if another began meanwhile, once more."""
+        """Register in the current session, and again if another session began meanwhile."""
         session_id = None
         while session_id != self._session.zookeeper.session_id:
             session_id = self._session.zookeeper.session_id
@@ -76,7 +76,7 @@ class ZooKeeperRegistration:
         await self._claims.withdraw(bookie_id)
 
     async def _locked(self, change: Callable[..., object], *args: object) -> None:
-        """One change of registrations at a time, renewals included."""
+        """Run one change of registrations at a time, renewals included."""
         self._session.check_open()
         await self._lock.acquire()
         try:

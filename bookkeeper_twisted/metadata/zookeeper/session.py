@@ -1,4 +1,4 @@
-"""A session: calls are made while there is a connection, and repeated where the answer was lost."""
+"""A session, which makes calls while there is a connection and repeats those whose answer was lost."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
@@ -53,7 +53,7 @@ class Session:
     # -- life --
 
     async def open(self) -> None:
-        """Connects; once only.
+        """Connect; callable only once.
 
         :raises MetadataError: there is no connection within the session timeout.
         """
@@ -113,7 +113,7 @@ class Session:
                 self._renewed.call()
 
     def _log_change(self, before: SessionState, now: SessionState) -> None:
-        """One warning when the connection is lost, and one line when there is another, whatever waits for it."""
+        """Log one warning when the connection is lost and one line when there is another."""
         if before is SessionState.CONNECTED and now is not SessionState.CONNECTED:
             self._lost_at = self.clock.seconds()
             self._log.warn(
@@ -130,7 +130,7 @@ class Session:
             self._log.info("{uri}: {connection}", uri=self.uri, connection=now.value)
 
     def _gone(self) -> float:
-        """Seconds without a connection."""
+        """Return the seconds without a connection."""
         return self.clock.seconds() - self._lost_at
 
     def _fail_waiting(self, error: MetadataError) -> None:
@@ -142,7 +142,7 @@ class Session:
     async def run(
         self, asked: str, call: Callable[[], Awaitable[T]], resolve: Resolve[T] | None = None, reads: bool = False
     ) -> T:
-        """Makes a call until its outcome is known, or its time is over.
+        """Repeat a call until its outcome is known or its time is over.
 
         :param asked: the call in words, for the error.
         :param resolve: given the error of a repetition that the first try may explain (the node exists, is
@@ -173,7 +173,7 @@ class Session:
         raise self._given_up(asked, made and not reads, self.clock.seconds() - began) from cause
 
     def _left(self, began: float) -> float:
-        """Seconds that a call may take that began at that time."""
+        """Return the seconds left for a call that began at the time ``began``."""
         return max(0.0, began + self.options.operation_timeout - self.clock.seconds())
 
     async def _answer(self, call: Callable[[], Awaitable[T]], seconds: float) -> T:

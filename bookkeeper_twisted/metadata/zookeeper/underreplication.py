@@ -60,7 +60,7 @@ def _groups(ledger_id: int) -> list[str]:
 
 @contextmanager
 def _errors_of_marks(ledger_id: int, version: int) -> Iterator[None]:
-    """Errors of a change of a mark at a version."""
+    """Turn the node errors of a change of a mark at a version into the errors of the interface."""
     try:
         yield
     except NodeMissingError as error:

@@ -60,7 +60,7 @@ class Znodes:
         return await self.session.run(f"list {path}", lambda: self._zk.children(path, watch), reads=True)
 
     async def sync(self, path: str) -> None:
-        """Let the server catch up with all writes made before.
+        """Let the server catch up with all earlier writes.
 
         :param path: of the node that is read next.
         """
@@ -77,10 +77,10 @@ class Znodes:
     # -- writes --
 
     async def create(self, node: NewNode, is_mine: IsMine) -> Stat | None:
-        """Creates one node.
+        """Create one node.
 
         :param is_mine: whether a node that is there after a lost answer is the one of that try.
-        :returns: what is known of a node that was found to be ours; None if the answer came.
+        :returns: the state of the node if its answer was lost and it was found to be ours, else None.
         :raises NodeExistsError: another client's node is there.
         :raises NodeMissingError: it has no parent.
         """
@@ -139,10 +139,10 @@ class Znodes:
         return path[len(node.path) :]
 
     async def create_all(self, nodes: Sequence[NewNode], is_mine: IsMine) -> None:
-        """Creates all nodes or none.
+        """Create all nodes or none.
 
         :param is_mine: asked about the last of them.
-        :raises NodeExistsError: one of them is there.
+        :raises NodeExistsError: one of the nodes exists.
         :raises NodeMissingError: the first has no parent.
         """
 

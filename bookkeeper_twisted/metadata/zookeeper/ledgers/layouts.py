@@ -15,7 +15,7 @@ from ....errors import IncorrectParameterError, MetadataError
 
 @attrs.frozen
 class LedgerForm:
-    """One way to make a path of a ledger id.
+    """One form of the path of a ledger, made of its id.
 
     :ivar groups: digits of each part of the path.
     """
@@ -23,7 +23,7 @@ class LedgerForm:
     groups: tuple[int, ...]
 
     def path(self, ledger_id: int) -> str:
-        """The path of a ledger below the root.
+        """Return the path of a ledger below the root.
 
         :raises IncorrectParameterError: the id has too many digits for this form.
         """
@@ -134,11 +134,11 @@ def new_layout(factory: str | None) -> Layout:
 
 
 def tree_of(layout: Layout, factory: str | None, fail: Callable[[str], MetadataError]) -> LedgerTree:
-    """The tree that a stored layout asks for.
+    """Return the tree of ledgers that a stored layout asks for.
 
     :param factory: the class that the URI asks for, None for any.
-    :param fail: makes the error.
-    :raises MetadataError: they differ, or the layout is unknown here.
+    :param fail: makes the error of a text.
+    :raises MetadataError: the URI asks for another layout, or the stored one is unknown here.
     """
     stored = _SHORT_NAMES.get(layout.factory, layout.factory) if layout.format_version == 1 else layout.factory
     if factory not in (None, stored):

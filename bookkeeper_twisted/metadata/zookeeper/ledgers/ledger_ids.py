@@ -48,7 +48,7 @@ class LedgerIds:
                 return ledger_id
 
     async def _draw(self, tree: LedgerTree) -> tuple[int, str]:
-        """An id and the node that stands for it."""
+        """Draw an id and return it with the path of its sequence node."""
         if tree.has_long_ids:
             self.has_long = self.has_long or await self._znodes.exists(self._znodes.path(_LONG)) is not None
         if not self.has_long:
@@ -70,7 +70,7 @@ class LedgerIds:
             await self._add_high(high + 1)
 
     async def _current_high(self) -> int:
-        """The largest number of high bits there is; the first if there is none."""
+        """Return the largest number of high bits in use, after creating the first one if there is none."""
         if not self._high:
             names = await self._znodes.fresh_children(self._znodes.path(_LONG))
             self._high = sorted(int(name.removeprefix(_HIGH)) for name in names if _is_high(name))
@@ -97,7 +97,7 @@ class LedgerIds:
                 self._log.debug("old ledger id counter stays: {error}", error=error)
 
     async def _next(self, *parent: str) -> tuple[int | None, str]:
-        """The next number below a node, None when its 31 bits are used up, and the path of its node."""
+        """Draw the next number below a node, None when its 31 bits are used up; return it with the path of its node."""
         prefix = self._znodes.path(*parent, _LOW)
         node = NewNode(prefix, ephemeral=True, sequence=True)
         try:
@@ -109,7 +109,7 @@ class LedgerIds:
         return (number if 0 <= number <= MAX_SHORT_ID else None), prefix + digits
 
     def _not_removed(self, failure: Failure) -> None:
-        """It goes with the session."""
+        """Log that a node was not removed: it disappears with the session."""
         failure.trap(MetadataError)
         self._log.warn("the node of a ledger id stays until the session ends: {error}", error=failure.value)
 

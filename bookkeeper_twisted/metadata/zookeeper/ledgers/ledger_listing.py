@@ -28,7 +28,7 @@ class LedgerListing:
         self._last = last
 
     async def ids(self) -> AsyncIterator[int]:
-        """Walk through the tree.
+        """Yield the ids in ascending order.
 
         :raises MetadataError: the listing is not complete.
         """
@@ -41,7 +41,7 @@ class LedgerListing:
                 yield ledger_id
 
     async def _level(self, form: LedgerForm, digits: str, path: str, names: "filter[str]") -> AsyncIterator[int]:
-        """The ids below some nodes of a level.
+        """Yield the ledger ids below some nodes of one level.
 
         :param digits: of the ids down to this level.
         """

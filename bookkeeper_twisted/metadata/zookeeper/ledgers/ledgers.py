@@ -51,7 +51,7 @@ class ZooKeeperLedgers:
         self._watches: set[LedgerWatch] = set()
 
     def stop(self) -> None:
-        """Ends all watches."""
+        """End all watches."""
         for watch in list(self._watches):
             watch.stop()
 
@@ -68,7 +68,7 @@ class ZooKeeperLedgers:
         return Versioned(decode_ledger_metadata(data), 0)
 
     async def _own(self, ledger_id: int, c_token: int, error: NodeExistsError) -> Versioned[LedgerMetadata]:
-        """The stored metadata, if they come from an earlier try of this create."""
+        """Return the stored metadata if an earlier try of this create stored them, else raise LedgerExistsError."""
         if c_token:
             await self._znodes.sync(self._path(ledger_id))
             try:
@@ -121,7 +121,10 @@ class ZooKeeperLedgers:
             await self._prune(path.rpartition("/")[0])
 
     async def _prune(self, path: str) -> None:
-        """Removes parents that have become empty.  That is only tidiness: any failure ends it."""
+        """Remove parents that have become empty.
+
+        Nothing depends on it, so any failure ends it.
+        """
         try:
             while path != self._znodes.root and (await self._znodes.get(path))[1].n_children == 0:
                 await self._znodes.delete(path)
@@ -133,7 +136,7 @@ class ZooKeeperLedgers:
         await self._znodes.sync(self._znodes.root)
 
     async def ledger_ids(self, first: int = 0, last: int | None = None) -> AsyncIterator[int]:
-        """Walks through the tree; a failing step raises out of the iteration (S8)."""
+        """Yield the ledger ids in ascending order; a step that fails raises out of the iteration (S8)."""
         end = MAX_ID if last is None else last
         async for ledger_id in LedgerListing(self._znodes, self._laid_out(), first, end).ids():
             yield ledger_id
@@ -188,7 +191,7 @@ class LedgerWatch:
         self._loop = WatchLoop(session, f"ledger {ledger_id}", self._look)
 
     def start(self) -> None:
-        """Reads at once."""
+        """Start the watch, which reads the ledger at once."""
         self._loop.start()
 
     def stop(self) -> None:

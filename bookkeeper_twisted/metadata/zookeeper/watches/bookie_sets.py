@@ -47,7 +47,7 @@ class BookieSet:
         self._seen = (-1, -1)
 
     async def read(self) -> frozenset[str]:
-        """The set as of now or later.
+        """Read the set, in a state no older than the call.
 
         :raises NotInitializedError: there is no cluster.
         """
@@ -80,7 +80,7 @@ class BookieSet:
 
 
 class BookieSets:
-    """Both sets of bookies, and the listeners for their changes."""
+    """The two sets of bookies, and the listeners for their changes."""
 
     def __init__(self, znodes: Znodes) -> None:
         self._znodes = znodes
@@ -110,7 +110,7 @@ class BookieSets:
         return end
 
     def stop(self) -> None:
-        """Ends all watches."""
+        """End all watches."""
         self._listeners.clear()
         for loop in self._loops:
             loop.stop()

@@ -89,7 +89,7 @@ class TreeWatch:
                 names, _ = await self._znodes.children(path, watch)
             except NodeMissingError:
                 if level:
-                    self._loops.pop(path, None)  # pruned; it is looked at again when its parent has it again
+                    self._loops.pop(path, None)  # pruned; the look at its parent finds it when it is made again
                     return False
                 if await self._znodes.exists(path, watch) is not None:
                     return await look(watch)

@@ -73,7 +73,7 @@ class _Looking:
         return True
 
     def _is_older(self, seen: tuple[int, int] | None) -> bool:
-        """Whether a server that lags behind the one of a former connection gave an earlier state."""
+        """Test whether a server that lags behind that of a former connection gave an earlier state."""
         return seen is not None and self._seen is not None and seen < self._seen
 
     async def _read(self, watch: Watch) -> tuple[bytes | None, Stat | None]:

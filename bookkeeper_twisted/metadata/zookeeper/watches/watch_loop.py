@@ -1,4 +1,4 @@
-"""Looking at something again and again, whenever ZooKeeper says that it may have changed."""
+"""A loop that reads watched nodes again whenever ZooKeeper reports that they may have changed."""
 
 from collections.abc import Awaitable, Callable
 
@@ -15,10 +15,10 @@ RELOOK_SECONDS = 0.2
 
 
 class WatchLoop:
-    """One thing that is watched.
+    """The loop over the nodes of one watch.
 
     :param what: for the log.
-    :param look: reads it with the watch it is given, and says whether to go on.
+    :param look: reads the nodes with the watch it is given, and returns whether the loop goes on.
     """
 
     _log = Logger()
@@ -32,12 +32,12 @@ class WatchLoop:
         self._stopped = False
 
     def start(self) -> None:
-        """Looks at once."""
+        """Start the loop, which reads at once."""
         self._running = Deferred.fromCoroutine(self._run())
         self._running.addErrback(self._ended)
 
     def stop(self) -> None:
-        """Looks no more; may be called by what a look calls."""
+        """Stop the loop; ``look`` and what it calls may call this."""
         self._stopped = True
         if self._running is not None:
             self._running.cancel()
@@ -51,7 +51,7 @@ class WatchLoop:
                 if not await self._look(self._changed) or self._stopped:
                     return
             except MetadataError as error:
-                if not failing and not isinstance(error, MetadataUnavailableError):  # which the session says for all
+                if not failing and not isinstance(error, MetadataUnavailableError):  # the session logs it once
                     self._log.warn("{what}: {error}; trying again", what=self._what, error=error)
                 failing = True
                 self._changed(False)
@@ -61,7 +61,7 @@ class WatchLoop:
                 await self._session.pause(RELOOK_SECONDS)
 
     def _changed(self, has_changed: bool) -> None:
-        """Also for a watch of an earlier look, which makes this one end a little early."""
+        """Wake the loop, also for a watch of an earlier read, which only makes the next read come early."""
         if not self._event.called:
             self._event.callback(has_changed)
 
