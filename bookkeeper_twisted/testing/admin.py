@@ -1,6 +1,6 @@
-"""A bookie that is nothing but its administration, for tests of HTTP servers and shells.
+"""The administration of a bookie without the bookie, for tests of HTTP servers and shells.
 
-Every answer is an attribute, to be set by a test.
+Tests set every answer as an attribute.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,10 +38,10 @@ _DIRECTORY = "/ledgers/current"
 @implementer(IBackgroundWork)
 @attrs.define
 class FakeBackgroundWork:
-    """Background work that is done at once, and compacts nothing.
+    """Background work that ends at once and compacts nothing.
 
     :ivar collections: the runs that were asked for, as pairs of major and minor.
-    :ivar cancelled, scrubs: how often that was asked for.
+    :ivar cancelled, scrubs: number of requests to cancel a compaction, and to scrub.
     :ivar logs: bytes of each ledger in each entry log.
     """
 

@@ -39,7 +39,7 @@ class MemoryBookies:
     """Any number of bookies, each made when it is first named, or one flow to them.
 
     :ivar flows: all that were opened.
-    :ivar end: why nothing more is taken; None as long as requests are.
+    :ivar end: the error of all further requests; None while requests are accepted.
     """
 
     def __init__(self, clock: IReactorTime) -> None:
@@ -153,12 +153,12 @@ class MemoryBookies:
 
         bookie = self[bookie_id]
         asked = self._answer(bookie_id, "long_poll", ledger_id, previous_lac + 1, 1, wait)
-        return cast("Deferred[ReadReply]", asked)  # a Deferred that a callback returns is waited for
+        return cast("Deferred[ReadReply]", asked)  # addCallback waits for a Deferred that its callback returns
 
     def _news(
         self, bookie: MemoryBookie, ledger_id: int, previous_lac: int, patience: float
     ) -> "Deferred[None]":  # fmt: skip
-        """Fires when a bookie knows a higher LAC, the ledger is fenced, or time is up."""
+        """Return a Deferred that fires at a higher LAC, a fence of the ledger, or after ``patience`` seconds."""
         if not (bookie.entries.get(ledger_id) or ledger_id in bookie.keys):
             raise NoSuchLedgerError(ledger_id)
 
@@ -232,7 +232,7 @@ class MemoryBookies:
         self, bookie_id: str, operation: str, ledger_id: int, entry_id: int, count: int, work: Callable[[], T],
         faults: bool = True,
     ) -> "Deferred[T]":  # fmt: skip
-        """Does the work after the bookie's delay and answers.
+        """Do the work after the bookie's delay and return its result.
 
         :param faults: whether a fault fails the whole request.
         """
@@ -247,7 +247,7 @@ class MemoryBookies:
         return self._after_delay(bookie_id).addCallback(act)
 
     def _after_delay(self, bookie_id: str) -> "Deferred[None]":
-        """Fires when a bookie answers, if it does."""
+        """Return a Deferred that fires when a bookie answers; it fails if the bookie never does."""
         bookie = self[bookie_id]
         if self.end is not None:
             return self._failing(self.end, 0.0)

@@ -61,7 +61,7 @@ class MemoryCluster:
         return BookKeeper(self._clock, driver, bookies, self._chance, config, threads=self._threads())
 
     def _threads(self) -> Threads:
-        """Those of the operating system; a clock that no reactor runs is advanced in the thread that appends."""
+        """Return the threads of the operating system; the appending thread advances a clock that no reactor runs."""
         threads = system_threads(self._clock)
         if IReactorFromThreads.providedBy(self._clock):
             return threads
@@ -80,7 +80,7 @@ class MemoryCluster:
         await self._registration.register_bookie(bookie_id, False, BookieServiceInfo())
 
     async def stop_bookie(self, bookie_id: str) -> None:
-        """Let a bookie refuse connections, and take it off the list of bookies that are there."""
+        """Let a bookie refuse connections, and remove it from the registered bookies."""
         self.bookies[bookie_id].up = False
         await self._registration.unregister_bookie(bookie_id)
 

@@ -1,4 +1,4 @@
-"""Lanes without threads: work runs when a test says so, in the order it was submitted."""
+"""Storage lanes without threads: work runs when a test says so, in the order it was submitted."""
 
 from collections import deque
 from collections.abc import Callable
@@ -42,11 +42,11 @@ class StepExecutor:
         self.deliveries.append((function, args))
 
     def lanes(self) -> list[str]:
-        """Lanes of the queued work, oldest first."""
+        """Return the lanes of the queued work, oldest first."""
         return [lane for lane, _ in self.queued]
 
     def run_one(self, lane: str | None = None) -> bool:
-        """Runs the oldest piece of work (of a lane) and keeps what it produces.
+        """Run the oldest piece of work (of a lane) and keep its result and notifications for :meth:`deliver`.
 
         :returns: whether there was one.
         """
@@ -59,21 +59,21 @@ class StepExecutor:
         return False
 
     def deliver(self) -> None:
-        """Hands over everything that was produced, in order, and what comes of that."""
+        """Deliver all waiting results and notifications in order, and those that they cause."""
         while self.deliveries:
             function, args = self.deliveries.popleft()
             function(*args)
 
     def step(self, lane: str | None = None) -> bool:
-        """Runs one piece of work and delivers its results."""
+        """Run one piece of work and deliver its results."""
         ran = self.run_one(lane)
         self.deliver()
         return ran
 
     def drain(self) -> None:
-        """Steps until nothing is left to do.
+        """Run and deliver work until none is left.
 
-        :raises AssertionError: there always is.
+        :raises AssertionError: work still comes after :data:`MOST_STEPS` pieces.
         """
         self.deliver()
         for _ in range(MOST_STEPS):

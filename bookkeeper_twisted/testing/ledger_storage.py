@@ -31,7 +31,7 @@ Entries = dict[int, dict[int, bytes]]
 
 @attrs.define
 class StoredLedgers:
-    """What outlives a storage.
+    """The contents of a storage that outlive it.
 
     :ivar rows: states of ledgers, those of deleted ones that were fenced included.
     :ivar marks: of the last checkpoint.
@@ -206,7 +206,7 @@ class MemoryLedgerStorage:
         return {} if ledger_id in self._deleted else self.stored.entries.get(ledger_id, {})
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is no file to close."""
 
 
 @implementer(ILedgerStorageFactory)
@@ -254,7 +254,7 @@ class _MemoryCheckpoint:
 
 
 def _run(entries: Mapping[int, bytes], ledger_id: int, entry_id: int, max_bytes: int | None = None) -> EntryRun | None:
-    """The entries from an id on that follow each other, as many as fit, at least one; None if there is none."""
+    """Return the consecutive entries from an id on that fit, at least one; None if the first is missing."""
     found: list[bytes] = []
     size = 0
     while (entry := entries.get(entry_id + len(found))) is not None:

@@ -18,11 +18,11 @@ _ENTRY_LAC_AT = slice(16, 24)
 
 @attrs.define
 class Fault:
-    """Fails requests.
+    """A fault of a bookie, which fails requests.
 
     :ivar operation: name of the method.
-    :ivar error: made anew for each failed entry or request.
-    :ivar first, last: entries it applies to; requests that name none are entry -1.
+    :ivar error: makes the exception of each failed entry or request.
+    :ivar first, last: entry ids that the fault applies to; a request without an entry id counts as entry -1.
     :ivar times: how many entries or requests it still fails.
     """
 
@@ -33,20 +33,20 @@ class Fault:
     times: int = 1 << 63
 
     def applies(self, operation: str, entry_id: int) -> bool:
-        """Whether it fails this."""
+        """Test whether the fault fails this request or entry."""
         return self.times > 0 and operation == self.operation and self.first <= entry_id <= self.last
 
 
 @attrs.define
 class MemoryBookie:
-    """One bookie's entries and moods.
+    """The entries of one bookie, and the switches that make it fail.
 
     :ivar up: False refuses connections.
-    :ivar silent: takes requests and never answers, so that they time out.
+    :ivar silent: True accepts requests and never answers, so that they time out.
     :ivar delay: seconds until an answer.
-    :ivar forged: makes what batch reads give instead of the truth.
-    :ivar requests: (operation, ledger, entry, count) of everything asked, in order.
-    :ivar waiting: the long polls under way, and what each waits for.
+    :ivar forged: makes the answers of batch reads in the place of the true ones.
+    :ivar requests: (operation, ledger, entry, count) of all requests, in order.
+    :ivar waiting: the condition of each long poll under way.
     """
 
     entries: dict[int, dict[int, bytes]] = attrs.field(factory=dict)
@@ -62,18 +62,18 @@ class MemoryBookie:
     waiting: dict[Deferred[None], Callable[[], bool]] = attrs.field(factory=dict)
 
     def fail(self, operation: str, error: Callable[[], Exception], **limits: int) -> Fault:
-        """Adds a fault; see :class:`Fault`."""
+        """Add a fault and return it; ``limits`` are those of :class:`Fault`."""
         fault = Fault(operation, error, **limits)
         self.faults.append(fault)
         return fault
 
     def damage(self, ledger_id: int, entry_id: int) -> None:
-        """Flips the last bit of a stored entry."""
+        """Flip the last bit of a stored entry."""
         stored = self.entries[ledger_id][entry_id]
         self.entries[ledger_id][entry_id] = stored[:-1] + bytes((stored[-1] ^ 1,))
 
     def fault(self, operation: str, entry_id: int) -> Exception | None:
-        """The error of the first fault that applies, which is spent by this."""
+        """Return the error of the first fault that applies, and count that failure off."""
         for fault in self.faults:
             if fault.applies(operation, entry_id):
                 fault.times -= 1
@@ -81,12 +81,15 @@ class MemoryBookie:
         return None
 
     def check_key(self, ledger_id: int, master_key: bytes | None) -> None:
-        """:raises UnauthorizedAccessError: it is not the key the ledger began with."""
+        """Check the master key of a ledger; the first key that is seen is stored.
+
+        :raises UnauthorizedAccessError: it is not the key the ledger began with.
+        """
         if not master_key or self.keys.setdefault(ledger_id, master_key) != master_key:
             raise UnauthorizedAccessError(ledger_id)
 
     def add_all(self, frames: bytes) -> list[Exception | None]:
-        """Keeps the entries of adds of one wire version.
+        """Store the entries of adds of one wire version.
 
         :returns: why each was refused, None if it was not, in the order of the frames.
         """
@@ -109,7 +112,7 @@ class MemoryBookie:
         return error
 
     def add(self, ledger_id: int, entry_id: int, stored: bytes, master_key: bytes, flags: int) -> None:
-        """Keeps an entry."""
+        """Store an entry."""
         self.check_key(ledger_id, master_key)
         if ledger_id in self.fenced and not flags & RECOVERY_ADD:
             raise LedgerFencedError(ledger_id, entry_id)
@@ -117,31 +120,31 @@ class MemoryBookie:
         self.wake()
 
     def fence(self, ledger_id: int, master_key: bytes | None) -> None:
-        """Takes only recovery adds from now on, and ends the waits for a LAC."""
+        """Fence a ledger: accept only recovery adds from now on, and end the waits for a LAC."""
         self.check_key(ledger_id, master_key)
         self.fenced.add(ledger_id)
         self.wake()
 
     def lac(self, ledger_id: int) -> int:
-        """The highest LAC of entries and explicit LACs."""
+        """Return the highest LAC of a ledger's entries and explicit LACs."""
         packets = [entry[_ENTRY_LAC_AT] for entry in self.entries.get(ledger_id, {}).values()]
         packets.append(self.explicit_lacs.get(ledger_id, b"")[_LAC_AT])
         return max([int.from_bytes(lac, "big", signed=True) for lac in packets if lac], default=INVALID_ENTRY_ID)
 
     def write_lac(self, ledger_id: int, body: bytes) -> None:
-        """Keeps an explicit LAC packet if it is news."""
+        """Store an explicit LAC packet if it is higher than the stored one."""
         if body[_LAC_AT] > self.explicit_lacs.get(ledger_id, b"")[_LAC_AT]:
             self.explicit_lacs[ledger_id] = body
             self.wake()
 
     def wake(self) -> None:
-        """Ends the waits that have come true."""
+        """End the long polls whose condition is met."""
         for news, ready in list(self.waiting.items()):
             if ready():
                 news.callback(None)
 
     def get(self, ledger_id: int, entry_id: int) -> bytes:
-        """Gives an entry, -1 the last one."""
+        """Return an entry; entry id -1 is the last one."""
         entries = self.entries.get(ledger_id)
         if entries is None:
             raise (NoSuchEntryError if ledger_id in self.keys else NoSuchLedgerError)(ledger_id, entry_id)
@@ -151,7 +154,7 @@ class MemoryBookie:
         return entries[wanted]
 
     def batch(self, ledger_id: int, first: int, max_count: int, max_size: int) -> EntryRun:
-        """Consecutive entries: the first whatever its size, then what fits."""
+        """Return consecutive entries: the first whatever its size, then those that fit."""
         stored = [self.get(ledger_id, first)]
         size = 36 + 4 + len(stored[0])
         held = self.entries[ledger_id]

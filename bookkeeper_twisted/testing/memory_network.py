@@ -1,4 +1,4 @@
-"""TCP without a network: endpoints that connect factories in one process, moved by hand."""
+"""TCP without a network: endpoints that connect factories in one process; tests move the bytes."""
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred, fail, succeed
@@ -13,7 +13,7 @@ _ADDRESS = IPv4Address("TCP", "127.0.0.1", 1)
 class MemoryNetwork:
     """Listeners by host and port, and the connections to them.
 
-    :ivar listeners: what may be connected to; anything else refuses.
+    :ivar listeners: the factory of each address that accepts connections; other addresses refuse them.
     :ivar unanswered: addresses that neither accept nor refuse.
     :ivar attempts: every address that was connected to, in order.
     """
@@ -25,11 +25,11 @@ class MemoryNetwork:
         self._pumps: dict[tuple[str, int], list[IOPump]] = {}
 
     def endpoint(self, host: str, port: int) -> IStreamClientEndpoint:
-        """How a client connects to an address."""
+        """Return the endpoint with which a client connects to an address."""
         return _MemoryEndpoint(self, (host, port))
 
     def connect(self, address: tuple[str, int], factory: IProtocolFactory) -> "Deferred[IProtocol]":
-        """Connects a client's factory."""
+        """Connect a client's factory."""
         self.attempts.append(address)
         if address in self.unanswered:
             return Deferred()
@@ -44,9 +44,9 @@ class MemoryNetwork:
         return succeed(client)
 
     def move(self) -> bool:
-        """Delivers everything that was written.
+        """Deliver everything that was written.
 
-        :returns: whether there was anything.
+        :returns: whether any bytes were waiting.
         """
         moved = False
         for pumps in list(self._pumps.values()):
@@ -56,7 +56,7 @@ class MemoryNetwork:
         return moved
 
     def break_connections(self, address: tuple[str, int]) -> None:
-        """Ends all connections to an address; what was written and not delivered is lost."""
+        """End all connections to an address; bytes that were written and not delivered are lost."""
         for pump in self._pumps.pop(address, []):
             pump.clientIO.stream.clear()
             pump.serverIO.stream.clear()

@@ -1,4 +1,4 @@
-"""Chance that a seed decides: the one door to randomness of doubles and simulations."""
+"""Random numbers that a seed decides: all randomness of doubles and simulations comes from here."""
 
 from random import Random
 
@@ -6,5 +6,5 @@ __all__ = ["Random", "stream"]
 
 
 def stream(seed: int | str, *purpose: object) -> Random:
-    """A generator of its own for each purpose, so that one more draw here changes nothing there."""
+    """Return a random generator of its own for each purpose: one more draw for one purpose changes no other."""
     return Random("/".join(map(str, (seed, *purpose))))

@@ -1,4 +1,4 @@
-"""Replies that are not grouped: what grouping wins is measured against this."""
+"""Replies that are not grouped, as the baseline for measuring the gain of grouped replies."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from ..protocol.server.connection import ServerConnection
 
 
 class UngroupedConnection(ServerConnection):
-    """Writes every reply by itself, as soon as there is one.
+    """A connection that writes every reply by itself, as soon as there is one.
 
     It takes the place of its base as ``BookieServerFactory.protocol``.
     """
@@ -22,7 +22,7 @@ class UngroupedConnection(ServerConnection):
 
 
 def split_frames(frames: bytes) -> list[bytes]:
-    """Frames one by one."""
+    """Return the frames in some bytes one by one."""
     split, at = [], 0
     while at < len(frames):
         end = at + 4 + int.from_bytes(frames[at : at + 4], "big")

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @attrs.define(eq=False)
 class Znode:
-    """A node.
+    """A node of the tree.
 
     :ivar created: how many children it ever had, which numbers those of a sequence.
     """
@@ -39,13 +39,13 @@ class Znode:
 
     @property
     def stat(self) -> Stat:
-        """As a client sees it."""
+        """Return the attributes of the node that a client sees."""
         n_children = len(self.children)
         return Stat(self.czxid, self.version, 2 * self.created - n_children, self.owner, n_children, self.czxid)
 
 
 class MemoryZooKeeper:
-    """The server.
+    """The server, which all connections of a test share.
 
     :ivar top: the node ``/``.
     """
@@ -57,16 +57,19 @@ class MemoryZooKeeper:
         self._watches: list[tuple[str, str, MemoryConnection, Watch]] = []
 
     def connection(self) -> "MemoryConnection":
-        """A new client."""
+        """Return a connection of a new client."""
         return MemoryConnection(self)
 
     def new_session(self) -> int:
-        """An id that no session had before."""
+        """Return a session id that no session had before."""
         self._sessions += 1
         return self._sessions
 
     def find(self, path: str) -> Znode:
-        """:raises NodeMissingError: there is none."""
+        """Return the node at a path.
+
+        :raises NodeMissingError: there is none.
+        """
         node = self.top
         for part in filter(None, path.split("/")):
             if part not in node.children:
@@ -75,14 +78,14 @@ class MemoryZooKeeper:
         return node
 
     def dump(self, path: str = "") -> Iterator[tuple[str, Znode]]:
-        """A node and all below it, with their paths, in order."""
+        """Yield a node and all nodes below it, with their paths, in order."""
         node = self.find(path)
         yield path, node
         for name in sorted(node.children):
             yield from self.dump(f"{path}/{name}")
 
     def create(self, new: NewNode, session_id: int) -> str:
-        """Adds a node; gives its path."""
+        """Create a node and return its path."""
         above, _, name = new.path.rpartition("/")
         parent = self.find(above)
         if new.sequence:
@@ -97,7 +100,7 @@ class MemoryZooKeeper:
         return f"{above}/{name}"
 
     def set(self, path: str, data: bytes, version: int) -> Stat:
-        """Compare-and-set."""
+        """Replace the data of a node if it has the given version (compare-and-set)."""
         node = self.find(path)
         _check_version(path, node, version)
         node.data, node.version = data, node.version + 1
@@ -105,7 +108,7 @@ class MemoryZooKeeper:
         return node.stat
 
     def delete(self, path: str, version: int) -> None:
-        """Removes a node."""
+        """Remove a node."""
         node = self.find(path)
         _check_version(path, node, version)
         if node.children:
@@ -116,14 +119,14 @@ class MemoryZooKeeper:
         self._changed(above, "children")
 
     def end_session(self, session_id: int) -> None:
-        """Removes what the session had registered."""
+        """Remove the ephemeral nodes of a session."""
         for path in [path for path, node in self.dump() if session_id and node.owner == session_id]:
             self.delete(path, -1)
 
     # -- watches --
 
     def watch(self, kind: str, path: str, connection: "MemoryConnection", watch: Watch | None) -> None:
-        """Remembers a watch, once."""
+        """Store a watch unless the same connection has stored it already."""
         if watch is not None and (kind, path, connection, watch) not in self._watches:
             self._watches.append((kind, path, connection, watch))
 
@@ -143,7 +146,7 @@ class MemoryZooKeeper:
 
 @implementer(IZooKeeper)
 class MemoryConnection:
-    """A client of a :class:`MemoryZooKeeper`.  Answers come at once.
+    """A connection of one client of a :class:`MemoryZooKeeper`.  Answers come at once.
 
     :ivar calls: names of the methods that were called.
     """
@@ -159,7 +162,7 @@ class MemoryConnection:
     # -- what a test makes happen --
 
     def lose(self, is_executed: bool, after: int = 0, expires: bool = False) -> None:
-        """Loses the answer of a call, and for a moment the connection.
+        """Lose the answer of a call, and for a moment the connection.
 
         :param after: how many calls come before it.
         :param expires: the session ends as well.
@@ -167,18 +170,18 @@ class MemoryConnection:
         self._losses[len(self.calls) + after] = is_executed, expires
 
     def suspend(self) -> None:
-        """Breaks the connection."""
+        """Break the connection."""
         self._connected = False
         self._changed(SessionState.SUSPENDED)
         self._server.lose_watches(self)
 
     def resume(self) -> None:
-        """Connects again, in the same session."""
+        """Connect again, in the same session."""
         self._connected = True
         self._changed(SessionState.CONNECTED)
 
     def expire(self) -> None:
-        """Ends the session; another one begins with :meth:`resume`."""
+        """End the session; :meth:`resume` begins another one."""
         self._connected = False
         self._server.end_session(self.session_id)
         self._changed(SessionState.EXPIRED)
@@ -186,7 +189,7 @@ class MemoryConnection:
         self.session_id = self._server.new_session()
 
     def refuse(self) -> None:
-        """Ends the connection for good, as a server that does not accept the client's identity."""
+        """End the connection for good, like a server that rejects the client's identity."""
         self._connected = False
         self._changed(SessionState.CLOSED)
 

@@ -1,4 +1,4 @@
-"""What every administration of a bookie must do.
+"""The contract of the administration of a bookie.
 
 Test modules import this module, not its class, which a test runner would take for a case of theirs.
 """
@@ -35,10 +35,10 @@ class BookieAdminContract(SynchronousTestCase):
         raise NotImplementedError
 
     def settle(self) -> None:
-        """Let work that was asked for be done."""
+        """Run the work that was asked for until it ends."""
 
     def settled(self, deferred: "Deferred[Any]") -> Any:
-        """The result of a Deferred, after the work it waits for was done."""
+        """Return the result of a Deferred, after the work it waits for has ended."""
         return self.successResultOf(deferred)
 
     def test_interface(self) -> None:

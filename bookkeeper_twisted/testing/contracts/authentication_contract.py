@@ -1,4 +1,4 @@
-"""What every authentication provider must do.
+"""The contract of authentication providers.
 
 Test modules import this module, not its class, which a test runner would take for a case of theirs.
 """
@@ -17,14 +17,14 @@ class AuthenticationContract(SynchronousTestCase):
     """Mixed with nothing; a subclass says how a provider is made whose two sides admit each other at once."""
 
     def make(self) -> Any:
-        """A provider."""
+        """Return a provider."""
         raise NotImplementedError
 
     def setUp(self) -> None:
         self.provider = self.make()
 
     def talk(self, bookie: Any, client: Any) -> int:
-        """Carry tokens between two sides until both are complete; return the number of the client's."""
+        """Carry tokens between two sides until both are complete; return the number of the client's tokens."""
         if bookie.complete and client.complete:
             return 0
         token = self.successResultOf(client.next_token(None))

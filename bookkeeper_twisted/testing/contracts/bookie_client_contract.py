@@ -1,4 +1,4 @@
-"""What every provider of :class:`~bookkeeper_twisted.client.interfaces.IBookieClient` does.
+"""The contract of providers of :class:`~bookkeeper_twisted.client.interfaces.IBookieClient`.
 
 A suite is a ``SynchronousTestCase`` with this class in front; it says what is tested and how time passes.
 """
@@ -41,29 +41,29 @@ class BookieClientContract(SynchronousTestCase):
     digester = Digester(DigestType.CRC32C, b"secret")
 
     def settle(self) -> None:
-        """Lets everything that was asked be answered."""
+        """Let every request be answered."""
         raise NotImplementedError
 
     def result(self, deferred: "Deferred[T]") -> T:
-        """What a call gives, once settled."""
+        """Return the result of a call after all requests were answered."""
         self.settle()
         return self.successResultOf(deferred)
 
     def error(self, deferred: "Deferred[Any]", kind: type[Exception]) -> None:
-        """A call fails with this class, once settled."""
+        """Check that a call fails with this class once all requests were answered."""
         self.settle()
         self.failureResultOf(deferred, kind)
 
     def run_of(self, first: int, payloads: Sequence[bytes], lac: int = -1) -> EntryRun:
-        """Sealed entries."""
+        """Return sealed entries."""
         return sealed(self.digester, LEDGER, first, lac, 0, payloads)
 
     def adds(self, run: EntryRun, flags: int = 0, key: bytes | None = None, deferred_sync: bool = False) -> Adds:
-        """A run as the provider sends it."""
+        """Return the adds of a run in the form that the provider sends."""
         return stored_adds(key or self.digester.master_key, run, flags, deferred_sync)
 
     def add(self, run: EntryRun, flags: int = 0, key: bytes | None = None) -> Answers:
-        """Adds a run and gives the answers."""
+        """Add a run and return the answers."""
         answers: Answers = []
 
         def done(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
@@ -75,7 +75,7 @@ class BookieClientContract(SynchronousTestCase):
         return answers
 
     def assert_added(self, answers: Answers, first: int, count: int) -> None:
-        """Every entry was acknowledged exactly once."""
+        """Check that every entry was acknowledged exactly once."""
         ids = [e for start, n, error in answers if error is None for e in range(start, start + n)]
         self.assertEqual(sorted(ids), list(range(first, first + count)))
         self.assertEqual([error for _, _, error in answers if error is not None], [])

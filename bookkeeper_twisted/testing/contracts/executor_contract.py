@@ -1,4 +1,4 @@
-"""What every executor of storage work must do.
+"""The contract of executors of storage work.
 
 Test modules import this module, not its class, which a test runner would take for a case of theirs.
 """
@@ -17,11 +17,11 @@ class ExecutorContract(SynchronousTestCase):
     """Mixed with nothing; a subclass says how an executor is made and how its work is waited for."""
 
     def make(self) -> Any:
-        """A new executor."""
+        """Return a new executor."""
         raise NotImplementedError
 
     def settle(self, executor: Any) -> None:
-        """Returns when everything submitted has ended and was delivered."""
+        """Wait until all submitted work has ended and its results were delivered."""
         raise NotImplementedError
 
     def setUp(self) -> None:
@@ -130,7 +130,7 @@ class ExecutorContract(SynchronousTestCase):
 
 
 class _Latch:
-    """Keeps a thread waiting without sleeping; a lane without threads finds it open."""
+    """A latch that keeps a thread waiting without sleeping; a lane without threads finds it open."""
 
     def __init__(self) -> None:
         self._opened = False

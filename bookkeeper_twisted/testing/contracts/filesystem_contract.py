@@ -1,4 +1,4 @@
-"""What every :class:`~bookkeeper_twisted.storage.interfaces.IFileSystem` does, as a test case to be mixed in."""
+"""The contract of every :class:`~bookkeeper_twisted.storage.interfaces.IFileSystem`, as a test case to be mixed in."""
 
 import errno
 import posixpath
@@ -14,9 +14,9 @@ from ...storage.interfaces import IFile, IFileSystem, ILock
 def make_filesystem_tests(
     make: Callable[[SynchronousTestCase], tuple[IFileSystem, str]],
 ) -> type[SynchronousTestCase]:
-    """A suite for one file system.
+    """Return the test case of the contract for one file system.
 
-    :param make: gives the file system and an existing empty directory on it.
+    :param make: returns the file system and the path of an empty directory on it.
     """
 
     class FileSystemContract(_FileSystemContract):
@@ -30,7 +30,7 @@ def make_filesystem_tests(
 
 class _FileSystemContract(SynchronousTestCase):
     def make(self) -> tuple[IFileSystem, str]:
-        """The file system and an empty directory."""
+        """Return the file system and the path of an empty directory on it."""
         raise NotImplementedError
 
     def setUp(self) -> None:
@@ -38,7 +38,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.path = posixpath.join(self.base, "file")
 
     def create(self, data: bytes = b"") -> IFile:
-        """A new file that is closed after the test."""
+        """Return a new file that is closed after the test."""
         file = self.fs.open(self.path, create=True)
         self.addCleanup(file.close)
         if data:
@@ -95,7 +95,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(OSError, file.pread_resident_each, [1], [0])
 
     def resident(self, file: IFile, size: int, offset: int) -> bytes | None:
-        """What memory holds; nothing where the file system does not report it."""
+        """Return the bytes that memory holds; None where the file system does not report them."""
         try:
             return file.pread_resident(size, offset)
         except OSError as e:

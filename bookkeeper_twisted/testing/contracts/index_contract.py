@@ -1,4 +1,4 @@
-"""What every run index must do.
+"""The contract of run indexes.
 
 Test modules import this module, not its class, which a test runner would take for a case of theirs.
 """
@@ -23,7 +23,7 @@ def _row(ledger_id: int, first: int, last: int, log_id: int = 0, offset: int = 1
 
 
 def _locations(row: IndexRow) -> dict[int, _EntryLocation]:
-    """Where each entry of a row lies: log, offset and size."""
+    """Return where each entry of a row lies: log, offset and size."""
     offsets = record_offsets(row)
     return {
         row.first + i: (row.log_id, row.offset + offsets[i], offsets[i + 1] - offsets[i])
@@ -33,7 +33,7 @@ def _locations(row: IndexRow) -> dict[int, _EntryLocation]:
 
 @st.composite
 def _rows(draw: st.DrawFn) -> IndexRow:
-    """A row somewhere among the first 40 entries of two ledgers."""
+    """Draw a row somewhere among the first 40 entries of two ledgers."""
     first = draw(st.integers(0, 39))
     count = draw(st.integers(1, 12))
     sizes = draw(st.one_of(st.just([_RECORD] * count), st.lists(st.integers(20, 24), min_size=count, max_size=count)))
@@ -46,16 +46,16 @@ def _fits(row: IndexRow) -> bool:
 
 
 class PackedIndex:
-    """An index that gets rows packed where they can be.
+    """An index to which batches are committed in packed form where that is possible.
 
-    :param index: that gets them.
+    :param index: receives the batches.
     """
 
     def __init__(self, index: IRunIndex) -> None:
         self.index = index
 
     def __getattr__(self, name: str) -> object:
-        """Everything else is the index's."""
+        """Return any other attribute of the wrapped index."""
         return getattr(self.index, name)
 
     def commit(self, batch: IndexBatch) -> None:
@@ -68,14 +68,14 @@ class PackedIndex:
 
 
 class RunIndexContract(SynchronousTestCase):
-    """To be derived from; says nothing about how an index is made."""
+    """The contract, to be derived from; a subclass says how an index is made."""
 
     def make(self) -> IRunIndex:
-        """A new, empty index."""
+        """Return a new, empty index."""
         raise NotImplementedError
 
     def reopen(self, index: IRunIndex) -> IRunIndex:
-        """Closes an index and opens it again."""
+        """Close an index and open it again."""
         raise NotImplementedError
 
     def test_interface(self) -> None:

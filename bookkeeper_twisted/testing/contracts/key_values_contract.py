@@ -1,4 +1,4 @@
-"""What every provider of an ordered map on disk must do.
+"""The contract of ordered maps on disk.
 
 Test modules import this module, not its class, which a test runner would take for a case of theirs.
 """
@@ -17,10 +17,10 @@ def _pair(number: int) -> tuple[bytes, bytes]:
 
 
 class KeyValuesContract(SynchronousTestCase):
-    """To be derived from; says nothing about how a map is opened."""
+    """The contract, to be derived from; a subclass says how a map is opened."""
 
     def open(self, name: str, create: bool) -> IKeyValues:
-        """The map of a name."""
+        """Open the map of a name."""
         raise NotImplementedError
 
     def test_interface(self) -> None:

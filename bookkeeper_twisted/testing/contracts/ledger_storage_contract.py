@@ -1,4 +1,4 @@
-"""What every ledger storage must do.
+"""The contract of ledger storages.
 
 Test modules import this module, not its class, which a test runner would take for a case of theirs.
 """
@@ -22,13 +22,13 @@ _RECORD = 4 + 32 + 8
 
 
 def entry(ledger_id: int, entry_id: int, salt: int = 0) -> bytes:
-    """The bytes of an entry whose payload says which it is."""
+    """Return the bytes of an entry whose payload names it."""
     numbers = (ledger_id, entry_id, entry_id - 1, 8 * (entry_id + 1), salt)
     return b"".join(number.to_bytes(8, "big", signed=True) for number in numbers)
 
 
 def run(ledger_id: int, first: int, count: int = 1, salt: int = 0) -> EntryRun:
-    """Consecutive entries."""
+    """Return consecutive entries."""
     return EntryRun.of_entries(ledger_id, first, [entry(ledger_id, first + i, salt) for i in range(count)])
 
 
@@ -43,25 +43,23 @@ class LedgerStorageContract(SynchronousTestCase):
     n_lives = 100
 
     def reopen(self) -> Any:
-        """A storage over what the checkpoints of :attr:`storage` have stored."""
+        """Return a storage over what the checkpoints of :attr:`storage` have stored."""
         raise NotImplementedError
 
     def fail_writes(self, failing: bool) -> None:
-        """Let checkpoints fail to write, or no longer."""
+        """Let checkpoints fail to write, or let them succeed again."""
         raise NotImplementedError
 
     def marks(self) -> tuple[JournalPosition, ...]:
-        """The marks that are stored."""
+        """Return the stored journal marks."""
         raise NotImplementedError
 
     def compact(self, chance: Random) -> Callable[[], None]:
-        """Copy some of what is stored to other places, where the storage does such a thing, and return what commits the
-        copies.
-        """
+        """Copy some stored entries to other places, if the storage compacts, and return what commits the copies."""
         return lambda: None
 
     def damage(self, chance: Random) -> object:
-        """Change bytes that are stored, and return which; None where nothing is."""
+        """Change stored bytes, and return which entries they belong to; None if nothing is stored."""
         return None
 
     def check_index(self, ledger_id: int) -> None:
@@ -76,14 +74,14 @@ class LedgerStorageContract(SynchronousTestCase):
         self.write(begun)
 
     def read(self, ledger_id: int, entry_id: int) -> bytes | None:
-        """An entry, from wherever it is, as a bookie asks for it."""
+        """Return an entry from wherever it is, looked up as a bookie does."""
         found = self.storage.cached(ledger_id, entry_id)
         found = found or self.storage.resident(ledger_id, entry_id, 1, 1000)
         found = found or self.storage.load(ledger_id, entry_id, 1000)
         return None if found is None else bytes(found.entry(entry_id))
 
     def check(self, ledger_id: int, entry_ids: Iterable[int], salt: int = 0) -> None:
-        """These entries are there."""
+        """Check that these entries can be read."""
         for entry_id in entry_ids:
             self.assertEqual(self.read(ledger_id, entry_id), entry(ledger_id, entry_id, salt), entry_id)
 
@@ -94,7 +92,7 @@ class LedgerStorageContract(SynchronousTestCase):
         begun.persist_marks()
 
     def checkpoint(self, number: int = 1) -> None:
-        """A whole checkpoint."""
+        """Make a whole checkpoint."""
         begun = self.storage.begin_checkpoint([JournalPosition(1, number)])
         self.write(begun)
         begun.finish()

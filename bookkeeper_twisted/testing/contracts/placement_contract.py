@@ -1,4 +1,4 @@
-"""What every placement policy, and every resolver of racks, must do.
+"""The contracts of placement policies and of resolvers of racks.
 
 Test modules import this module, not its class, which a test runner would take for a case of theirs.
 """
@@ -22,7 +22,7 @@ class PlacementContract(SynchronousTestCase):
     """Mixed with nothing; a subclass says how a policy is made that is free to choose among :data:`BOOKIES`."""
 
     def make(self) -> Any:
-        """A policy."""
+        """Return a policy."""
         raise NotImplementedError
 
     def setUp(self) -> None:
@@ -30,7 +30,7 @@ class PlacementContract(SynchronousTestCase):
         self.prepare(BOOKIES)
 
     def prepare(self, bookies: Sequence[str]) -> None:
-        """Let the policy look up what it must know."""
+        """Let the policy look up the racks of ``bookies``."""
         preparing: Deferred[None] = Deferred.fromCoroutine(self.policy.prepare(bookies))
         self.successResultOf(preparing)
 
@@ -87,7 +87,7 @@ class RackResolverContract(SynchronousTestCase):
     """Mixed with nothing; a subclass makes a resolver that knows the racks of :data:`BOOKIES`, by their ids."""
 
     def make(self) -> Any:
-        """A resolver."""
+        """Return a resolver."""
         raise NotImplementedError
 
     def setUp(self) -> None:

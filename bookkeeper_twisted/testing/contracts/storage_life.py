@@ -138,7 +138,7 @@ class StorageLife:
         self._damaged[ledger_id] = set()
         for asked in self._asked:
             if asked.ledger_id == ledger_id:
-                asked.newest = {}  # it may give what the ledger held before
+                asked.newest = {}  # the read may return entries that the ledger held before
         return ledger_id
 
     def _damage(self) -> object:
@@ -189,7 +189,7 @@ class StorageLife:
         self._finish()
 
     def _fail(self) -> None:
-        """A checkpoint begins, and fails unless there is nothing to write."""
+        """Begin a checkpoint, which fails unless there is nothing to write."""
         self._finish()
         self._begin()
         self._case.fail_writes(True)
@@ -211,7 +211,7 @@ class StorageLife:
     def _reopen(self) -> None:
         self._move()
         self._whole()
-        self._whole()  # the first one only ends one that was under way
+        self._whole()  # the first call only ends a checkpoint that was under way
         self._asked.clear()
         self._case.storage = self._case.reopen()
 

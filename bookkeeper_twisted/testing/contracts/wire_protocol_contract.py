@@ -1,4 +1,4 @@
-"""What every wire protocol must do.
+"""The contract of wire protocols.
 
 Test modules import this module, not its class, which a test runner would take for a case of theirs.
 """
@@ -31,7 +31,7 @@ _KEY = _DIGESTER.master_key
 
 
 def run_of(sizes: Sequence[int], first: int = 3) -> EntryRun:
-    """Sealed entries of a ledger.
+    """Return sealed entries of a ledger.
 
     :param sizes: bytes of the payload of each.
     """
@@ -45,7 +45,7 @@ class WireProtocolContract(SynchronousTestCase):
     """Mixed with nothing; a subclass says which protocol it is about."""
 
     def make(self) -> Any:
-        """A protocol."""
+        """Return a protocol."""
         raise NotImplementedError
 
     def setUp(self) -> None:
@@ -54,19 +54,19 @@ class WireProtocolContract(SynchronousTestCase):
     # ---- helpers ---------------------------------------------------------------------------------------
 
     def requests(self, data: bytes) -> list[Any]:
-        """What a bookie reads of whole frames."""
+        """Return the requests that a bookie reads from whole frames."""
         items: list[Any] = []
         self.assertEqual(self.wire.scan_requests(data, 0, LIMIT, items), (len(data), True))
         return items
 
     def replies(self, data: bytes) -> list[Any]:
-        """What a client reads of whole frames."""
+        """Return the replies that a client reads from whole frames."""
         items: list[Any] = []
         self.assertEqual(self.wire.scan_replies(data, 0, LIMIT, items), len(data))
         return items
 
     def adds(self, sizes: Sequence[int], flags: int = 0) -> tuple[Adds, list[AddRun]]:
-        """Adds, and what a bookie reads of them."""
+        """Return adds, and the requests that a bookie reads from them."""
         adds = stored_adds(_KEY, run_of(sizes), flags)
         return adds, self.requests(self.wire.encode_adds(adds, FIRST_NUMBER)[0])
 
@@ -177,7 +177,7 @@ class WireProtocolContract(SynchronousTestCase):
         self.assertEqual((response.plugin, response.payload), ("plugin", b"answer"))
 
     def cold_requests(self) -> list[tuple[Operation, Any]]:
-        """Operation, and from a header to a request, of everything else that a client asks."""
+        """Return the operation of every other client request, and the function that makes it of a header."""
         packet = LEDGER.to_bytes(8, "big") + bytes(24)
         return [
             (Operation.READ, lambda header: messages.ReadRequest(header, LEDGER, 3, True, True, _KEY)),

@@ -36,20 +36,20 @@ class ClusterAdminSuite(TestCase):
         self.store = type(self).make_store(self)
 
     async def opened(self, make: Callable[[Clock], Any]) -> Any:
-        """A driver or an admin, open."""
+        """Make and open a driver or an admin, which the test closes at its end."""
         made = make(self.clock)
         self.addCleanup(lambda: Deferred.fromCoroutine(made.close()))
         await made.open()
         return made
 
     async def cluster(self) -> Any:
-        """An admin of a cluster that was just made."""
+        """Return an admin of a cluster that was just made."""
         admin = await self.opened(self.store.admin)
         self.assertTrue(await admin.initialize())
         return admin
 
     async def refused(self, call: Any) -> None:
-        """The call raises MetadataError."""
+        """Check that the call raises MetadataError."""
         try:
             await call
         except MetadataError:
@@ -136,9 +136,9 @@ class ClusterAdminSuite(TestCase):
 
 
 def make_cluster_admin_tests(make_store: Callable[[TestCase], EmptyStore]) -> type[TestCase]:
-    """The whole suite for one kind of store.
+    """Return the test case of the whole suite for one kind of store.
 
-    :param make_store: called for each test, with the test: an empty store.
+    :param make_store: called with each test; returns an empty store.
     """
 
     class ClusterAdminTests(ClusterAdminSuite):

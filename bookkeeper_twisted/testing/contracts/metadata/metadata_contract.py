@@ -115,10 +115,10 @@ class WatchSuite(MetadataSuite):
 
 
 def make_metadata_driver_tests(make_store: Callable[[TestCase], Connect]) -> type[TestCase]:
-    """The whole suite for one kind of driver.
+    """Return the test case of the whole suite for one kind of driver.
 
-    :param make_store: called for each test, with the test: prepares an empty store and gives the
-        function that makes drivers on it.
+    :param make_store: called with each test: prepares an empty store and returns the function that
+        makes drivers on it.
     """
 
     class MetadataDriverTests(AuditingSuite, LedgerSuite, RegistrationSuite, UnderreplicationSuite, WatchSuite):

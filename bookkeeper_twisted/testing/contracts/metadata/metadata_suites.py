@@ -43,7 +43,7 @@ CLOSED = attrs.evolve(OPEN, state=LedgerState.CLOSED, length=10, last_entry_id=1
 
 
 class MetadataSuite(TestCase):
-    """What the parts of the suite share."""
+    """The helpers that the parts of the suite share."""
 
     make_store: Callable[[TestCase], Connect]
 
@@ -53,7 +53,7 @@ class MetadataSuite(TestCase):
         self._drivers: list[Any] = []
 
     async def driver(self) -> Any:
-        """One more open driver on the store."""
+        """Return one more open driver on the store."""
         driver = self.connect(self.clock)
         self.addCleanup(lambda: Deferred.fromCoroutine(driver.close()))
         await driver.open()
@@ -61,7 +61,7 @@ class MetadataSuite(TestCase):
         return driver
 
     async def raises(self, expected: type[E], call: Any) -> E:
-        """The exception a call ends with."""
+        """Return the exception that a call raises."""
         try:
             result = await call
         except expected as error:
@@ -69,14 +69,14 @@ class MetadataSuite(TestCase):
         raise AssertionError(f"{expected.__name__} was not raised, the result is {result!r}")
 
     async def news(self, received: list[Any]) -> Any:
-        """The next value of a watch."""
+        """Return the next value of a watch, advancing the clock until it comes."""
         for _ in range(100):
             if received:
                 return received.pop(0)
             self.clock.advance(POLL)
             for driver in self._drivers:
                 with suppress(MetadataError):  # some may be closed
-                    await driver.registration.instance_id()  # what its thread had to do before is done
+                    await driver.registration.instance_id()  # its thread works in order, so all earlier work is done
         raise AssertionError("no news")
 
     async def settle(self) -> None:
@@ -88,7 +88,7 @@ class MetadataSuite(TestCase):
                     await driver.registration.instance_id()
 
     async def quiet(self, received: list[Any]) -> None:
-        """Forget the values that a watch has given, once there are no more."""
+        """Wait until a watch gives no more values, and forget those that it gave."""
         await self.settle()
         received.clear()
 
@@ -220,7 +220,7 @@ class RegistrationSuite(MetadataSuite):
     """Bookies and cookies."""
 
     async def bookies(self, driver: Any) -> tuple[set[str], set[str]]:
-        """Writable and read-only bookies as a driver sees them."""
+        """Return the writable and the read-only bookies that a driver sees."""
         registration = driver.registration
         return set(await registration.writable_bookies()), set(await registration.read_only_bookies())
 

@@ -1,4 +1,4 @@
-"""The suite every provider of ``IZooKeeper`` passes: the one in memory because the real one does."""
+"""The contract of providers of ``IZooKeeper``, in memory and real."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +27,7 @@ class ZooKeeperSuite(TestCase):
     make_server: MakeServer
 
     async def connection(self) -> Any:
-        """One more connection, connected."""
+        """Return one more connection, which is connected."""
         zookeeper = self.connect()
         connected: Deferred[SessionState] = Deferred()
         zookeeper.connect(lambda news: None if connected.called else connected.callback(news))
@@ -44,7 +44,7 @@ class ZooKeeperSuite(TestCase):
         await self.one.create(NewNode(self.root))
 
     async def raises(self, expected: type[Exception], call: Any) -> None:
-        """The call fails with this error."""
+        """Check that the call raises this error."""
         try:
             await call
         except expected:
@@ -146,7 +146,7 @@ class ZooKeeperSuite(TestCase):
 
 
 def make_zookeeper_tests(make_server: MakeServer) -> type[TestCase]:
-    """The whole suite for one kind of connection."""
+    """Return the test case of the whole suite for one kind of connection."""
 
     class ZooKeeperTests(ZooKeeperSuite):
         pass
