@@ -10,7 +10,7 @@ from ..model import LedgerMetadata
 
 
 class ILedgerChecker(Interface):
-    """Finds out which replicas of a ledger lack entries."""
+    """A checker, which finds the replicas of a ledger that lack entries."""
 
     async def check(
         ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = (), before: CheckReport | None = None
@@ -29,7 +29,7 @@ class ILedgerChecker(Interface):
 
 @attrs.frozen
 class LedgerStatus:
-    """A marked ledger that a worker has the lock of.
+    """The status of a marked ledger that a worker has locked.
 
     :ivar state: *repairing*; *grace*: left to its writer for a while; *waiting*: bookies could not be asked, tried
         again later; *impossible*: not to be repaired before bookies come back or are added.

@@ -32,11 +32,11 @@ _PIECE_SECONDS = 0.02
 
 
 def piece(entries: int, n_bytes: int, *throttles: Throttle) -> tuple[int, int]:
-    """Return the entries and bytes of one request: what limits grant in a fiftieth of a second, at least one entry.
+    """Return the entries and bytes of one request: the share of a fiftieth of a second, at least one entry.
 
     So a limited worker sends small requests evenly, and clients never wait behind the amount of a second.
 
-    :param entries: at most, as are bytes.
+    :param entries: the most entries; ``n_bytes``: the most bytes.
     """
     for rate in [throttle.rate for throttle in throttles]:
         if rate.entries:
@@ -47,7 +47,7 @@ def piece(entries: int, n_bytes: int, *throttles: Throttle) -> tuple[int, int]:
 
 
 class ConcurrencyLimit:
-    """A limit of things under way, some of them taken at a time; first come, first served.
+    """A limit of the number of things under way, several of which may be taken at once; first come, first served.
 
     :param limit: 0 or less for none.
     """
@@ -59,11 +59,11 @@ class ConcurrencyLimit:
 
     @property
     def limit(self) -> int:
-        """The number of things that may be under way, 0 for any number."""
+        """Return the number of things that may be under way, 0 for any number."""
         return max(self._limit, 0)
 
     def enter(self, count: int) -> "Deferred[None]":
-        """Wait until there is room, and take it.
+        """Wait until ``count`` more things may be under way, and count them.
 
         :param count: how many begin, at most the limit.
         """
@@ -75,7 +75,7 @@ class ConcurrencyLimit:
         return waiter[1]
 
     def leave(self, count: int) -> None:
-        """Give room back, and admit callers that wait.
+        """Count ``count`` things as ended, and admit callers that wait.
 
         :param count: how many have ended.
         """

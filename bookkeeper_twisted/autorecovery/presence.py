@@ -1,4 +1,4 @@
-"""Finds out which bookies are gone: neither writable nor read-only."""
+"""A watcher that finds lost bookies: those registered neither as writable nor as read-only."""
 
 from collections.abc import Collection
 
@@ -13,11 +13,11 @@ _FRESH_SECONDS = 1.0
 
 
 class Presence:
-    """Says which bookies are registered.
+    """A watcher that tests whether bookies are registered.
 
-    The watched sets of the client say at once that a bookie is there, which may be a moment after it went.  That it is
-    gone is only said after the store was asked: the sets are empty when a client begins, and behind when its session
-    was lost.
+    The watched sets of the client name registered bookies at once, and a lost bookie perhaps for a moment.  A bookie is
+    reported as lost only after a request to the store: the sets are empty when a client begins, and outdated after its
+    session was lost.
 
     :param throttle: of requests to the store.
     """
@@ -48,8 +48,7 @@ class Presence:
         return doubtful - self._writable - self._read_only if doubtful else doubtful
 
     async def unwritable(self, bookies: Collection[str]) -> frozenset[str]:
-        """Return which of ``bookies`` take no new entries, since they are gone or read-only; asks the store before it
-        names any.
+        """Return the ``bookies`` that are lost or read-only; asks the store before it names any.
 
         :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
         """

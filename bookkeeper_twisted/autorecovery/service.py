@@ -31,7 +31,7 @@ _ANY_NUMBER = 1 << 30
 
 @attrs.frozen
 class Identity:
-    """Under which names autorecovery is known.
+    """The names under which autorecovery is known.
 
     :ivar candidate: bookie id in the election of the auditor, as Apache's: that of a bookie with this configuration.
     :ivar holder: host name in the locks of the worker, for people to read.
@@ -150,7 +150,7 @@ def copy_settings(config: AutorecoveryConfig) -> CopySettings:
 
 
 def worker_settings(config: AutorecoveryConfig, holder: str) -> WorkerSettings:
-    """Of the replication worker.
+    """Return the settings of the replication worker from a ``config``.
 
     :param holder: host name for its locks.
     """
@@ -164,5 +164,5 @@ def worker_settings(config: AutorecoveryConfig, holder: str) -> WorkerSettings:
 
 
 def _rate(entries: float = 0, n_bytes: float = 0) -> Rate:
-    """A limit from configured numbers: none where they are not positive."""
+    """Return a rate from configured numbers, where 0 or less means no limit."""
     return Rate(max(entries, 0), max(n_bytes, 0))

@@ -1,4 +1,4 @@
-"""The switch of autorecovery in the metadata store, as something to wait for."""
+"""A watch of the switch of autorecovery in the metadata store."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from ..metadata.interfaces import IUnderreplication
 
 
 class Switch:
-    """Says whether autorecovery is on; off until the store has said so.
+    """The state of the switch: off until the store has reported that it is on.
 
     :ivar is_on: as of the last news.
     """
@@ -27,7 +27,7 @@ class Switch:
         self._end = self._underreplication.watch_enabled(self._changed)
 
     def stop(self) -> None:
-        """Watch no more; work that waits for the switch goes on waiting, until it is cancelled."""
+        """End the watch; work that waits for the switch goes on waiting until it is cancelled."""
         self._end()
         self.is_on = False
 

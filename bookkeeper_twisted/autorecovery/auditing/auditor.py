@@ -95,8 +95,10 @@ class Auditor:
             work.start()
 
     def stop(self) -> None:
-        """End all work at once.  Nothing is marked, and no time is stored, after this call, but by a request that the
-        store has already."""
+        """End all work at once.
+
+        Nothing is marked, and no time is stored, after this call, except by a request that has reached the store.
+        """
         if self._starting is not None:
             self._starting.cancel()
         for work in self._work:
@@ -187,11 +189,11 @@ class AuditorElection:
 
     @property
     def in_office(self) -> bool:
-        """Whether this process has the auditor."""
+        """Return whether this process is the auditor."""
         return self._auditor is not None
 
     def start(self) -> None:
-        """Stand.
+        """Begin to stand for the office.
 
         :raises bookkeeper_twisted.errors.MetadataError: the driver is not open.
         """

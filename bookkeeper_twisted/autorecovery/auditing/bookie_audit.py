@@ -1,4 +1,4 @@
-"""The audit of lost bookies: every ledger that names one is marked; and the question which of them any ledger names."""
+"""The audit of lost bookies, which marks every ledger that names one, and a walk that finds the named bookies."""
 
 from collections import Counter
 from collections.abc import Callable, Collection
@@ -46,7 +46,7 @@ class Marker:
 
 
 class _EnoughError(Exception):
-    """Ends a walk that has found what it was made for."""
+    """The end of a walk that has found enough."""
 
 
 @attrs.frozen
@@ -105,10 +105,10 @@ class BookieAudit:
         return count
 
     async def named(self, bookies: frozenset[str], enough: int) -> frozenset[str]:
-        """Return which of some bookies the metadata of any ledger names.
+        """Return the bookies, of those in ``bookies``, that the metadata of any ledger names.
 
         :param bookies: that are asked for.
-        :param enough: how many end the walk over the ledgers; more may be named then.
+        :param enough: number of named bookies that ends the walk over the ledgers; ledgers may name more.
         :raises bookkeeper_twisted.errors.MetadataError: the walk is not complete.
         """
         found: set[str] = set()

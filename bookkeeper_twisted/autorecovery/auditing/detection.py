@@ -86,15 +86,15 @@ class LostBookieDetector:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a lost bookie is waited for."""
+        """Return whether the delay of a lost bookie is running."""
         return self._bookies.state is Detection.WAITING
 
     def when_looked(self) -> "Deferred[None]":
-        """Wait until the bookies have been looked at once."""
+        """Wait until the registered bookies were read once."""
         return self._wait(self._has_looked)
 
     def when_calm(self) -> "Deferred[None]":
-        """Wait until they have been, and no lost bookie is waited for."""
+        """Wait until the registered bookies were read once and no delay of a lost bookie is running."""
         return self._wait(lambda: self._has_looked() and not self.is_waiting)
 
     def _has_looked(self) -> bool:
@@ -122,12 +122,15 @@ class LostBookieDetector:
             return
         if self._is_delay_known:
             self._act(self._bookies.delay_is(seconds))
-        else:  # the value that was there, and no order
+        else:  # the first value is the stored one, and orders nothing
             self._is_delay_known = True
             self._bookies.delay = seconds
 
     async def _consider(self) -> None:
-        """Wait until autorecovery is on, and leave out bookies that do not count; what changes until then does."""
+        """Wait until autorecovery is on, then forget the lost bookies that no ledger names.
+
+        Registrations that change meanwhile are taken into account.
+        """
         await self._switch.wait()
         unnamed: frozenset[str] = frozenset()
         while self._bookies.delay and len(lost := self._missing() - unnamed) >= _MANY:
@@ -160,7 +163,7 @@ class LostBookieDetector:
                 self._metrics.delayed.value += 1
             self._cancel_timer()
             self._timer = self._clock.callLater(self._bookies.delay, self._delay_is_over)
-            for bookie_id in self._bookies.pending:  # one: more would not be waited for
+            for bookie_id in self._bookies.pending:  # a single one: two lost bookies have no delay
                 self._losses.wait(bookie_id, self._clock.seconds() + self._bookies.delay)
         elif action is Action.CANCEL:
             self._losses.stop()

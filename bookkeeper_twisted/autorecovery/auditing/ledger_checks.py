@@ -223,7 +223,7 @@ class ReplicasCheck:
         return visit
 
     async def _fewest(self, ledger_id: int, metadata: LedgerMetadata) -> int | None:
-        """Return the smallest number of replicas of an entry, None if a bookie cannot say what it has."""
+        """Return the smallest number of replicas of an entry, None if a bookie did not list its entries."""
         listed: dict[str, Ranges] = {}
         try:
             for bookie_id in sorted(metadata.bookies):

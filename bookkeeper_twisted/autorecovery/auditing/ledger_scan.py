@@ -18,9 +18,9 @@ Visit = Callable[[int, LedgerMetadata], Awaitable[None]]
 
 @attrs.frozen
 class LedgerScan:
-    """Visits each ledger with its metadata, as they are then.
+    """A walk that visits each ledger with the metadata that it has at that time.
 
-    A ledger that is deleted meanwhile is left out.  While autorecovery is switched off the walk rests.
+    A ledger that is deleted meanwhile is left out.  While autorecovery is switched off, the walk pauses.
 
     :ivar operations: limit of reads of metadata.
     :ivar parallel: ledgers that are visited at a time.

@@ -13,7 +13,7 @@ from .bookie_audit import BookieAudit
 
 
 class LossLog:
-    """Logs the losses of bookies, and counts the ledgers of one that is waited for.
+    """A log of lost bookies, which counts the ledgers of a lost bookie while its delay runs.
 
     The count reads the metadata of all ledgers as an audit does, and ends early when the bookie is back.
     """
@@ -28,7 +28,7 @@ class LossLog:
         self._counting: Deferred[None] | None = None
 
     def bookies_are(self, missing: Collection[str], available: Collection[str]) -> None:
-        """Take over which bookies are registered, and log those that are back.
+        """Record since when bookies are missing, and log those that are back.
 
         :param missing: ids of the bookies that should be registered and are not.
         :param available: ids of the registered bookies.
@@ -42,7 +42,7 @@ class LossLog:
             self._since.setdefault(bookie_id, now)
 
     def lost(self, bookies: Collection[str], delay: int) -> None:
-        """Log bookies that are lost, each once.
+        """Log lost bookies, each once.
 
         :param bookies: that are taken for lost.
         :param delay: seconds until their ledgers are marked, 0 for now.

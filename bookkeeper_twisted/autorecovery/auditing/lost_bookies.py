@@ -1,4 +1,4 @@
-"""The rules of lost bookies: when their ledgers are looked for, at once or after a delay.
+"""The rules of lost bookies: when an audit of their ledgers begins, at once or after a delay.
 
 One lost bookie is waited for, as long as the delay says; it may only be restarted.  Two are not: another loss might
 cost entries.  A bookie that no ledger names has nothing to lose, and counts only while it is the only one: the cookie
@@ -22,7 +22,7 @@ class Detection(Enum):
 
 
 class Loss(Enum):
-    """The number of lost bookies that were not looked into, as far as it matters."""
+    """The number of lost bookies that were not audited, as far as it matters."""
 
     NONE = 0
     ONE = 1
@@ -60,7 +60,7 @@ TRANSITIONS: dict[tuple[Detection, Loss, bool], tuple[Action, Detection]] = {
 
 @attrs.define
 class LostBookies:
-    """Keeps the set of lost bookies, and decides when their ledgers are looked for.
+    """The set of lost bookies, and the rules by which it orders audits.
 
     :ivar known: bookies that are expected to be there, at first all with a cookie.
     :ivar delay: seconds for which one lost bookie is waited for.
@@ -74,7 +74,7 @@ class LostBookies:
     pending: set[str] = attrs.field(factory=set)
 
     def bookies_are(self, available: Collection[str]) -> Action:
-        """Take over which bookies are registered now.
+        """Record which bookies are registered now, and return the order that follows.
 
         :param available: ids of all of them, writable and read-only ones.
         """
@@ -86,14 +86,14 @@ class LostBookies:
         return self._decide()
 
     def missing(self, available: Collection[str]) -> frozenset[str]:
-        """Return the bookies that :meth:`bookies_are` would take for lost and not looked into.
+        """Return the bookies that :meth:`bookies_are` would count as lost and not audited.
 
         :param available: as there.
         """
         return frozenset(self.known | self.pending).difference(available)
 
     def leave_out(self, unnamed: Collection[str]) -> None:
-        """Forget lost bookies that no ledger names; one that another is then left of is waited for anew.
+        """Forget lost bookies that no ledger names; if one other is left, its delay begins anew.
 
         :param unnamed: bookies that are not registered.
         """
@@ -103,7 +103,7 @@ class LostBookies:
             self.state = Detection.CALM
 
     def delay_is(self, seconds: int) -> Action:
-        """Take over a write of the delay; 0 and the value that it has already are orders to audit at once.
+        """Store a written delay; 0, or the value that is stored already, orders an audit at once.
 
         :param seconds: the value that was written.
         """
@@ -114,7 +114,7 @@ class LostBookies:
         return Action.SCHEDULE if self.state is Detection.WAITING else Action.NOTHING
 
     def look_into(self, available: Collection[str]) -> None:
-        """Take all bookies for lost that are not registered, as an audit begins that marks their ledgers.
+        """Count all bookies that are not registered as lost, as an audit begins that marks their ledgers.
 
         :param available: ids of the registered bookies, writable and read-only ones.
         """
@@ -123,7 +123,7 @@ class LostBookies:
         self.state = Detection.CALM
 
     def expired(self) -> Action:
-        """Take note of the end of the delay."""
+        """Return the order that follows the end of the delay."""
         return self._audit() if self.state is Detection.WAITING else Action.NOTHING
 
     def _decide(self) -> Action:

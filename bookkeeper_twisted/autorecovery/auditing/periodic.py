@@ -20,7 +20,7 @@ LOOK_AGAIN_SECONDS = 60.0
 
 @attrs.frozen
 class Timetable:
-    """The interval of periodic work, and access to the time of its last run.
+    """The interval of periodic work, and the functions that read and store the time of its last run.
 
     :ivar interval: seconds from the end of a run to the next; 0: one run.
     :ivar last_run: ms since the epoch, None if there was none.
@@ -63,7 +63,7 @@ class PeriodicWork:
         self._running.addErrback(self._ended)
 
     def stop(self) -> None:
-        """End it, a run included, which then does not count."""
+        """End the work; a run that is cancelled by this does not count as the last run."""
         if self._running is not None:
             self._running.cancel()
 
@@ -80,7 +80,7 @@ class PeriodicWork:
             await deferLater(self._clock, min(wait, LOOK_AGAIN_SECONDS))
 
     async def _seconds_left(self) -> float:
-        """A last run in the future, as after a change of clocks, counts as one now."""
+        """Return the seconds until the next run; a last run in the future, as after a clock change, counts as now."""
         last = await self._schedule.last_run()
         if last is None:
             return 0.0

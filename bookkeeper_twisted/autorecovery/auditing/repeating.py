@@ -1,4 +1,4 @@
-"""Work that is repeated until it succeeds, with growing pauses."""
+"""Repetition of work until it succeeds, with growing pauses."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar

@@ -50,7 +50,7 @@ class AutorecoveryAdmin:
     # ---- the switch ----------------------------------------------------------------------------------
 
     async def is_enabled(self) -> bool:
-        """Whether auditors and workers do their work."""
+        """Test whether autorecovery is on."""
         return await self._marks.is_enabled()
 
     async def set_enabled(self, enabled: bool) -> bool:
@@ -66,7 +66,7 @@ class AutorecoveryAdmin:
     async def underreplicated(
         self, missing: str = "", excluding: str = ""
     ) -> AsyncIterator[tuple[int, UnderreplicatedLedger]]:
-        """Ids of marked ledgers in ascending order, and their marks; ledgers repaired meanwhile are left out.
+        """Yield the ids and marks of marked ledgers in ascending order, without ledgers that are repaired meanwhile.
 
         :param missing: only ledgers whose mark names this bookie.
         :param excluding: only ledgers whose mark does not name this bookie.
@@ -80,27 +80,27 @@ class AutorecoveryAdmin:
                 yield ledger_id, mark
 
     async def any_underreplicated(self) -> bool:
-        """Whether a ledger is marked."""
+        """Test whether any ledger is marked."""
         async for _ in self._marks.marked_ledgers():
             return True
         return False
 
     async def recovering(self) -> dict[int, str]:
-        """Texts of the locks of ledgers, by their ids: the host of the worker, and why one is not repaired yet."""
+        """Return the texts of the ledgers' locks, by id: the worker's host, and why a ledger is not repaired yet."""
         return await self._marks.locked_ledgers()
 
     # ---- the auditor ---------------------------------------------------------------------------------
 
     async def auditor(self) -> str | None:
-        """Id of the auditor, None if there is none."""
+        """Return the id of the auditor, None if there is none."""
         return await self._auditing.auditor()
 
     async def lost_bookie_delay(self) -> int:
-        """Seconds between the loss of a bookie and the audit."""
+        """Return the seconds between the loss of a bookie and the audit."""
         return await self._auditing.lost_bookie_delay() or 0
 
     async def set_lost_bookie_delay(self, seconds: int) -> None:
-        """Set that delay; the value it has already, or 0, has the effect of :meth:`trigger_audit` as well.
+        """Set the delay between a loss and its audit; the stored value, or 0, also triggers an audit.
 
         :param seconds: between the loss of a bookie and the audit.
         :raises IncorrectParameterError: it is negative, or more than auditors can read.

@@ -1,4 +1,4 @@
-"""Recovery of bookies by hand: whatever they kept is copied to others, whether or not an auditor has marked it.
+"""Recovery of bookies by hand: copies of all their entries, whether or not an auditor has marked the ledgers.
 
 A ledger is repaired under its replication lock, so that no worker is at it meanwhile.  One that a writer has open, with
 a bookie of the recovery in its newest ensemble, is recovered first, which ends the writer.
@@ -71,7 +71,7 @@ class RecoveredLedger:
 
 
 class BookieRecovery:
-    """Copies what some bookies kept to others.
+    """A recovery, which copies all entries of some bookies to others.
 
     :param admin: of the cluster.
     :param replicator: must not choose one of the bookies as a target.
@@ -114,14 +114,14 @@ class BookieRecovery:
         return cls(admin, presence, replicator, bookies, skip_open, holder)
 
     async def plan(self) -> AsyncIterator[PlannedLedger]:
-        """The ledgers that name one of the bookies, in ascending order."""
+        """Yield the ledgers that name one of the bookies, in ascending order."""
         async for ledger_id, metadata in self._admin.ledgers():
             planned = self.planned(ledger_id, metadata)
             if planned is not None:
                 yield planned
 
     def planned(self, ledger_id: int, metadata: LedgerMetadata) -> PlannedLedger | None:
-        """Return what is to be done about one ledger, None if its ``metadata`` name none of the bookies.
+        """Return the plan for one ledger, None if its ``metadata`` name none of the bookies.
 
         :param ledger_id: of the metadata.
         """
@@ -134,7 +134,7 @@ class BookieRecovery:
         return not metadata.closed and bool(self._bookies.intersection(metadata.segments[-1].bookies))
 
     def _estimate(self, ledger_id: int, metadata: LedgerMetadata) -> int:
-        """Bytes of the copies, as if all entries were of one size; 0 where the length is not known."""
+        """Return the estimated bytes of the copies, as if all entries had one size; 0 where the length is not known."""
         entries = metadata.last_entry_id + 1
         if not metadata.closed or entries <= 0:
             return 0
@@ -153,7 +153,7 @@ class BookieRecovery:
         return sorted(self._bookies - named - await self._admin.all_bookies())
 
     async def check_gone(self) -> None:
-        """Refuse a recovery that is to end with the bookies forgotten while one of them runs.
+        """Refuse to forget the bookies at the end of a recovery while one of them runs.
 
         :raises IncorrectParameterError: one does.
         """
@@ -227,7 +227,9 @@ class BookieRecovery:
             return await self._admin.client.context.ledgers.read(report.fragment.ledger_id)
 
     def _reports(self, ledger_id: int, metadata: LedgerMetadata, gone: Collection[str]) -> Iterator[FragmentReport]:
-        """The fragments that name the bookies, with everything that these keep.
+        """Yield the fragments that name the bookies, with all entries that these bookies keep.
+
+        Below the start of the newest ensemble every entry is complete (S16), whatever LAC the bookies know.
 
         Below the start of the newest ensemble everything is complete (S16), whatever the LAC that bookies know.
         """

@@ -1,4 +1,4 @@
-"""Asking one bookie the questions of a scan: asked again where the bookie could not answer, paid for, counted.
+"""The reads of one bookie for a scan: repeated where the bookie could not answer, paid for, counted.
 
 A bookie that is overloaded, does not answer in time or loses the connection is asked again after growing pauses.  Reads
 have no priority flag, so a bookie prefers what has one, as reads and adds of recoveries.
@@ -135,7 +135,10 @@ class BookieReads:
         return run.slice(first, min(run.count, count))
 
     async def _look_for_refusal(self, bookie_id: str, entry_id: int) -> None:
-        """A bookie that does not know batch reads may close the connection or be silent, but answer plain reads."""
+        """Record that a bookie does not know batch reads, if a plain read of an entry succeeds.
+
+        Such a bookie may close the connection or stay silent when it is asked for a batch.
+        """
         answers: dict[int, bytes | Exception] = {}
         if await self._ask_singles(bookie_id, (entry_id,), answers) is None:
             self._context.batch_support.unanswered(bookie_id)
@@ -145,7 +148,7 @@ class BookieReads:
     async def _singles(
         self, bookie_id: str, wanted: Sequence[int], answers: dict[int, bytes | Exception]
     ) -> BookKeeperError | None:
-        """:returns: why nothing came, or not all."""
+        """Read single entries into ``answers``, with retries."""
         error: BookKeeperError | None = None
         for attempt in range(self._retries.attempts):
             error = await self._ask_singles(bookie_id, wanted, answers)

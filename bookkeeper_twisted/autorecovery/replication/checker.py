@@ -128,7 +128,9 @@ class _LedgerCheck:
         return CheckReport(self._ledger_id, reports, totals.requests, totals.entries, totals.n_bytes)
 
     async def _last_confirmed(self) -> tuple[int, BookKeeperError | None]:
-        """The LAC of a ledger that is not closed, and why more may be confirmed.
+        """Return the LAC of a ledger that is not closed, and the error because of which the LAC may be higher.
+
+        A writer has completed all entries below its newest ensemble (S16), whatever LAC its bookies know.
 
         A writer has completed what is below its newest ensemble (S16), whatever its bookies know of it.
         """
@@ -148,7 +150,7 @@ class _LedgerCheck:
     def _positions(
         self, fragments: list[LedgerFragment]
     ) -> Iterator[tuple[int, LedgerFragment, int, tuple[int, int]]]:
-        """The positions to be read, as :meth:`_check_position` takes them; where a bookie is gone all is lost."""
+        """Yield the positions that :meth:`_check_position` reads, and record every entry on a lost bookie as lost."""
         whole, suspects = self._whole, self._suspects
         for number, fragment in enumerate(fragments):
             for position, bookie_id in enumerate(fragment.ensemble):
@@ -157,7 +159,7 @@ class _LedgerCheck:
                     ranges = () if ends is None else (ends,)
                     self._lost[number, position] = [ReplicaLoss(position, bookie_id, LossKind.GONE, ranges)]
                 elif ends is None:
-                    continue  # it keeps nothing
+                    continue  # the position keeps no entry
                 elif bookie_id in suspects or (fragment.first, fragment.last, position, bookie_id) not in whole:
                     yield number, fragment, position, ends
 

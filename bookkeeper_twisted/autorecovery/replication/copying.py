@@ -1,4 +1,4 @@
-"""Copying the entries of a plan: read from any replica, verified, sent as they are stored.
+"""Copies of the entries of a plan: read from any replica, verified, sent as they are stored.
 
 Work is done in windows of entries and bytes.  While one window is written, the next one is read.  Where every bookie
 keeps every entry, a window is one batch read and one run, the same bytes for all targets; of a striped ledger it is
@@ -60,7 +60,7 @@ class CopyLimits:
 
 
 class LatencyProbe:
-    """Says when a window is to be one entry, whose latency is what a client waits at the same bookies.
+    """A probe of latency, which decides when a window is one entry, whose latency is that of a client's read or add.
 
     That of a larger window depends mostly on its size.
 
@@ -73,7 +73,7 @@ class LatencyProbe:
         self._next = 0.0
 
     def is_due(self) -> bool:
-        """Whether the next window is such a one: ten in a second, of all copies that share this."""
+        """Return whether the next window is one entry: ten in a second, over all copies that share this probe."""
         now = self._clock.seconds()
         if now < self._next or not self._is_wanted():
             return False
@@ -153,7 +153,7 @@ class FragmentCopy:
                 at = got.last + 1
 
     async def _fetch(self, first: int, count: int) -> EntryRun | None:
-        """Entries from one on; None if no replica has that one."""
+        """Return the entries from an id on; None if no replica has the first one."""
         for attempt in range(self._settings.retries.attempts):
             entries, n_bytes = self._room()
             entries = min(entries, count)
@@ -174,10 +174,10 @@ class FragmentCopy:
             if run is not None:
                 return run
             await self._pause(attempt, failure)
-        return None  # the last pause has raised
+        return None  # not reached: the last pause raises
 
     async def _striped_loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
-        """Entries that are spread over an ensemble, each read by itself, and for each bookie what it keeps."""
+        """Read entries that are spread over an ensemble one by one, and yield those that each target keeps."""
         wanted: dict[int, tuple[str, ...]] = {}
         for run in plan:
             for entry_id in range(run.first, run.last + 1):
@@ -226,24 +226,24 @@ class FragmentCopy:
         return found
 
     def _room(self) -> tuple[int, int]:
-        """Entries and bytes of a window."""
+        """Return the entries and bytes of a window."""
         settings, limits = self._settings, self._limits
         most = 1 if self._probe is not None and self._probe.is_due() else settings.window_entries
         return piece(most, settings.window_bytes, limits.reads, limits.writes)
 
     def _singles(self) -> int:
-        """Entries to read one by one at a time, by the size of entries that came."""
+        """Return how many single reads to send at a time, by the size of the entries read so far."""
         entries, n_bytes = self._room()
         return self._usual_size.entries_in(n_bytes, min(entries, MAX_SINGLE_READS))
 
     async def _pay(self, entries: int) -> tuple[int, int]:
-        """Wait until a read may be made; returns the entries and bytes that it is expected to give."""
+        """Wait until a read may be sent; return the entries and bytes that it is expected to give."""
         expected = entries, entries * self._usual_size.n_bytes
         await self._limits.reads.acquire(expected[1], entries)
         return expected
 
     def _count_read(self, paid: tuple[int, int], entries: int, n_bytes: int, began: float) -> None:
-        """Count what a read gave, and correct what was paid for it."""
+        """Count the result of a read, and correct what was paid for it."""
         self._limits.reads.correct(n_bytes - paid[1], entries - paid[0])
         if entries:
             metrics = self._metrics
@@ -302,7 +302,7 @@ class FragmentCopy:
             adds = adds.some(sorted(place for places, _ in refused for place in places))
 
     def _send(self, target: str, adds: Adds) -> "Deferred[list[tuple[Sequence[int], Exception]]]":
-        """The places that were refused, and why, once every add was answered."""
+        """Send adds to a bookie; return the places that it refused, with the errors, once every add was answered."""
         answered: Deferred[list[tuple[Sequence[int], Exception]]] = Deferred()
         refused: list[tuple[Sequence[int], Exception]] = []
         left = len(adds)

@@ -33,14 +33,14 @@ MAX_ROUNDS = 3
 
 @attrs.define
 class _FragmentWork:
-    """The progress of the repair of one fragment, and what is left to do.
+    """The progress of the repair of one fragment.
 
     :ivar hopeless: entries that every bookie of their write set has lost.
-    :ivar lost: the losses of each position that has no target that took everything.
+    :ivar lost: the losses of each position that no target has completed.
     :ivar excluded: bookies that must not be targets.
     :ivar repaired: the bookie of each position that is done.
     :ivar shortage: why a position had no target.
-    :ivar failed: why the last target that failed did.
+    :ivar failed: the error of the last target that failed.
     """
 
     fragment: LedgerFragment
@@ -53,11 +53,11 @@ class _FragmentWork:
 
     @property
     def ensemble(self) -> tuple[str, ...]:
-        """The bookies of the fragment, with the bookies that were put in place of others."""
+        """Return the bookies of the fragment after the replacements so far."""
         return tuple(self.repaired.get(position, old) for position, old in enumerate(self.fragment.ensemble))
 
     def done(self, targets: Mapping[int, str], failed: Mapping[str, Exception]) -> None:
-        """A round has ended."""
+        """Record the end of a round: the positions that were repaired, and the targets that failed."""
         for position, target in targets.items():
             if target in failed:
                 self.excluded.add(target)
@@ -68,7 +68,7 @@ class _FragmentWork:
 
 
 def _lost_everywhere(report: FragmentReport, hopeless: Sequence[CopyRun]) -> EntriesLostError:
-    """The error for entries that are not read at all, since every bookie that should have them has lost them."""
+    """Return the error for entries that are not read, because every bookie that should have them has lost them."""
     ids = tuple(islice((n for run in hopeless for n in range(run.first, run.last + 1)), MAX_NAMED))
     losses = [
         f"{loss.bookie_id} is gone" if loss.kind is LossKind.GONE else f"{loss.kind.value} at {loss.bookie_id}"
@@ -146,7 +146,7 @@ class FragmentReplicator:
         return stored
 
     async def _round(self, context: ReadingContext, metadata: LedgerMetadata, work: _FragmentWork) -> bool:
-        """Copy to a target for each position that lacks one; whether there was a target."""
+        """Copy to a target for each position that lacks one; return whether any position had a target."""
         fragment = work.fragment
         targets = await self._targets(metadata, work)
         if not targets:
@@ -163,7 +163,7 @@ class FragmentReplicator:
         return True
 
     async def _targets(self, metadata: LedgerMetadata, work: _FragmentWork) -> dict[int, str]:
-        """The bookies that are to get what positions lack, as far as there are any."""
+        """Choose a target for each position that lacks entries, and leave out positions for which there is none."""
         targets: dict[int, str] = {}
         ensemble = list(work.ensemble)
         work.shortage = None
@@ -188,6 +188,6 @@ class FragmentReplicator:
     async def _moved(
         self, stored: Versioned[LedgerMetadata], ledger_id: int, moves: Moves
     ) -> Versioned[LedgerMetadata]:
-        """Name the new bookies in the metadata, now that they have everything."""
+        """Replace the old bookies by the new ones in the metadata, after all copies are acknowledged."""
         await self._metadata_limit.acquire()
         return await update(self._context.ledgers, ledger_id, stored, moves.are_needed, moves.apply)

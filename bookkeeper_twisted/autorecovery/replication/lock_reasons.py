@@ -16,7 +16,7 @@ _STATES = {
 
 
 def text_of(holder: str, status: LedgerStatus) -> str:
-    """The text for the lock of a ledger.
+    """Return the text for the lock of a ledger.
 
     :param holder: host name of the worker.
     :param status: times in it are seconds since the epoch.

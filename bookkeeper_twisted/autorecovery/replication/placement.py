@@ -1,4 +1,4 @@
-"""Chooses the replicas of a ledger that move, so that its ensembles keep to the rules of the placement policy."""
+"""The choice of the replicas of a ledger that move, so that its ensembles keep to the rules of the placement policy."""
 
 from collections.abc import Collection, Sequence
 from itertools import combinations
@@ -15,7 +15,7 @@ _MAX_TRIED = 1000
 
 
 class Placement:
-    """Finds the positions that have to move, as few as possible.
+    """A search for the positions that have to move, as few as possible.
 
     :param watcher: knows the writable bookies, and chooses among them by the policy.
     """
@@ -24,7 +24,7 @@ class Placement:
         self._watcher = watcher
 
     async def misplaced(self, fragment: LedgerFragment, metadata: LedgerMetadata) -> FragmentReport:
-        """The replicas of a fragment that have to leave their bookies; none if it keeps to the rules.
+        """Return the replicas of a fragment that have to move to other bookies; none if it keeps to the policy.
 
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: it does not, with whatever bookies there are.
         """
@@ -43,7 +43,7 @@ class Placement:
         return policy.adherence(ensemble, write_quorum) is not Adherence.FAIL
 
     async def _positions(self, ensemble: Sequence[str], metadata: LedgerMetadata) -> Sequence[int]:
-        """The smallest set of positions whose replacement keeps to the rules."""
+        """Return the smallest set of positions whose replacement makes the ensemble keep to the policy."""
         sets = (some for count in range(len(ensemble)) for some in combinations(range(len(ensemble)), count + 1))
         for _, positions in zip(range(_MAX_TRIED), sets, strict=False):
             if await self._helps(positions, ensemble, metadata):
@@ -51,7 +51,7 @@ class Placement:
         raise NotEnoughBookiesError("no bookies in the place of others make it keep to the placement policy")
 
     async def _helps(self, positions: Collection[int], before: Sequence[str], metadata: LedgerMetadata) -> bool:
-        """Whether bookies that the policy chooses for some positions make an ensemble keep to the rules."""
+        """Test whether replacing some positions by the policy's choice makes an ensemble keep to the policy."""
         ensemble = list(before)
         try:
             for position in positions:

@@ -206,7 +206,7 @@ class LedgerRepair:
     async def _recover(
         self, ledger_id: int, stored: Versioned[LedgerMetadata], lasting: Collection[ReplicaLoss]
     ) -> Attempt | None:
-        """Close a ledger that has lost bookies; None once it is closed."""
+        """Recover a ledger that has lost bookies; return None once it is closed, else the failed attempt."""
         metadata = stored.value
         digester = Digester(metadata.digest_type, metadata.password)
         try:
@@ -223,12 +223,12 @@ class LedgerRepair:
 
 
 def _suspects(metadata: LedgerMetadata, replicas: Collection[str]) -> frozenset[str]:
-    """The bookies of which every entry is read."""
+    """Return the bookies whose every entry is read."""
     return frozenset(replicas) or metadata.bookies
 
 
 def _verdict(report: CheckReport, progress: _RepairProgress) -> Attempt:
-    """The end of an attempt, by its last check and what went wrong before."""
+    """Return the result of an attempt, from its last check and the earlier problems."""
     if report.is_whole and not progress.problems:
         return Attempt(RepairState.WHOLE, repaired=progress.repaired, moved=progress.moved, report=report)
     problems = progress.problems
@@ -252,7 +252,9 @@ def _doubts(report: CheckReport) -> Iterator[str]:
 
 
 def _lasting(before: CheckReport, now: CheckReport) -> list[ReplicaLoss]:
-    """The losses in fragments of a writer that two checks have found.
+    """Return the losses in the writer's fragments that both checks have found.
+
+    What a bookie lacked in only one check was still being written, or the writer has replaced the bookie meanwhile.
 
     What a bookie lacked only at one of them was on its way, or the writer has replaced the bookie meanwhile.
     """

@@ -98,7 +98,7 @@ class _Job:
 
 
 class ReplicationWorker(Service):
-    """One worker; it can be started again after it was stopped.
+    """One worker, which can be started again after it was stopped.
 
     :param metadata_limit: of requests about marks and locks.
     """
@@ -149,7 +149,7 @@ class ReplicationWorker(Service):
         self._working.addErrback(self._ended)
 
     def stopService(self) -> "Deferred[None]":
-        """Cancel all repairs; fires when their locks are released."""
+        """Cancel all repairs; the result fires when their locks are released."""
         super().stopService()
         return Deferred.fromCoroutine(self._stop())
 
@@ -168,7 +168,7 @@ class ReplicationWorker(Service):
             await running
 
     def _cancel_jobs(self) -> None:
-        """Cancel what is done under locks; releases that have begun go on."""
+        """Cancel the work under locks; releases that have begun go on."""
         for job in list(self._jobs.values()):
             if job.running is not None and not job.is_ending:
                 job.running.cancel()
@@ -186,7 +186,7 @@ class ReplicationWorker(Service):
             news.callback(None)
 
     def _bookies_changed(self, writable: frozenset[str], read_only: frozenset[str]) -> None:
-        """Try ledgers again that wait for a bookie, if one came."""
+        """Retry the ledgers that wait for a bookie if a bookie was added."""
         there = writable | read_only
         came, self._bookies = there - self._bookies, there
         for job in list(self._jobs.values()) if came else ():
@@ -236,7 +236,7 @@ class ReplicationWorker(Service):
             self._walk_at(later)
 
     def _walk_at(self, time: float) -> None:
-        """Walk again at a time by the clock, or earlier, for ledgers that walks until now have left out."""
+        """Walk again at a time by the clock, or earlier, for the ledgers that walks until then leave out."""
         if self._timer is None or not self._timer.active():
             self._timer = self._clock.callLater(max(time - self._clock.seconds(), 0), self._marks_changed)
 
@@ -246,15 +246,15 @@ class ReplicationWorker(Service):
             items[last], items[other] = items[other], items[last]
 
     async def _take(self, ledger_id: int) -> bool:
-        """Lock a ledger and begin to repair it; False if another worker has it."""
+        """Lock a ledger and begin to repair it; return False if another worker holds the lock."""
         await self._limit.acquire()
         try:
             await self._underreplication.lock(ledger_id, self._settings.holder)
         except LedgerLockedError:
-            # whatever changes meanwhile: each change of one mark would be a request for each lock of other workers
+            # The pause holds whatever changes: else each changed mark would cause a request for each lock of others.
             self._refused[ledger_id] = self._clock.seconds() + self._settings.backoff
             return False
-        except (BookKeeperError, CancelledError):  # the store may have done it
+        except (BookKeeperError, CancelledError):  # the store may have taken the lock
             await self._unlock(ledger_id)
             raise
         job = self._jobs[ledger_id] = _Job(ledger_id, self._clock.seconds(), attempts=self._failures.get(ledger_id, 0))
@@ -265,7 +265,7 @@ class ReplicationWorker(Service):
     # ---- one ledger ----------------------------------------------------------------------------------
 
     async def _locked(self, job: _Job) -> None:
-        """All that is done under the lock of a ledger."""
+        """Do all work under the lock of a ledger."""
         try:
             await self._repair_marked(job)
         except BookKeeperError as error:
@@ -366,7 +366,7 @@ class ReplicationWorker(Service):
             await self._describe(job)
 
     async def _describe(self, job: _Job) -> None:
-        """Have the lock of a ledger say what is done about it."""
+        """Store in the lock of a ledger what is done about the ledger."""
         await self._limit.acquire()
         text = text_of(self._settings.holder, job.status)
         try:
@@ -385,7 +385,7 @@ class ReplicationWorker(Service):
             resume.callback(None)
 
     async def _unlock(self, ledger_id: int) -> None:
-        """Release a lock: it would keep all workers from the ledger as long as this process lives."""
+        """Release a lock, which would keep all workers from the ledger as long as this process lives."""
         while True:
             try:
                 return await self._underreplication.unlock(ledger_id)
@@ -398,7 +398,7 @@ class ReplicationWorker(Service):
     # ---- status --------------------------------------------------------------------------------------
 
     def status(self) -> list[LedgerStatus]:
-        """The ledgers of which this worker has the lock, in ascending order of their ids."""
+        """Return the status of the ledgers that this worker has locked, in ascending order of their ids."""
         return [job.status for _, job in sorted(self._jobs.items())]
 
 
