@@ -202,7 +202,7 @@ class ApiPage(Resource):
         return NOT_DONE_YET
 
     def _failed(self, failure: Failure) -> Answer:
-        """Answer whatever a handler raises: a peer without an answer would wait for ever."""
+        """Answer a failure of a handler, whatever it is: a peer without an answer would wait for ever."""
         if failure.check(CancelledError):  # the peer is gone, or what the handler waited for was given up
             return Answer("Service Unavailable", 503)
         refusal = failure.check(*_REFUSALS)
@@ -232,7 +232,7 @@ def _question(request: Request) -> ApiRequest:
 
 
 def _write(request: Request, answer: Answer) -> bytes:
-    """Sets status and headers.
+    """Set status and headers.
 
     :returns: the body, empty for HEAD.
     """

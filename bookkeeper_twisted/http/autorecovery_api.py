@@ -31,7 +31,7 @@ _DELAY_BODY = '{"delay_seconds" : <seconds>}'
 
 
 class AutorecoveryApi:
-    """Answers requests about the autorecovery of a cluster."""
+    """The answers to requests about the autorecovery of a cluster."""
 
     _log = Logger()
 
@@ -41,12 +41,12 @@ class AutorecoveryApi:
         self._working: dict[str, Deferred[None]] = {}
 
     def close(self) -> None:
-        """Cancel what was begun and has not ended."""
+        """Cancel all work that requests have begun and that has not ended."""
         for running in list(self._working.values()):
             running.cancel()
 
     def pages(self) -> Mapping[str, Resource]:
-        """The resources by their path below ``/api/v1/autorecovery``."""
+        """Return the resources by their path below ``/api/v1/autorecovery``."""
         return {
             "status": ApiPage(self._status, put=self._set_status),
             "list_under_replicated_ledger": ApiPage(self._list),
@@ -71,8 +71,11 @@ class AutorecoveryApi:
         return json_answer({"enabled": wanted == "true"})
 
     async def _list(self, question: ApiRequest) -> Answer:
-        """Ids of marked ledgers; with ``printmissingreplica`` the bookies that each mark names, with
-        ``printreplicationworkerid`` (ours alone) an object with the text of its lock for each."""
+        """Answer with the ids of marked ledgers, and with more about each where parameters ask for it.
+
+        ``printmissingreplica`` adds the bookies that each mark names, ``printreplicationworkerid`` (ours alone) makes
+        an object with the text of each lock.
+        """
         admin, parameters = await self._admin(), question.parameters
         marked = admin.underreplicated(
             parameters.get("missingreplica", ""), parameters.get("excludingmissingreplica", "")
@@ -183,7 +186,7 @@ class AutorecoveryApi:
 
     def _begin(self, name: str, work: Callable[[], Coroutine[Deferred[Any], Any, None]]) -> None:
         if name in self._working:
-            return  # begun by another request, while this one was checked
+            return  # another request has begun it while this one was checked
         running = self._working[name] = Deferred.fromCoroutine(work())
         running.addErrback(self._failed, name).addCallback(self._ended, name)
 

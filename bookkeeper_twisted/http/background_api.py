@@ -24,7 +24,7 @@ class BackgroundApi:
         self._admin = admin
 
     def pages(self) -> Mapping[str, Resource]:
-        """The resources by their path below ``/api/v1/bookie``."""
+        """Return the resources by their path below ``/api/v1/bookie``."""
         return {
             "gc": ApiPage(self._is_forced, put=self._collect, hint=_COLLECTING),
             "gc_details": ApiPage(self._details),
@@ -45,7 +45,7 @@ class BackgroundApi:
         return self._admin.background()
 
     def _server(self) -> str:
-        """The bookie in the words of Apache's."""
+        """Return the text by which Apache's bookie names itself."""
         return f"Bookie Server listening on {self._admin.address} with id {self._admin.bookie_id}"
 
     # -- garbage collection --
@@ -63,7 +63,7 @@ class BackgroundApi:
         return json_answer([_details(status, directory) for directory in status.directories])
 
     async def _progress(self, question: ApiRequest) -> Answer:
-        """Shows what Apache's paths do not."""
+        """Answer with the state that Apache's paths do not show."""
         status = self._work().collection()
         return json_answer(
             {
@@ -81,7 +81,7 @@ class BackgroundApi:
         )
 
     async def _entry_logs(self, question: ApiRequest) -> Answer:
-        """The entry logs of the bookie, or, of the one that is named, the bytes of each ledger."""
+        """Answer with the entry logs of the bookie, or with the bytes of each ledger in a named log."""
         directory = question.parameters.get("directory")
         if directory is None:
             logs = await self._work().entry_logs()
@@ -123,7 +123,7 @@ class BackgroundApi:
     # -- locations of entries --
 
     async def _locations(self, question: ApiRequest) -> Answer:
-        """A run index uses the space of deleted rows again with each commit: it is never compacted."""
+        """Answer that no index is being compacted: a run index reuses the space of deleted rows with each commit."""
         return json_answer(dict.fromkeys(self._indexes(), False))
 
     async def _compact_locations(self, question: ApiRequest) -> Answer:
@@ -159,7 +159,7 @@ class BackgroundApi:
         )
 
     async def _findings(self, question: ApiRequest) -> Answer:
-        """A thousand to a page, by directory, ledger and entry."""
+        """Answer with a page of at most a thousand findings, by directory, ledger and entry."""
         page = max(1, question.number("page", 1))
         found = self._work().scrub().findings[(page - 1) * FINDINGS_A_PAGE : page * FINDINGS_A_PAGE]
         return json_answer(

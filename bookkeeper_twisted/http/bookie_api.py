@@ -18,7 +18,7 @@ _FAILED = 500
 
 
 class BookieApi:
-    """Answers requests about one bookie.
+    """The answers to requests about one bookie.
 
     :param check_sanity: writes to the bookie and reads; without it there is no path for that.
     """
@@ -31,7 +31,7 @@ class BookieApi:
         self._one_at_a_time = DeferredLock()
 
     def pages(self) -> Mapping[str, Resource]:
-        """The resources by their path below ``/api/v1/bookie``."""
+        """Return the resources by their path below ``/api/v1/bookie``."""
         pages = {
             "state": ApiPage(self._state),
             "state/readonly": ApiPage(self._read_only, put=self._set_read_only),
@@ -44,7 +44,7 @@ class BookieApi:
         return pages if self._check_sanity is None else {**pages, "sanity": ApiPage(self._sanity)}
 
     def heartbeat(self) -> ApiPage:
-        """``/heartbeat``: OK while the bookie serves, else what it does instead."""
+        """Return the page ``/heartbeat``: OK while the bookie serves, else its phase with status 503."""
         return ApiPage(self._heartbeat)
 
     def _serves(self) -> bool:
@@ -84,13 +84,13 @@ class BookieApi:
         return json_answer({"readOnly": state.read_only})
 
     async def _info(self, question: ApiRequest) -> Answer:
-        """The space of all disks; directories on one disk see the same numbers and count once."""
+        """Answer with the space of all disks; directories on one disk report equal numbers and count once."""
         disks = dict.fromkeys((disk.total, disk.free) for disk in await self._admin.disks())
         free, total = sum(free for _, free in disks), sum(total for total, _ in disks)
         return json_answer({"freeSpace": free, "totalSpace": total})
 
     async def _sanity(self, question: ApiRequest) -> Answer:
-        """Whether the bookie takes entries and gives them back, checked for one request after the other."""
+        """Answer whether the bookie takes entries and returns them; one check runs at a time."""
         state = self._admin.state()
         if state.phase is not Phase.SERVING:
             raise NotServingError(f"the bookie is {state.phase.value}")
@@ -109,7 +109,7 @@ class BookieApi:
             self._one_at_a_time.release()
 
     async def _list_disk_file(self, question: ApiRequest) -> Answer:
-        """Names of files, each with a tab behind it: of one ``file_type``, or of all."""
+        """Answer with the names of files, each with a tab behind it: of one ``file_type``, or of all."""
         files = await self._admin.files()
         kinds = {"index": files.indexes, "journal": files.journals, "entrylog": files.entry_logs}
         wanted = question.parameters.get("file_type", "")
@@ -126,7 +126,7 @@ class BookieApi:
         )
 
     async def _expand_storage(self, question: ApiRequest) -> Answer:
-        """Directories join with a start; this confirms that all of the configuration have."""
+        """Confirm that all directories of the configuration belong to the bookie; new ones join at a start."""
         try:
             await self._admin.check_directories()
         except BookKeeperError as error:

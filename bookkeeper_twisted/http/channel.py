@@ -55,7 +55,7 @@ _TEXTS = {
 
 
 class PlainRequest(Request):
-    """A request whose body stays in memory as bytes: no form in it is parsed, which costs twelve times its size."""
+    """A request whose body stays in memory as bytes: parsing a form in it would cost twelve times its size."""
 
     channel: Any
     content: Any
@@ -121,7 +121,7 @@ class BoundedChannel(HTTPChannel):
 
     @property
     def evictable(self) -> bool:
-        """Whether no answer is to be made for the peer."""
+        """Return whether no answer is to be made for the peer."""
         return self.phase in (AnswerPhase.READING, AnswerPhase.SENDING)
 
     def connectionMade(self) -> None:
@@ -150,13 +150,13 @@ class BoundedChannel(HTTPChannel):
         self._parse(held)
 
     def _parse(self, data: bytes) -> None:
-        """Parse bytes, of many the first; the others wait for a turn as a request does."""
+        """Parse the first bytes of those that have arrived; the others wait for a turn as a request does."""
         if len(data) > _PIECE:
             self._held.insert(0, data[_PIECE:])
             data = data[:_PIECE]
         if not self._begun and data:
             self._begun = True
-            self.resetTimeout()  # once for a request: a byte now and then does not keep a connection
+            self.resetTimeout()  # once a request, else a byte now and then would keep a connection open
         try:
             LineReceiver.dataReceived(self, data)
         except Exception:
@@ -172,7 +172,7 @@ class BoundedChannel(HTTPChannel):
     def headerReceived(self, line: bytes) -> bool:
         try:
             return bool(super().headerReceived(line))
-        except ValueError:  # a length of some thousand digits
+        except ValueError:  # Python refuses lengths of some thousand digits
             self.refuse(400)
             return False
 
@@ -189,14 +189,16 @@ class BoundedChannel(HTTPChannel):
         self.refuse(400)
 
     def allContentReceived(self) -> None:
-        """Queue the request, which is whole; the parser gets nothing until its answer is sent."""
+        """Queue the complete request; the parser gets no bytes until its answer is sent."""
         if not self._refused:
             self.phase = AnswerPhase.WAITING
             self.paused, self._begun = True, False
             self.site.enter(self)
 
     def refuse(self, status: int) -> None:
-        """Answer what cannot be read as a request, and read what is on its way for a moment.
+        """Answer an unreadable request, and for a moment read the bytes that still arrive.
+
+        A socket that is closed with bytes unread resets the connection, and the peer would not see the answer.
 
         A socket that is closed with bytes unread resets the connection, and the peer would not see the answer.
 
@@ -219,7 +221,7 @@ class BoundedChannel(HTTPChannel):
     # -- what is answered --
 
     def serve(self) -> None:
-        """Begin to answer the request that waits for its turn, or parse more of one that is not whole."""
+        """Begin to answer the request that waits for its turn, or parse more of an incomplete one."""
         if self._lost or self._refused:
             return
         if self.phase is AnswerPhase.READING:
@@ -233,21 +235,21 @@ class BoundedChannel(HTTPChannel):
 
     def requestDone(self, request: HTTPRequest) -> None:
         held, self._held = self._held, []
-        super().requestDone(request)  # what the parser has left over comes back through dataReceived
+        super().requestDone(request)  # the parser passes its unread bytes to dataReceived
         self._held += held
         self.phase = AnswerPhase.SENDING
         self.site.served(self)
         if not self.persistent:
             self._ending = True
-            self.setTimeout(_GRACE)  # for a peer that does not read its last answer
+            self.setTimeout(_GRACE)  # the limit for a peer that does not read its last answer
         elif not self._stuck:
             self._go_on()
 
     def _go_on(self) -> None:
-        """Parse the next request, if it is there."""
+        """Parse the next request, if it has arrived."""
         self.phase, self.paused = AnswerPhase.READING, False
         held, self._held = self._held, []
-        self._parse(b"")  # the parser may have it, and is given no more than it needs
+        self._parse(b"")  # the parser may hold the whole request already
         if not self._refused:
             self._held = held
         if self._held and self.phase is AnswerPhase.READING:
@@ -344,7 +346,7 @@ class BoundedSite(Site):
         self._schedule()
 
     def served(self, channel: BoundedChannel) -> None:
-        """Note that a ``channel`` has its answer."""
+        """Move an answered ``channel`` to the end of :attr:`channels`, so that all others are evicted before it."""
         if channel in self.channels:
             self.channels[channel] = self.channels.pop(channel)
 
@@ -354,7 +356,7 @@ class BoundedSite(Site):
             self._turn = self.reactor.callLater(max(0.0, min(rest, _LONGEST_REST)), self._serve_one)
 
     def _serve_one(self) -> None:
-        """Begin one answer; the next waits three times as long as this one took: the clients of the bookie go on."""
+        """Begin one answer; the next one waits three times as long as this one took, so that bookie clients go on."""
         channel, began = self._waiting.popleft(), self.reactor.seconds()
         try:
             channel.serve()

@@ -31,7 +31,7 @@ Connect = Callable[[], Awaitable[BookKeeperAdmin]]
 
 
 class SharedClient:
-    """The client of an HTTP server: made when it is wanted first, made again if that failed, closed with the server.
+    """The client of an HTTP server: made at its first use, made again if that failed, closed with the server.
 
     :param make: connects.
     """
@@ -42,7 +42,7 @@ class SharedClient:
         self._making: list[Deferred[BookKeeperAdmin]] | None = None
 
     def __call__(self) -> "Deferred[BookKeeperAdmin]":
-        """Gives the client."""
+        """Return the client, connecting it first if necessary."""
         if self._client is not None:
             return succeed(self._client)
         waiting: Deferred[BookKeeperAdmin] = Deferred()
@@ -62,14 +62,14 @@ class SharedClient:
                 one.callback(outcome)
 
     def close(self) -> "Deferred[None]":
-        """End it, if there is one; fires when it has ended."""
+        """Close the client if there is one; the result fires when it has ended."""
         if self._client is None:
             return succeed(None)
         return self._client.close().addErrback(lambda failure: None)
 
 
 class ClusterApi:
-    """Answers requests about the cluster.
+    """The answers to requests about the cluster.
 
     A deletion is a line in the log, and so is a read, of which a host causes one line a minute.
 
@@ -83,7 +83,7 @@ class ClusterApi:
         self._reads = PeerLines(clock.seconds)
 
     def bookie_pages(self) -> Mapping[str, Resource]:
-        """The resources by their path below ``/api/v1/bookie``."""
+        """Return the resources by their path below ``/api/v1/bookie``."""
         return {
             "list_bookies": ApiPage(self._list_bookies),
             "list_bookie_info": ApiPage(self._list_bookie_info),
@@ -91,7 +91,7 @@ class ClusterApi:
         }
 
     def ledger_pages(self) -> Mapping[str, Resource]:
-        """The resources by their path below ``/api/v1/ledger``."""
+        """Return the resources by their path below ``/api/v1/ledger``."""
         return {
             "list": ApiPage(self._list_ledgers),
             "metadata": ApiPage(self._ledger_metadata),
@@ -124,7 +124,7 @@ class ClusterApi:
     # -- ledgers --
 
     async def _list_ledgers(self, question: ApiRequest) -> Answer:
-        """All ids, or with ``print_metadata`` a page of them with their metadata."""
+        """Answer with all ids, or with ``print_metadata`` with one page of them and their metadata."""
         client = await self._connect()
         if not question.flag("print_metadata"):
             # As json_answer() encodes it, but in the turns of the listing: there may be hundreds of thousands.
@@ -154,7 +154,7 @@ class ClusterApi:
         return json_answer({str(ledger_id): _as_json(ledger_id, metadata)})
 
     async def _read_ledger(self, question: ApiRequest) -> Answer:
-        """At most a page of entries, as text; bytes that are no ASCII are shown as such."""
+        """Answer with a page of entries at most, as text; bytes that are not ASCII are escaped."""
         ledger_id, first = question.number("ledger_id", -1), question.number("start_entry_id", 0)
         last, page = question.number("end_entry_id", -1), question.number("page", -1)
         if ledger_id < 0:
@@ -193,7 +193,7 @@ class ClusterApi:
 async def _host(client: BookKeeperAdmin, bookie_id: str) -> str | None:
     try:
         endpoints = (await client.service_info(bookie_id)).endpoints
-    except MetadataError:  # it has gone since
+    except MetadataError:  # the bookie is not registered any more
         return None
     return next((endpoint.host for endpoint in endpoints if endpoint.protocol == "bookie-rpc"), None)
 
@@ -203,12 +203,12 @@ def _space(space: DiskSpace) -> str:
 
 
 def _as_stored(metadata: LedgerMetadata) -> str:
-    """The stored bytes as text, the password left out."""
+    """Return the stored bytes of metadata as text, without the password."""
     return encode_ledger_metadata(attrs.evolve(metadata, password=b"")).decode("utf-8", "replace")
 
 
 def _as_json(ledger_id: int, metadata: LedgerMetadata) -> Mapping[str, object]:
-    """The fields under the names of Apache's bookie; the password is never shown."""
+    """Return the fields of metadata under the names of Apache's bookie, without the password."""
     digest_type = "MAC" if metadata.digest_type is DigestType.HMAC else metadata.digest_type.name
     return {
         "ledgerId": ledger_id,

@@ -52,7 +52,7 @@ class LimitsApi:
         self._groups = groups
 
     def pages(self) -> Mapping[str, Resource]:
-        """The resources by their path below ``/api/v1/bookie``."""
+        """Return the resources by their path below ``/api/v1/bookie``."""
         return {"throttles": ApiPage(self._limits, put=self._set_limits)}
 
     async def _limits(self, question: ApiRequest) -> Answer:
@@ -62,7 +62,7 @@ class LimitsApi:
         return json_answer(bounds | {_LIMITERS: dict(sorted(limiters.items()))})
 
     async def _set_limits(self, question: ApiRequest) -> Answer:
-        """Changes what the body names and leaves the rest; the answer is that of GET."""
+        """Change the limits that the body names and leave the others; the answer is that of GET."""
         groups, body = self._groups(), question.json()
         if not body.keys() & {*groups, _LIMITERS}:
             raise IncorrectParameterError(
@@ -91,7 +91,7 @@ class ConfigurationApi:
         self._admin = admin
 
     def pages(self) -> Mapping[str, Resource]:
-        """The resources by their path below ``/api/v1/config``."""
+        """Return the resources by their path below ``/api/v1/config``."""
         return {"server_config": ApiPage(self._configuration, put=self._configure)}
 
     async def _configuration(self, question: ApiRequest) -> Answer:
@@ -110,7 +110,7 @@ class ConfigurationApi:
 
 
 def _rates_by_group(wanted: Mapping[str, object], groups: Groups) -> Mapping[str, Mapping[str, Rate]]:
-    """New rates by group and limiter; what a limiter's object leaves out stays as it is.
+    """Return new rates by group and limiter; a number that a limiter's object leaves out stays as it is.
 
     :raises NoSuchThrottleError: no group has a limiter of that name.
     """
@@ -130,7 +130,7 @@ def _bound(adaptive: Mapping[str, object], key: str) -> float | None:
 
 
 def _texts(groups: Groups) -> Mapping[str, str]:
-    """Return the limits and bounds of all ``groups`` as text for the log, by what they are called there."""
+    """Return the limits and bounds of all ``groups`` as text for the log, by their names there."""
     found = {key: group.limits() for key, group in groups.items()}
     bounds = {f"{key} {_BOUND}": f"{limits.adaptive.bound:g}" for key, limits in found.items()}
     return bounds | {
@@ -166,7 +166,7 @@ def _limiter(status: ThrottleStatus) -> Mapping[str, object]:
 
 
 def _shown(number: float) -> float:
-    """A number to three places, whole ones without any."""
+    """Round a number to three decimal places; a whole number becomes an integer."""
     rounded = round(number, 3)
     return int(rounded) if rounded == int(rounded) else rounded
 

@@ -1,4 +1,4 @@
-"""``/metrics``: made in slices over turns of the reactor, so that no add or read waits for a scrape."""
+"""``/metrics``, whose text is made in slices over turns of the reactor, so that no add or read waits for a scrape."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -75,7 +75,7 @@ class MetricsPage(Resource):
     def _end(self, waiting: list[Request], status: int, text: bytes, spent: float) -> None:
         self._running, self._rested = False, self._clock.seconds() + _REST * spent
         for request in waiting:
-            if request.channel is not None:  # its peer is there
+            if request.channel is not None:  # the peer is still connected
                 request.setResponseCode(status)
                 request.setHeader(b"Content-Type", b"text/plain; version=0.0.4; charset=utf-8")
                 request.setHeader(b"Content-Length", b"%d" % len(text))

@@ -25,7 +25,7 @@ _LOOPBACK = HostNames()
 
 
 class _Paths(Resource):
-    """Finds a page by its whole path; what is not there is not found.  The root names all paths, one a line."""
+    """The pages of a site by their whole paths; the root lists all paths, one a line."""
 
     isLeaf = True
 
