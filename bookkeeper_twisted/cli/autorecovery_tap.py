@@ -16,7 +16,7 @@ __all__ = ["Options", "makeService"]
 
 
 def makeService(options: Options) -> IService:
-    """The service of autorecovery as the options describe it, in this process and its reactor."""
+    """Return the service of autorecovery that the options describe, in this process and its reactor."""
     from twisted.internet import reactor
 
     limit_log(options.config.log_level)
@@ -24,7 +24,7 @@ def makeService(options: Options) -> IService:
 
 
 def autorecovery_service(reactor: Any, options: Options, fail: Callable[[], None]) -> Bookies:
-    """The same for any reactor.
+    """Return the service of autorecovery that the options describe, on any reactor.
 
     A configuration that cannot work ends the process here, with one line and status 1.
 

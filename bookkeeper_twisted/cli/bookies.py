@@ -1,4 +1,4 @@
-"""The service behind ``twistd bookie``: starts bookies, says so, and ends the process if one cannot go on."""
+"""The service behind ``twistd bookie``, which starts bookies, logs it, and ends the process if one fails for good."""
 
 from collections.abc import Callable, Iterable
 from typing import Protocol
@@ -18,7 +18,7 @@ _REASONS = (BookKeeperError, CannotListenError, OSError)
 class Startable(Protocol):
     """The part of a :class:`~bookkeeper_twisted.bookie.lifecycle.service.BookieService`, or of autorecovery, used here.
 
-    :ivar role: what it is, for the log.
+    :ivar role: name of its kind, for the log.
     """
 
     role: str
@@ -27,10 +27,10 @@ class Startable(Protocol):
     http_port: int
 
     def start(self) -> "Deferred[None]":
-        """Fires when it serves."""
+        """Start; the result fires when it serves."""
 
     def stop(self) -> "Deferred[None]":
-        """Fires when all is done."""
+        """Stop; the result fires when all work has ended."""
 
 
 class Bookies(Service):
@@ -54,7 +54,7 @@ class Bookies(Service):
         self._starting: Deferred[None] | None = None
 
     def startService(self) -> None:
-        """Begins to start; the log says when all bookies serve."""
+        """Begin to start the bookies; one log line names all of them once they serve."""
         super().startService()
         self._starting = Deferred.fromCoroutine(self._start())
         self._starting.addErrback(self._did_not_start)
@@ -66,7 +66,7 @@ class Bookies(Service):
         self._log.info("ready: {bookies}", bookies="; ".join(map(_describe, self._bookies)))
 
     def _did_not_start(self, failure: Failure) -> None:
-        if not failure.check(CancelledError):  # that is a stop while starting
+        if not failure.check(CancelledError):  # cancelled by a stop during the start
             self._report(f"{self._what} does not start", failure)
 
     def _has_failed(self, failure: Failure) -> None:
@@ -80,7 +80,7 @@ class Bookies(Service):
         self._fail()
 
     def stopService(self) -> "Deferred[None]":
-        """Stops all; fires when they have ended."""
+        """Stop all bookies; the result fires when they have ended."""
         super().stopService()
         return Deferred.fromCoroutine(self._stop())
 

@@ -16,7 +16,7 @@ from twisted.logger import Logger
 
 
 class ExitStatus:
-    """Decides the status of this process.
+    """The exit status of this process.
 
     :param reactor: to be stopped.
     :param at_exit: registers what is done at the very end.
@@ -47,12 +47,12 @@ class ExitStatus:
         self._interrupt = on_signal(signal.SIGINT, self._on_sigint)
 
     def fail(self) -> None:
-        """Stops the reactor; the process will end with status 1."""
+        """Stop the reactor; the process will end with status 1."""
         self._failed = True
         self._stop()
 
     def _on_sighup(self, number: int, frame: object) -> None:
-        """A terminal that closes, or a request to read the configuration again, which is not done, ends nothing."""
+        """Log SIGHUP, which a closing terminal or a request to reload the configuration sends: it changes nothing."""
         self._reactor.callFromThread(self._log.info, "SIGHUP changes nothing: the configuration is read at the start")
 
     def _on_sigterm(self, number: int, frame: object) -> None:
@@ -64,7 +64,7 @@ class ExitStatus:
             self._log.info("Received SIGTERM, shutting down.")  # in the words of the reactor, which says so of SIGINT
 
     def _on_sigint(self, number: int, frame: object) -> None:
-        """The reactor remembers the first interrupt, for the status; its stop would fail at a second one."""
+        """Pass the first interrupt on, which sets the reactor's status; its stop would fail at a second one."""
         interrupt, self._interrupt = self._interrupt, None
         if interrupt is not None:
             interrupt(number, frame)

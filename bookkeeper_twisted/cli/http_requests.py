@@ -47,7 +47,7 @@ async def send(reactor: Any, method: str, url: str, body: bytes) -> tuple[int, b
 
 
 class _Body(Protocol):
-    """Collects the body of an answer.
+    """A protocol that collects the body of an answer.
 
     :ivar whole: fires with it.
     """

@@ -56,7 +56,7 @@ def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
 
 
 def _groups_of(config: type) -> dict[str, str]:
-    """Attribute to the group it is declared in."""
+    """Return the group in which each attribute is declared."""
     group, group_of = ELSE, {}
     for line in inspect.getsource(config).splitlines():
         if heading := re.match(r"\s+# -- (.*) --$", line):
@@ -102,7 +102,7 @@ class ConfigOptions(usage.Options):
     environ: Mapping[str, str] = os.environ
 
     def parseOptions(self, options: Sequence[str] | None = None) -> None:
-        """Parses, or ends the process with one line and status 1.
+        """Parse the ``options``, or end the process with one line and status 1.
 
         twistd would answer a :class:`~twisted.python.usage.UsageError` with pages of help and status 0.
         """
@@ -118,7 +118,7 @@ class ConfigOptions(usage.Options):
         raise SystemExit(0)
 
     def getUsage(self, width: int | None = None) -> str:
-        """The options by subject."""
+        """Return the help text, with the options by subject."""
         width = width or _WIDTH
         lines = [*textwrap.wrap(self.longdesc, width), "", "Options:"]
         for key, _, _, text in self.optParameters:
@@ -131,7 +131,7 @@ class ConfigOptions(usage.Options):
         return "\n".join(lines) + "\n"
 
     def sources(self) -> list[list[Setting]]:
-        """The settings that were given, in rising priority."""
+        """Return the settings that were given, in rising priority."""
         given = {f.key: self[f.key] for fields in self.sections.values() for f in fields if self[f.key] is not None}
         return [self._file(), from_environment(self.environ), from_options(given)]
 
@@ -179,7 +179,7 @@ class Options(ConfigOptions):
     client = ClientConfig()
 
     def postOptions(self) -> None:
-        """Builds :attr:`configs` and :attr:`client`."""
+        """Build :attr:`configs` and :attr:`client`."""
         try:
             sources = self.sources()
             if AutorecoveryConfig.load(*_only(_AUTORECOVERY_KEYS, sources)).auto_recovery_daemon_enabled:
@@ -192,7 +192,7 @@ class Options(ConfigOptions):
             raise usage.UsageError(str(error)) from None
 
     def sources(self) -> list[list[Setting]]:
-        """``--data`` is behind file and environment, and before other options."""
+        """Return the settings in rising priority: ``--data`` comes after file and environment, before other options."""
         *others, options = super().sources()
         return [*others, self._data(), options]
 
@@ -245,7 +245,7 @@ class AutorecoveryOptions(ConfigOptions):
     client = ClientConfig()
 
     def postOptions(self) -> None:
-        """Builds :attr:`config` and :attr:`client`."""
+        """Build :attr:`config` and :attr:`client`."""
         try:
             sources = self.sources()
             self.client = self.client_config()

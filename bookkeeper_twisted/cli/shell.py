@@ -45,7 +45,7 @@ class UsageError(Exception):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Raises what its parent ends the process with."""
+    """A parser that raises where its parent ends the process."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message)
@@ -53,7 +53,7 @@ class _Parser(argparse.ArgumentParser):
 
 @attrs.frozen
 class _Invocation:
-    """The arguments of the shell, taken apart."""
+    """The parts of the shell's arguments."""
 
     options: Mapping[str, str]
     command: str
@@ -99,7 +99,7 @@ async def _run(command: Command, context: ShellContext, options: argparse.Namesp
     try:
         return await command.run(context, options)
     except BrokenPipeError:
-        return UNREAD  # the program that the lines go to has seen enough of them, as head has
+        return UNREAD  # the reader of the output has closed it, as head does
     except (CancelledError, KeyboardInterrupt):
         context.world.complain(f"{command.name}: interrupted")
         return INTERRUPTED
@@ -122,7 +122,7 @@ def _text_of(error: Exception, config: BookieConfig) -> str:
 
 
 def _taken_apart(arguments: Sequence[str]) -> _Invocation:
-    """Options before the command, the command, the rest.
+    """Split arguments into the options before the command, the command, and the rest.
 
     :raises UsageError: an option is unknown or has no value, or there is no command.
     """
@@ -135,7 +135,7 @@ def _taken_apart(arguments: Sequence[str]) -> _Invocation:
 
 
 def _index_of_command(arguments: Sequence[str]) -> int:
-    """The index of the first argument that is neither an option nor the value of one.
+    """Return the index of the first argument that is neither an option nor the value of one.
 
     ``-localbookie`` may have no value: the bookie of the configuration is meant in any case.
     """
@@ -148,7 +148,7 @@ def _index_of_command(arguments: Sequence[str]) -> int:
 
 
 def _global_parser() -> argparse.ArgumentParser:
-    """Of the options before the command."""
+    """Return the parser of the options before the command."""
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("-conf", "--conf")
     parser.add_argument("-localbookie", "--localbookie", nargs="?")
@@ -161,7 +161,10 @@ def _global_parser() -> argparse.ArgumentParser:
 
 
 def _context(options: Mapping[str, str], world: ShellWorld) -> ShellContext:
-    """:raises ConfigError: the file cannot be read, or a value cannot be used."""
+    """Return the context of a command, from configuration file, environment and options.
+
+    :raises ConfigError: the file cannot be read, or a value cannot be used.
+    """
     sources = [list(_settings(options, world)), from_environment(world.environ)]
     config = BookieConfig.load(*sources)
 
@@ -222,14 +225,14 @@ def _parser(command: Command, parse_id: Callable[[str], int]) -> argparse.Argume
 
 
 def _text(value: str) -> str:
-    """An empty value is that of a variable which a script has not set, and would mean the same as no option."""
+    """Refuse an empty text: it is the value of a variable that a script has not set, and would act like no option."""
     if not value:
         raise argparse.ArgumentTypeError("expected a value that is not empty")
     return value
 
 
 def _spellings(argument: Argument) -> list[str]:
-    """A long name is taken with one dash and with two."""
+    """Return the spellings of a long name, with one dash and with two."""
     names = [name.lstrip("-") for name in argument.names]
     return [f"-{name}" for name in names] + [f"--{name}" for name in names if len(name) > 1]
 

@@ -39,7 +39,7 @@ class NotConfirmedError(Exception):
 
 
 class Connect(Protocol):
-    """Makes a client of a cluster."""
+    """A function that makes a client of a cluster."""
 
     def __call__(
         self, uri: str, config: ClientConfig, placement: IPlacementPolicy | None = None
@@ -47,7 +47,7 @@ class Connect(Protocol):
 
 
 class ShowProgress(Protocol):
-    """Shows how far a long command is."""
+    """A function that shows the progress of a long command."""
 
     def __call__(self, title: str, total: int) -> AbstractContextManager[Callable[[int], object]]:
         """
@@ -57,17 +57,14 @@ class ShowProgress(Protocol):
 
 
 class Http(Protocol):
-    """Sends a request to an HTTP server."""
+    """A function that sends a request to an HTTP server."""
 
     def __call__(self, method: str, url: str, body: bytes) -> "Awaitable[tuple[int, bytes]]":
-        """
-        :returns: status and body of the answer.
-        :raises OSError: there is no answer.
-        """
+        """Send a request."""
 
 
 class Files(Protocol):
-    """Files that a command writes or reads."""
+    """The files that a command writes or reads."""
 
     def read(self, name: str) -> bytes:
         """Return the bytes of the file ``name``.
@@ -199,7 +196,7 @@ class Argument:
         without a dash is that of an operand, which may be left out.
     :ivar kind: of its value; ``bool`` makes a switch, ``"ledger id"`` obeys ``-ledgeridformat``, and text must not be
         empty unless the kind is ``"any text"``.
-    :ivar required: of an option: whether the command cannot do without.
+    :ivar required: of an option: whether the command needs it.
     """
 
     names: tuple[str, ...]
@@ -213,7 +210,7 @@ class Argument:
 class Command:
     """A command of the shell.
 
-    :ivar run: does it: called with what the shell has and with the parsed arguments.  These have an attribute for each
+    :ivar run: runs the command: called with the context and the parsed arguments.  These have an attribute for each
         argument, named as the last of its names, without dashes in front and with underscores for others.  It prints
         what it finds, and returns :data:`OK`, :data:`REFUSED` or :data:`FAILED`; the shell prints a BookKeeperError,
         OperandError, NotConfirmedError or OSError that it raises.

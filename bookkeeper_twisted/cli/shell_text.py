@@ -12,7 +12,7 @@ _UNKNOWN = "UNKNOWN"
 
 
 def line(message: str, **fields: object) -> str:
-    """A message and its attributes: ``message {name=value, other=value}``."""
+    """Format a message and its attributes: ``message {name=value, other=value}``."""
     if not fields:
         return message
     return f"{message} {{{', '.join(f'{name}={value}' for name, value in fields.items())}}}"
@@ -90,7 +90,7 @@ def _text_of(data: bytes) -> str:
 
 
 def _dump(data: bytes) -> str:
-    """Sixteen bytes in a line: offset, hexadecimal, characters."""
+    """Return a hexadecimal dump, sixteen bytes a line: offset, hexadecimal, characters."""
     lines = []
     for start in range(0, len(data), 16):
         part = data[start : start + 16]

@@ -1,4 +1,4 @@
-"""``twistd bookie``: from the command line to the service that runs.  Only here the global reactor comes in."""
+"""``twistd bookie``: from the command line to the running service.  Only this module imports the global reactor."""
 
 import gc
 import resource
@@ -38,7 +38,7 @@ SetLimit = Callable[[int, tuple[int, int]], object]
 
 
 def makeService(options: Options) -> IService:
-    """The service of the bookies that the options describe, in this process and its reactor."""
+    """Return the service of the bookies that the options describe, in this process and its reactor."""
     from twisted.internet import reactor
 
     limit_log(options.configs[0].log_level)
@@ -98,7 +98,7 @@ def switch_often(set_interval: Callable[[float], object] = sys.setswitchinterval
 
 
 def bookies_service(reactor: Any, options: Options, fail: Callable[[], None]) -> Bookies:
-    """The same for any reactor.
+    """Return the service of the bookies that the options describe, on any reactor.
 
     A configuration that cannot work ends the process here, with one line and status 1.
 

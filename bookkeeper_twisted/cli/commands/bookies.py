@@ -11,7 +11,7 @@ from ..shell_text import bookie_text, line
 
 
 async def listbookies(shell: ShellContext, options: Namespace) -> int:
-    """Prints the bookies of one kind."""
+    """Print the bookies of one kind."""
     if options.all + options.readwrite + options.readonly != 1:
         shell.out("One and only one of -readwrite, -readonly and -all must be specified")
         return REFUSED
@@ -57,7 +57,7 @@ async def endpointinfo(shell: ShellContext, options: Namespace) -> int:
         try:
             info = await admin.service_info(bookie_id)
         except MetadataError:
-            info = BookieServiceInfo()  # it is known, and not there
+            info = BookieServiceInfo()  # known by its cookie, but not registered
     shell.out(line("BookiedId", bookieId=bookie_id))
     if info.properties:
         shell.out("Properties")
@@ -93,7 +93,7 @@ async def _endpoint(admin: BookKeeperAdmin, bookie_id: str) -> Endpoint | None:
     try:
         info = await admin.service_info(bookie_id)
     except MetadataError:
-        return None  # it is not there
+        return None  # not registered
     return next((endpoint for endpoint in info.endpoints if endpoint.protocol == "bookie-rpc"), None)
 
 

@@ -1,4 +1,4 @@
-"""``simpletest`` and ``bookiesanity``: a ledger is written, and deleted afterwards."""
+"""``simpletest`` and ``bookiesanity``, which write a ledger and delete it afterwards."""
 
 from argparse import Namespace
 from itertools import repeat
@@ -16,7 +16,7 @@ _MOST = (1 << 31) - 1
 
 
 async def simpletest(shell: ShellContext, options: Namespace) -> int:
-    """Writes entries to a new ledger."""
+    """Write entries to a new ledger."""
     async with await shell.admin() as admin:
         quorums = options.ensemble, options.writeQuorum, options.ackQuorum
         async with trial_ledger(admin.client, *quorums) as writer:
@@ -28,7 +28,7 @@ async def simpletest(shell: ShellContext, options: Namespace) -> int:
 
 
 async def bookiesanity(shell: ShellContext, options: Namespace) -> int:
-    """Writes entries to the bookie of this configuration, and reads them back."""
+    """Write entries to the bookie of this configuration, and read them back."""
     seconds = float(options.timeout)
     config = attrs.evolve(shell.client_config, add_entry_timeout_sec=seconds, read_entry_timeout_sec=seconds)
     async with await shell.admin(config, OneBookie(shell.local_bookie())) as admin:

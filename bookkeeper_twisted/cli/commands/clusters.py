@@ -15,7 +15,7 @@ _NUKE = "Are you sure to remove all metadata of the cluster {instance_id} at {ro
 
 
 async def metaformat(shell: ShellContext, options: Namespace) -> int:
-    """Removes what the metadata store holds of the cluster and makes a new one in its place."""
+    """Remove everything that the metadata store holds of the cluster, and make a new cluster in its place."""
     async with cluster_admin(shell.world.reactor, shell.config.metadata_service_uri) as admin:
         if await admin.exists():
             if options.nonInteractive and not options.force:
@@ -28,7 +28,7 @@ async def metaformat(shell: ShellContext, options: Namespace) -> int:
 
 
 async def initnewcluster(shell: ShellContext, options: Namespace) -> int:
-    """Makes a cluster where there is none."""
+    """Make a cluster where there is none."""
     uri = shell.config.metadata_service_uri
     async with cluster_admin(shell.world.reactor, uri) as admin:
         if not await admin.initialize():
@@ -82,7 +82,7 @@ async def clusterinfo(shell: ShellContext, options: Namespace) -> int:
 
 
 async def whatisinstanceid(shell: ShellContext, options: Namespace) -> int:
-    """Prints the id of the cluster."""
+    """Print the instance id of the cluster."""
     uri = shell.config.metadata_service_uri
     async with cluster_admin(shell.world.reactor, uri) as admin:
         instance_id = await admin.instance_id()

@@ -40,7 +40,7 @@ def _bookie_id(options: Namespace) -> str:
 
 
 def _from_file(shell: ShellContext, options: Namespace, bookie_id: str) -> Cookie:
-    """The cookie in the file of ``-cf``.
+    """Read the cookie in the file of ``-cf``.
 
     :raises OperandError: there is no such option, the file holds no cookie, or the cookie of another bookie.
     """
@@ -254,7 +254,7 @@ async def _rename(shell: ShellContext, admin: BookKeeperAdmin, kind: str) -> int
 
 
 def _one_cookie(found: Sequence[bytes], new: str) -> Cookie:
-    """The cookie of the directories: the old one, where some have the new one already.
+    """Return the cookie of the directories: the old one, where some have the new one already.
 
     :raises OperandError: there is none, or more than one bookie's.
     """
@@ -275,7 +275,7 @@ async def _stored(admin: BookKeeperAdmin, bookie_id: str) -> Versioned[Cookie] |
 
 
 def _existing(shell: ShellContext) -> list[str]:
-    """The directories of the configuration that have been used.
+    """Return the directories of the configuration, all of which must have been used.
 
     :raises InvalidCookieError: one was not: the configuration is that of another bookie, or a disk is missing.
     """

@@ -38,7 +38,7 @@ async def decommissionbookie(shell: ShellContext, options: Namespace) -> int:
 
 
 class _RemainingReporter:
-    """Prints how many ledgers remain, whenever the number changes, and how long they will take at the pace so far."""
+    """A reporter that prints how many ledgers remain, whenever the number changes, and how long they will take."""
 
     def __init__(self, shell: ShellContext) -> None:
         self._shell = shell
@@ -47,7 +47,7 @@ class _RemainingReporter:
         self._since = 0.0
 
     def report(self, remaining: Remaining) -> None:
-        """Take what remains."""
+        """Print the number of remaining ledgers if it has changed."""
         count, now = len(remaining.blockers), self._shell.world.reactor.seconds()
         if remaining.found > self._found:
             self._found, self._since = remaining.found, now

@@ -47,7 +47,7 @@ def _locked(shell: ShellContext) -> Iterator[list[str]]:
 
 
 async def initbookie(shell: ShellContext, options: Namespace) -> int:
-    """Look whether directories and metadata store are ready for a new bookie."""
+    """Check that directories and metadata store are ready for a new bookie."""
     with _locked(shell) as there:
         files = read_cookies(shell.world.store.writable_disk, there)
         used = [*files.found, *files.of_apache, *files.with_data]
@@ -176,7 +176,10 @@ async def regenerate_index_files(shell: ShellContext, options: Namespace) -> int
 
 
 def _password(options: Namespace) -> bytes | None:
-    """:raises OperandError: the text of ``-b64password`` is none of base64."""
+    """Return the password of the options, None without one.
+
+    :raises OperandError: the text of ``-b64password`` is none of base64.
+    """
     if options.password is not None:
         return bytes(options.password.encode())
     if options.b64password is None:

@@ -2,7 +2,7 @@
 
 They are for the indexes of the bookie beside this shell.
 
-What rebuilds holds the locks of all directories, so it refuses where the bookie runs; what checks only reads.
+The rebuilds hold the locks of all directories, so they refuse where the bookie runs; the check only reads.
 """
 
 import posixpath
@@ -26,7 +26,7 @@ from .stored_ledgers import stored
 
 
 async def rebuild_locations(shell: ShellContext, options: Namespace) -> int:
-    """Replaces the index of each directory by what its entry logs hold."""
+    """Rebuild the index of each directory from its entry logs."""
     config, store = shell.config, shell.world.store
     disk = store.writable_disk
     check_there(shell, store_paths(config).all())
@@ -58,7 +58,7 @@ def _is_apaches(shell: ShellContext) -> bool:
 
 
 async def rebuild_ledger_states(shell: ShellContext, options: Namespace) -> int:
-    """Replaces the index of each directory by what entry logs and journals hold, with all ledgers fenced."""
+    """Rebuild the index of each directory from entry logs and journals, with all ledgers fenced."""
     store, paths = shell.world.store, store_paths(shell.config)
     disk = store.writable_disk
     check_there(shell, paths.all())
@@ -100,7 +100,7 @@ def _report(shell: ShellContext, path: str, rebuilt: Rebuilt) -> None:
 
 
 async def check_ledgers(shell: ShellContext, options: Namespace) -> int:
-    """Reads the indexes from begin to end, so that a damaged row is found."""
+    """Read the indexes from beginning to end, so that a damaged row is found."""
     shell.out("=== Checking DBStorage ledgers index by running a read scan ===")
     with stored(shell) as directories:
         for directory in directories:
@@ -116,9 +116,7 @@ async def check_ledgers(shell: ShellContext, options: Namespace) -> int:
 def _scan(
     shell: ShellContext, directory: StoredDirectory, verbose: bool, advance: Callable[[int], object]
 ) -> None:  # fmt: skip
-    """:param advance: called with the bytes of the entries whose rows were read.
-    :raises DamageError: a row is damaged.
-    """
+    """Read all rows of an index."""
     assert directory.index is not None
     for state in directory.index.ledgers():
         if verbose:

@@ -15,7 +15,7 @@ _LEDGER = Argument(("-l", "ledgerid"), "ledger id", "ledger id")
 
 
 async def listledgers(shell: ShellContext, options: Namespace) -> int:
-    """Prints the ids of all ledgers, or of the ledgers that a bookie keeps a part of."""
+    """Print the ids of all ledgers, or of the ledgers of which a bookie keeps entries."""
     async with await shell.admin() as admin:
         if options.bookieid or options.meta:
             async for ledger_id, metadata in admin.ledgers(options.bookieid):
@@ -28,7 +28,7 @@ async def listledgers(shell: ShellContext, options: Namespace) -> int:
 
 
 async def ledgermetadata(shell: ShellContext, options: Namespace) -> int:
-    """Prints the metadata of a ledger, or moves them to or from a file."""
+    """Print the metadata of a ledger, or move them to or from a file."""
     if options.ledgerid is None:
         shell.out("Must specify a ledger id")
         return FAILED
@@ -55,7 +55,7 @@ async def _restore(shell: ShellContext, ledgers: ILedgerManager, options: Namesp
 
 
 async def readledger(shell: ShellContext, options: Namespace) -> int:
-    """Prints a range of entries of a ledger."""
+    """Print a range of entries of a ledger."""
     if options.ledgerid is None:
         shell.out("Must specify a ledger id")
         return FAILED
@@ -74,7 +74,7 @@ async def readledger(shell: ShellContext, options: Namespace) -> int:
 
 
 async def _of_bookie(admin: BookKeeperAdmin, options: Namespace, last: int) -> AsyncIterator[Entry]:
-    """The entries that one bookie holds."""
+    """Yield the entries of a range that one bookie holds."""
     for entry_id in range(options.firstentryid, last + 1):
         try:
             entry = await admin.read_entry_from(options.bookie, options.ledgerid, entry_id)
@@ -91,7 +91,7 @@ def _print(shell: ShellContext, entry: Entry, with_data: bool) -> None:
 
 
 async def deleteledger(shell: ShellContext, options: Namespace) -> int:
-    """Deletes a ledger after a question."""
+    """Delete a ledger after a question."""
     if options.ledgerid is None:
         shell.out("Ledger id error.")
         return FAILED

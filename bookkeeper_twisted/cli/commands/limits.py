@@ -16,7 +16,7 @@ _BOUNDS = {"latency": "adaptive", "replicationlatency": "replicationAdaptive"}
 
 
 async def throttles(shell: ShellContext, options: Namespace) -> int:
-    """Prints the limits of a process; changes one, or a latency bound, first."""
+    """Print the limits of a process, after changing one limit or latency bound where that is asked for."""
     if options.http and options.bookie:
         raise OperandError("-b and -http exclude each other: either names the process")
     address = options.http or await _http_address(shell, options.bookie or shell.local_bookie())
@@ -38,12 +38,12 @@ async def throttles(shell: ShellContext, options: Namespace) -> int:
 
 
 def _known(status: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The status of a latency bound, with a word for a latency that was not measured yet."""
+    """Return the status of a latency bound, with a word for a latency that was not measured yet."""
     return {name: "unknown" if value is None else value for name, value in status.items()}
 
 
 def _change(options: Namespace) -> Mapping[str, Any]:
-    """The body that makes the change, empty for none.
+    """Return the body of the request for the change, empty for no change.
 
     :raises OperandError: numbers without the limiter they are meant for, or a limiter without numbers.
     """
@@ -58,7 +58,7 @@ def _change(options: Namespace) -> Mapping[str, Any]:
 
 
 async def _http_address(shell: ShellContext, bookie_id: str) -> str:
-    """Host and port of the HTTP server of a bookie, as it is registered.
+    """Return host and port of the HTTP server of a bookie, as the bookie is registered.
 
     :raises OperandError: the bookie is not there, or has no HTTP server.
     """

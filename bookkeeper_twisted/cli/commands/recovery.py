@@ -1,4 +1,4 @@
-"""``recover``: ledgers whose writer or bookies are lost.
+"""``recover``: the recovery of ledgers that have lost their writer or bookies.
 
 With bookies, whatever they kept is copied to others, ledger by ledger, under the replication lock of each; with a
 ledger alone, it is closed if it was left open.
@@ -65,7 +65,7 @@ async def _recover_ledger(shell: ShellContext, admin: BookKeeperAdmin, options: 
 
 @attrs.define
 class _Totals:
-    """Ledgers by the end of their recovery."""
+    """The numbers of ledgers by the end of their recovery."""
 
     recovered: int = 0
     skipped: int = 0
@@ -73,7 +73,7 @@ class _Totals:
 
 
 class _BookiesCommand:
-    """Copies what some bookies kept; ``-rate`` limits the reads."""
+    """The recovery of some bookies by hand; ``-rate`` limits the reads."""
 
     def __init__(self, shell: ShellContext, admin: BookKeeperAdmin, bookies: list[str], options: Namespace) -> None:
         self._shell = shell
@@ -184,7 +184,7 @@ async def _query(shell: ShellContext, bookies: list[str], only: int | None) -> i
 
 
 async def _ledgers(admin: BookKeeperAdmin, only: int | None) -> AsyncIterator[tuple[int, LedgerMetadata]]:
-    """Ids and metadata of all ledgers, or of the ``only`` one that is meant.
+    """Yield the ids and metadata of all ledgers, or of the ``only`` one.
 
     :raises NoSuchLedgerMetadataError: that one does not exist.
     """
@@ -196,7 +196,7 @@ async def _ledgers(admin: BookKeeperAdmin, only: int | None) -> AsyncIterator[tu
 
 
 def _segments_with(metadata: LedgerMetadata, bookies: list[str]) -> dict[int, int]:
-    """First entry id of each segment that names some of the bookies, and how many."""
+    """Return the first entry id of each segment that names some of the bookies, and how many it names."""
     counts = {s.first_entry_id: len(set(bookies).intersection(s.bookies)) for s in metadata.segments}
     return {first: count for first, count in counts.items() if count}
 

@@ -63,7 +63,7 @@ async def _refused(admin: BookKeeperAdmin, old: str, new: str) -> str:
 
 
 class _RenamingReporter:
-    """Prints how far a renaming is, every few seconds where the options ask for it."""
+    """A reporter that prints the progress of a renaming, every few seconds where the options ask for it."""
 
     def __init__(self, shell: ShellContext, options: Namespace) -> None:
         self._shell = shell
@@ -71,7 +71,7 @@ class _RenamingReporter:
         self._printed_at: float = shell.world.reactor.seconds()
 
     def examined(self, progress: RenamingProgress) -> None:
-        """Take the progress after a ledger."""
+        """Print the progress after a ledger, if that is due."""
         now = self._shell.world.reactor.seconds()
         if self._interval is not None and now - self._printed_at >= self._interval:
             self._printed_at = now

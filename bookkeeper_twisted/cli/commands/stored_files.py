@@ -30,7 +30,7 @@ def check_there(shell: ShellContext, paths: Iterable[str]) -> None:
 
 
 async def lastmark(shell: ShellContext, options: Namespace) -> int:
-    """Prints from where each journal would be replayed."""
+    """Print from where each journal would be replayed."""
     config = shell.config
     check_there(shell, config.ledger_directories)
     directories = [current(path) for path in config.ledger_directories]
@@ -44,7 +44,7 @@ async def lastmark(shell: ShellContext, options: Namespace) -> int:
 
 
 async def listfilesondisc(shell: ShellContext, options: Namespace) -> int:
-    """Prints the paths of files, of all kinds or of some."""
+    """Print the paths of files, of all kinds or of some."""
     config, everything = shell.config, not (options.journal or options.entrylog or options.index)
     if options.journal or everything:
         _list(shell, "Journal Files", FileKind.JOURNAL, config.journal_directories)
@@ -83,7 +83,7 @@ def file_id(operand: str, suffix: str) -> tuple[str, int]:
 
 
 def entry_log(shell: ShellContext, operand: str) -> tuple[str, int]:
-    """The directory and the id of an entry log.
+    """Return the directory and the id of an entry log.
 
     :raises OperandError: there is none, or several directories hold one of that id.
     """
@@ -101,7 +101,7 @@ def entry_log(shell: ShellContext, operand: str) -> tuple[str, int]:
 
 
 async def readlogmetadata(shell: ShellContext, options: Namespace) -> int:
-    """Prints how many bytes of which ledgers an entry log holds."""
+    """Print how many bytes of which ledgers an entry log holds."""
     if options.entry_log is None:
         shell.out("Must specify an entry log, by its id or its file name")
         return FAILED

@@ -49,7 +49,7 @@ def stored(shell: ShellContext) -> Iterator[list[StoredDirectory]]:
 
 
 async def ledger(shell: ShellContext, options: Namespace) -> int:
-    """Prints where each entry of a ledger lies."""
+    """Print where each entry of a ledger lies."""
     if options.ledger_id is None:
         shell.out("Must specify a ledger id")
         return FAILED
@@ -85,7 +85,7 @@ def _print_meta(shell: ShellContext, directories: list[StoredDirectory], ledger_
 
 
 async def activeledgers(shell: ShellContext, options: Namespace) -> int:
-    """Prints the ledgers of an entry log that the metadata store knows."""
+    """Print the ledgers of an entry log that the metadata store knows."""
     if options.logId is None:
         shell.out("Must specify an entry log with -l")
         return FAILED
@@ -124,7 +124,7 @@ async def _known(shell: ShellContext, ledger_ids: list[int]) -> list[int]:
 
 
 async def localconsistencycheck(shell: ShellContext, options: Namespace) -> int:
-    """Reads every entry that the indexes name and checks that it is the one that was written."""
+    """Read every entry that the indexes name, and check that it is the entry that was written."""
     shell.out("=== Performing local consistency check ===")
     n_found = 0
     with stored(shell) as directories:

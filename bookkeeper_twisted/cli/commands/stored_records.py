@@ -28,7 +28,7 @@ _DATA = 32
 
 
 async def readlog(shell: ShellContext, options: Namespace) -> int:
-    """Prints the entries of an entry log: all, a ledger's, one of them, or the entries in a range of offsets."""
+    """Print the entries of an entry log: all, a ledger's, one of them, or those in a range of offsets."""
     if options.entry_log is None:
         shell.out("Must specify an entry log, by its id or its file name")
         return FAILED
@@ -59,7 +59,7 @@ def _title(shell: ShellContext, options: Namespace, log_id: int) -> str:
 
 
 def _wanted(scan: LogScan, options: Namespace) -> Iterator[Record]:
-    """The records of a ledger or, where no ledger is named, the records that a range of offsets touches."""
+    """Yield the records of a ledger or, where no ledger is named, those that a range of offsets touches."""
     start, end = _number(options.startpos, 0), _number(options.endpos, scan.file_size)
     for record in scan:
         if options.ledgerid is None:
@@ -87,7 +87,7 @@ def _print_record(shell: ShellContext, path: str, record: Record, with_data: boo
 
 
 def _print(shell: ShellContext, body: bytes, size: int, position: int, with_data: bool) -> None:
-    """A record, after what it says of itself.
+    """Print a record: first its fields, then its data.
 
     :param body: without its length; its first bytes at least.
     :param size: of the whole body.
@@ -107,7 +107,7 @@ def _print(shell: ShellContext, body: bytes, size: int, position: int, with_data
 
 
 def _key(body: bytes) -> str:
-    """The master key in a record: its length and its bytes follow the ids."""
+    """Return the master key in a record, in hexadecimal: its length and its bytes follow the ids."""
     start = _IDS.size + _LENGTH.size
     (length,) = _LENGTH.unpack(body[_IDS.size : start].ljust(_LENGTH.size, b"\0"))
     return body[start : start + max(length, 0)].hex()
@@ -117,7 +117,7 @@ def _key(body: bytes) -> str:
 
 
 async def readjournal(shell: ShellContext, options: Namespace) -> int:
-    """Prints the records of a journal file."""
+    """Print the records of a journal file."""
     if options.journal_file is None:
         shell.out("Must specify a journal file, by its id or its name")
         return FAILED
@@ -142,7 +142,10 @@ async def readjournal(shell: ShellContext, options: Namespace) -> int:
 
 
 def _journal(shell: ShellContext, options: Namespace) -> tuple[str, int]:
-    """:raises OperandError: it is not clear which file is meant."""
+    """Return the directory and the id of a journal file.
+
+    :raises OperandError: it is not clear which file is meant.
+    """
     directory, journal_id = file_id(options.journal_file, JOURNAL_SUFFIX)
     if directory:
         return directory, journal_id
