@@ -28,11 +28,11 @@ class BookKeeperDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The name of the format."""
+        """Return the name of the format."""
         return "bookkeeper"
 
     def schema(self) -> str:
-        """The columns that the options ask for."""
+        """Return the columns that the options ask for."""
         with plain_errors():
             return schema_of(SourceOptions.parse(self.options))
 
@@ -50,7 +50,7 @@ class BookKeeperDataSource(DataSource):
         return PushdownReader(options) if _PUSHDOWN in sys.modules else BatchReader(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Reads a stream."""
+        """Make the reader of a stream; called by Spark on the driver."""
         return StreamReader(self.options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> "BatchSink | RestoringSink":
@@ -68,7 +68,7 @@ class BookKeeperDataSource(DataSource):
             return kind(options, schema, overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamSink":
-        """Writes the batches of a stream."""
+        """Make the writer of the batches of a stream; called by Spark on the driver."""
         from .sink.writers import StreamSink
 
         with plain_errors():

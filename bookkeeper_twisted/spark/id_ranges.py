@@ -66,7 +66,7 @@ class IdRanges:
         return IdRanges(_joined(sorted([*self.ranges, *((n, n) for n in ids)]))) if ids else self
 
     def to_text(self) -> str:
-        """Text such as ``3-7,9``."""
+        """Return the set as text such as ``3-7,9``."""
         return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in self.ranges)
 
     @classmethod
@@ -85,7 +85,7 @@ ALL_IDS = IdRanges().complement()
 
 
 def _joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Ascending ranges, where ranges that touch or overlap are made one."""
+    """Join ascending ranges that touch or overlap."""
     joined: list[tuple[int, int]] = []
     for first, last in ranges:
         if joined and first <= joined[-1][1] + 1:

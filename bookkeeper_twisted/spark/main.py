@@ -39,7 +39,7 @@ def _rate(text: str) -> float:
 
 
 def _new_file(text: str) -> Path:
-    """Parse the path of a file to write: better known before the work than after it.
+    """Parse the path of a file to write, and check its directory before the work begins.
 
     :raises argparse.ArgumentTypeError: there is no such directory.
     """
@@ -85,7 +85,7 @@ _ARGUMENTS: tuple[tuple[str, Collection[str], dict[str, Any]], ...] = (
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     main = argparse.ArgumentParser(
         prog="bookkeeper-spark", description="Work on whole clusters of bookies, on Spark.", epilog=_STATUS + _MORE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -124,7 +124,7 @@ def session(arguments: argparse.Namespace) -> Any:
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    logging.getLogger().addHandler(logging.NullHandler())  # or PySpark's bridge prints the stack of a call at Ctrl-C
+    logging.getLogger().addHandler(logging.NullHandler())  # else PySpark's bridge prints the stack of a call at Ctrl-C
     builder = SparkSession.builder.appName(f"bookkeeper-spark {arguments.command}")
     if not os.environ.get("SPARK_REMOTE"):
         builder = builder.config("spark.ui.showConsoleProgress", "true").config("spark.ui.enabled", "false")
@@ -154,7 +154,7 @@ def _limit(arguments: argparse.Namespace) -> Rate:
 
 
 def _limit_options(arguments: argparse.Namespace) -> dict[str, str]:
-    """The limits as options of the source and of the sink."""
+    """Return the limits as options of the source and of the sink."""
     limit = _limit(arguments)
     given = {"maxEntriesPerSecond": limit.entries, "maxBytesPerSecond": limit.bytes}
     return {key: str(ceil(rate)) for key, rate in given.items()} | {"tasksAtOnce": str(arguments.parallelism)}
@@ -236,7 +236,7 @@ def _replicate(spark: Any, arguments: argparse.Namespace) -> int:
 
 
 def _speed(measured: Rate, limit: Rate) -> str:
-    """Say how fast bookies were read, and how far that is from the limits."""
+    """Describe how fast bookies were read, and how far that is from the limits."""
     from .pipelines.pictures import human
 
     text = f"{measured.entries:,.0f} entries/s, {human(measured.bytes)}/s while bookies were read"
@@ -351,7 +351,7 @@ _AS_ARGUMENTS = {
 
 
 def _sentence(text: str) -> str:
-    """Return what an error of Spark's says: our sentence in it if there is one, else its cause."""
+    """Return the text of one of our errors inside an error of Spark's, else the cause of that error."""
     own, causes = _OWN_ERROR.search(text), _CAUSE.findall(text)
     if own is None:
         return str(causes[-1] if causes else text.partition("\n")[0])

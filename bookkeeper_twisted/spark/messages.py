@@ -15,7 +15,7 @@ _HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Report errors of ours by their text alone; others keep their traceback."""
+    """Report errors of this package by their text alone; others keep their traceback."""
     try:
         yield
     except BookKeeperError as error:

@@ -32,7 +32,7 @@ EARLIEST, LATEST = "earliest", "latest"
 
 
 def _ledger_ids(text: str) -> IdRanges:
-    """Ids and ranges of ids, as in ``3,5-9``."""
+    """Parse ids and ranges of ids, as in ``3,5-9``."""
     found: list[tuple[int, int]] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
@@ -49,7 +49,7 @@ def _ledger_ids(text: str) -> IdRanges:
 
 
 def _pattern(text: str) -> tuple[tuple[str, str], ...]:
-    """Conditions on custom metadata, as in ``application=events-.*;shard=[0-3]``."""
+    """Parse conditions on custom metadata, as in ``application=events-.*;shard=[0-3]``."""
     conditions = []
     for part in text.split(";"):
         key, equals, value = part.strip().partition("=")
@@ -127,7 +127,7 @@ class _Limits(Config):
 
     @property
     def share(self) -> Rate:
-        """The limit of one task."""
+        """Return the limit of one task."""
         return Rate(self.max_entries_per_second, self.max_bytes_per_second) * (1 / (self.tasks_at_once or 1))
 
     def _check(self) -> None:
@@ -321,7 +321,7 @@ class SinkOptions:
 
 
 def _split(options: Mapping[str, str]) -> tuple[dict[str, str], ClientConfig, Secret, DigestType]:
-    """Options of ours by key in lower case, the client's configuration, password and digest type."""
+    """Split options into ours (keys in lower case), the client's configuration, password and digest type."""
     given = {key.lower(): value for key, value in options.items() if key.lower() not in _SPARK_OWN}
     password = Secret(given.pop(_PASSWORD, "").encode())
     try:

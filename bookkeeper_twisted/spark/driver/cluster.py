@@ -31,7 +31,7 @@ class ClusterView:
         self.underreplication = driver.underreplication
         self.registration = driver.registration
         self._driver = driver
-        self._high_ids: dict[int, bool] = {}  # whether a ledger with an id of records is a record
+        self._high_ids: dict[int, bool] = {}  # whether the ledger is a record, by each ledger id in the records' range
 
     def wait(self, work: Callable[[], Awaitable[V]]) -> V:
         """Run a coroutine function, ``work``, on the reactor's thread and wait for its result; not to be called there.
@@ -52,7 +52,7 @@ class ClusterView:
         high = found[split:]
         fresh = self.metadata(n for n in high if n not in self._high_ids)
         known = self._high_ids | {n: is_record(n, metadata) for n, metadata in fresh.items()}
-        listed = {n: known[n] for n in high if n in known}  # one that was deleted meanwhile is not known
+        listed = {n: known[n] for n in high if n in known}  # a ledger that was deleted meanwhile has no answer
         self._high_ids = listed | {n: known[n] for n in known if not first <= n <= last}
         return [*found[:split], *(n for n in listed if not listed[n])]
 
@@ -84,7 +84,7 @@ class ClusterView:
     def _read(
         self, ledger_ids: Iterable[int], read: Callable[[int], Awaitable[V]], none: type[Exception]
     ) -> dict[int, V]:
-        """Return what ``read`` gives, many at a time, where it does not raise ``none``."""
+        """Return what ``read`` returns for each ledger, without the ledgers for which it raises ``none``."""
 
         async def found_or_none(ledger_id: int) -> V | None:
             try:
@@ -111,7 +111,7 @@ class ClusterView:
         return self.wait(partial(results_of, bookie_ids, look_up))
 
     def available_bookies(self) -> frozenset[str]:
-        """Bookies that are registered, writable or read-only."""
+        """Return the ids of registered bookies, writable or read-only."""
         return self.wait(partial(bookies_there, self.registration))
 
     def close(self) -> None:

@@ -105,7 +105,7 @@ def partitions(
 
 
 def _packed(small: Sequence[FragmentPart], target: float) -> list[Sequence[FragmentPart]]:
-    """Small pieces together, in order, so that pieces of neighbouring ledgers stay together."""
+    """Group small pieces in order, so that pieces of neighbouring ledgers stay together."""
     packed: list[list[FragmentPart]] = []
     cost = target
     for piece in small:

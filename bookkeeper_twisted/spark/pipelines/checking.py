@@ -18,7 +18,7 @@ Spend = Callable[[int, int], None]
 
 
 class PositionCheck:
-    """Checks what one position of an ensemble keeps.
+    """A check of the entries that one position of an ensemble keeps.
 
     :param wire: protocol of reads.
     :param batch_bytes: most that is asked for at a time; with a speed limit, a part of a second's share.

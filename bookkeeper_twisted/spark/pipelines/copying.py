@@ -32,7 +32,7 @@ class LackingPart:
 
     :ivar number: of the fragment in its ledger.
     :ivar fragment: with the first and the last id of the part.
-    :ivar losses: what targets have to get.
+    :ivar losses: the entries that the targets get.
     :ivar targets: the bookies that get it, by position.
     :ivar addresses: of the ensemble and of the targets.
     """
@@ -52,7 +52,7 @@ class LackingPart:
         return copy_plan(attrs.evolve(self.fragment, first=first, last=last), self.losses, self.targets)
 
     def reads(self) -> Iterator[Fragment]:
-        """The ranges that have to be read for it."""
+        """Yield the ranges of entries that have to be read for this part."""
         fragment = self.fragment
         bookies = tuple(self.addresses[bookie_id] for bookie_id in fragment.ensemble)
         for first, last in _close(self.plan(fragment.first, fragment.last)):
@@ -60,7 +60,7 @@ class LackingPart:
 
 
 def _close(plan: Iterable[CopyRun]) -> Iterator[tuple[int, int]]:
-    """First and last ids of runs that are close to each other."""
+    """Yield the first and the last id of each group of runs that are close to each other."""
     first = last = -1
     for run in plan:
         if first >= 0 and run.first > last + 1 + READ_ALONG:
@@ -115,7 +115,7 @@ class LackingPartCopier:
         return done
 
     def _pay(self, run: EntryRun, loads: Iterable[Load]) -> None:
-        """Pay for reads, and for writes once for each target; bytes are those that bookies keep."""
+        """Pay for the reads, and for the writes once for each target; bytes are those that bookies store."""
         entries, n_bytes = run.count, run.size - 4 * run.count
         for adds, targets in loads:
             entries += len(adds) * len(targets)
@@ -123,7 +123,7 @@ class LackingPartCopier:
         self._spend(entries, n_bytes)
 
     def _runs(self, done: CopyResult) -> Iterator[EntryRun]:
-        """The entries that a replica has."""
+        """Yield runs of entries that were read from any replica; record the others as unreadable."""
         for fragment in self._part.reads():
             rest: Fragment | None = fragment
             while rest is not None and len(done.unreadable) < MAX_UNREADABLE:
@@ -134,7 +134,7 @@ class LackingPartCopier:
                         yield run
                     break
                 except (NoSuchEntryError, ReadError) as error:
-                    if any(self._part.plan(at, at)):  # else it was only read along
+                    if any(self._part.plan(at, at)):  # else no target needs the entry
                         done.unreadable[at] = str(error)
                 except BookKeeperError as error:
                     done.unreadable[at] = str(error)

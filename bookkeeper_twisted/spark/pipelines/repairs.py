@@ -64,24 +64,24 @@ class FragmentRepair:
     named: dict[int, str] = attrs.field(factory=dict)
 
     def losses(self) -> list[ReplicaLoss]:
-        """The losses that the targets have to get."""
+        """Return the losses whose entries the targets get."""
         return losses_of_targets(self.fragment, self.lost, self.targets)
 
     def fail(self, state: str, why: str) -> None:
-        """No position has what it lacked.
+        """Record that no position got its missing entries.
 
-        :param state: of all positions then, one of those at the top of the module.
+        :param state: the new state of all positions, one of those at the top of the module.
         :param why: for the report.
         """
         self.problems = dict.fromkeys(self.lost, (state, why))
 
     @property
     def repaired(self) -> dict[int, str]:
-        """The bookies that have everything now, by position."""
+        """Return the bookies that have all entries now, by position."""
         return {position: target for position, target in self.targets.items() if position not in self.problems}
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Rows for the report."""
+        """Yield the rows of the report."""
         for position, losses in self.lost.items():
             state, detail = self.problems.get(position, (REPAIRED, ""))
             target = self.targets.get(position)
@@ -114,12 +114,12 @@ class LockedLedger:
     fragments: dict[int, FragmentRepair] = attrs.field(factory=dict)
 
     def completes(self, replicas: Collection[str], check: Check) -> bool:
-        """Whether nothing is left to do for a mark.
+        """Test whether the repair has done all that a mark asks for.
 
         :param replicas: the bookies that it names; a mark that names none asks for more than was done.
         :param check: of the time before the repair.
         """
-        unsure = self.stored.value.bookies.intersection(replicas)  # the others have left the ledger
+        unsure = self.stored.value.bookies.intersection(replicas)  # other bookies have left the ledger
         if check.unsure is not None:
             unsure = unsure.intersection(check.unsure.get(self.ledger_id, ()))
         return bool(replicas) and not unsure and not any(one.problems for one in self.fragments.values())
@@ -181,7 +181,7 @@ class Repairs:
                 repair.fragments[number] = one
 
     async def _choose(self, one: FragmentRepair, metadata: LedgerMetadata, writable: Collection[str]) -> None:
-        """A target for each position."""
+        """Choose a target for each position that lacks entries."""
         ensemble = list(one.fragment.ensemble)
         excluded = set(ensemble).difference(writable)
         for position in one.lost:
@@ -204,7 +204,7 @@ class Repairs:
         try:
             await repair.lock.run(partial(self._finish, repair))
         except NoSuchLedgerMetadataError:
-            pass  # it was deleted meanwhile
+            pass  # the ledger was deleted meanwhile
         except BookKeeperError as error:
             for one in repair.fragments.values():
                 for position in one.targets:
@@ -219,7 +219,7 @@ class Repairs:
             await remove_mark(self._marks, self._registration, repair.ledger_id, mark, repair.stored.value.bookies)
 
     async def _name_targets(self, repair: LockedLedger) -> None:
-        """One write for all fragments that have everything at other bookies now."""
+        """Name the new bookies of all repaired fragments by one write of the metadata."""
         moves = [one.fragment.moves(one.repaired) for one in repair.fragments.values()]
         moves = [one for one in moves if one.bookies]
 

@@ -61,7 +61,7 @@ def read_marks(uri: str) -> Marks:
 
 
 def check_of_bookies(replicas: DataFrame, marks: Marks) -> Check:
-    """Everything that bookies kept which are not registered.
+    """Return a check that reports all entries of unregistered bookies as lost.
 
     :param replicas: rows of the source's view ``fragments``.
     :param marks: as they were before these.
@@ -123,7 +123,7 @@ def replicate(
     batches = [_RepairBatch(repairs, {ledger_id: check.losses[ledger_id] for ledger_id in some}) for some in parts]
     try:
         for n, batch in enumerate(batches):
-            for one in batches[n : n + 2]:  # the next ones are locked while these are copied
+            for one in batches[n : n + 2]:  # the next ledgers are locked while these are copied
                 one.begin()
             batch.copy(copying, cluster)
             batch.end()
@@ -179,7 +179,7 @@ class _RepairBatch:
             self._ended.result()
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Rows for the report."""
+        """Return the rows of the report."""
         assert self._begun is not None
         for ledger_id, one in self._begun.result().items():
             if isinstance(one, LockedLedger):
@@ -207,12 +207,12 @@ class _Copying:
 
     @property
     def share(self) -> Rate:
-        """The limit of one task."""
+        """Return the limit of one task."""
         return self.limit * (1 / self.parallelism)
 
     @property
     def part_bytes(self) -> int:
-        """Of the entries of one part; with a limit a second's share, so that all tasks have work until the end."""
+        """Return the bytes of one part; with a limit a second's share, so that all tasks have work to the end."""
         return min(PART_BYTES, int(self.share.bytes)) if self.share.bytes else PART_BYTES
 
     def key_of(self, metadata: LedgerMetadata) -> tuple[Any, Secret]:
@@ -222,7 +222,7 @@ class _Copying:
     def run(
         self, parts: Sequence[LackingPart], keys: Mapping[int, tuple[Any, Secret]]
     ) -> Iterator[tuple[int, int, CopyResult]]:
-        """Copy parts in tasks: ledger, number of the fragment, and what was done."""
+        """Copy parts in tasks; return ledger, fragment number and result of each part."""
         if not parts:
             return
         share = self.share
@@ -245,9 +245,9 @@ class _Copying:
 
 
 def _parts(repair: LockedLedger, known: Mapping[str, Address], part_bytes: int) -> Iterator[LackingPart]:
-    """Fragments cut into parts, of each only what a target lacks."""
+    """Yield the parts of fragments, each with only the entries that a target lacks."""
     metadata = repair.stored.value
-    count = metadata.last_entry_id + 1  # 0 as well for a ledger that is not closed
+    count = metadata.last_entry_id + 1  # also 0 for a ledger that is not closed
     average = metadata.length / count if count else 0.0
     step = max(1, int(part_bytes / (average + ENTRY_OVERHEAD)))
     for one in repair.fragments.values():
@@ -271,7 +271,7 @@ def _clipped(loss: ReplicaLoss, first: int, last: int) -> ReplicaLoss:
 
 
 def _note(one: FragmentRepair, copied: CopyResult) -> None:
-    """Take the outcome of one part."""
+    """Record the result of the copies of one part."""
     for target, entries in copied.entries_of.items():
         one.copied[target] = one.copied.get(target, 0) + entries
     for position, target in one.targets.items():

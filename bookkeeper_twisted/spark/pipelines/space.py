@@ -35,7 +35,7 @@ _USED = "array<struct<ledger_id:bigint,bytes:bigint>>"
 
 
 def _unlimited(entries: int, n_bytes: int) -> None:
-    """No limit."""
+    """Grant any number of entries and bytes at once."""
 
 
 _SCHEME = "http://"
@@ -45,7 +45,7 @@ _PATIENCE = 60.0
 
 
 def entry_logs(spark: SparkSession, places: Sequence[str]) -> DataFrame:
-    """The entry logs of ledger directories: ``directory``, ``log_id``, ``file_bytes``.
+    """Return the entry logs of ledger directories: ``directory``, ``log_id``, ``file_bytes``.
 
     :param places: ledger directories, or ``http://HOST:PORT`` for all of a bookie's; ``directory`` of the latter is
         that with the path behind it.
@@ -76,7 +76,7 @@ def _logs_of_bookie(address: str) -> list[tuple[str, int, int]]:
 
 
 def _asked(url: str) -> Any:
-    """The answer of a bookie's HTTP server.
+    """Return the answer of a bookie's HTTP server.
 
     :raises BookieHandleNotAvailableError: there is none, or it is an error.
     """
@@ -91,7 +91,7 @@ def _asked(url: str) -> Any:
 
 
 def used_in(directory: str, log_id: int, spend: Spend = _unlimited) -> dict[int, int]:
-    """Bytes of each ledger in one entry log, size words included.
+    """Return the bytes of each ledger in one entry log, size words included.
 
     :param directory: as in :func:`entry_logs`.
     :param spend: takes entries and bytes that were read; returns when more may be read.
@@ -127,7 +127,7 @@ def used_in(directory: str, log_id: int, spend: Spend = _unlimited) -> dict[int,
 
 
 def usage(logs: DataFrame, parallelism: int = 8, limit: Rate = UNLIMITED) -> DataFrame:
-    """The space of each ledger in each log: ``directory``, ``log_id``, ``file_bytes``, ``ledger_id``, ``bytes``.
+    """Return the space of each ledger in each log: ``directory``, ``log_id``, ``file_bytes``, ``ledger_id``, ``bytes``.
 
     :param logs: rows of :func:`entry_logs`.
     :param parallelism: tasks that run at a time, among which the limit is split.

@@ -104,7 +104,7 @@ class PartitionWriter:
         self._under_way: list[Deferred[tuple[int, int]]] = []
 
     async def is_published(self) -> bool:
-        """Whether the batch was written before."""
+        """Test whether the batch was published before."""
         return await manifest.find(self._ledgers, self._attempt.key) is not None
 
     async def append(self, rows: Iterable[tuple[str | None, Sequence[bytes]]]) -> None:
@@ -125,7 +125,7 @@ class PartitionWriter:
             await result
 
     async def _open(self, key: str | None) -> LedgerWriter:
-        """A new ledger for a key; an attempt that comes after the publication must leave nothing behind."""
+        """Create a ledger for a key, and fail if the batch was published: a late attempt must leave nothing behind."""
         writing, attempt = self._options.writing, self._attempt
         if len(self._writers) >= writing.max_open_ledgers:
             raise IncorrectParameterError(

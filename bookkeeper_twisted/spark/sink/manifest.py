@@ -82,7 +82,7 @@ class PublishedLedger:
     n_bytes: int
 
     def encode(self) -> bytes:
-        """As an entry of the ledger of rows."""
+        """Return the row as an entry of the ledger of rows."""
         return json.dumps(attrs.asdict(self)).encode()
 
     @classmethod
@@ -108,7 +108,7 @@ class Publication:
     published: int
 
     def custom_metadata(self) -> dict[str, bytes]:
-        """As it is stored."""
+        """Return the publication as custom metadata of a ledger."""
         numbers = {_ROWS: self.rows_ledger, _START: self.start, _NEXT: self.next, _TIME: self.published}
         return self.key.custom_metadata(PUBLICATION_ROLE) | {name: b"%d" % value for name, value in numbers.items()}
 
@@ -126,7 +126,7 @@ class Publication:
 
 
 def _record(bookie_id: str, custom: Mapping[str, bytes]) -> LedgerMetadata:
-    """The metadata of a ledger that is closed without an entry."""
+    """Return the metadata of a ledger that is closed without an entry."""
     return LedgerMetadata(
         1, 1, 1, (Segment(0, (bookie_id,)),), LedgerState.CLOSED, digest_type=DigestType.CRC32C,
         custom_metadata=dict(custom),
@@ -247,7 +247,7 @@ def publications(cluster: ClusterView, manifest: str) -> list[Publication]:
 
 
 def _publications(cluster: ClusterView, manifest: str, records: Iterable[int]) -> dict[int, Publication]:
-    """The publications of a manifest among some records, by the id of the record."""
+    """Return the publications of a manifest among some records, by the id of the record."""
     found = {n: Publication.of(metadata) for n, metadata in cluster.metadata(records).items()}
     return {n: one for n, one in found.items() if one is not None and one.key.manifest == manifest}
 

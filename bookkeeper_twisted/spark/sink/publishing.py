@@ -71,7 +71,7 @@ class Publisher:
     async def _publish(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> Publication:
         bookie_id = await any_bookie(self._client)
         start = await self._start(key)
-        if start is None:  # nothing was written
+        if start is None:  # no task has begun a ledger
             await manifest.begin(self._ledgers, key, bookie_id)
             start = await self._start(key)
         writer = await self._write_rows(key, rows)
@@ -100,12 +100,12 @@ class Publisher:
         return await manifest.find(self._ledgers, BatchKey(key.manifest, key.query_id, key.batch_id - 1))
 
     async def _start(self, key: BatchKey) -> int | None:
-        """No attempt to write a batch has ledgers with lower ids."""
+        """Return an id that no ledger of any attempt to write the batch is below."""
         previous = await self._previous(key)
         return await manifest.beginning(self._ledgers, key) if previous is None else previous.next
 
     async def _remove_leftovers(self, key: BatchKey, first: int, kept: Collection[int], with_previous: bool) -> None:
-        """Remove ledgers of a batch, and of the one before it, that are not to be kept."""
+        """Remove the ledgers of a batch, and of the one before it, except those in ``kept``."""
         batches = {key.batch_id, key.batch_id - 1} if with_previous else {key.batch_id}
         async for ledger_id, other in self._written(first):
             same = (other.manifest, other.query_id) == (key.manifest, key.query_id)
@@ -114,7 +114,7 @@ class Publisher:
                     await self._ledgers.remove(ledger_id)
 
     async def _written(self, first: int) -> AsyncIterator[tuple[int, BatchKey]]:
-        """Ledgers that a sink wrote, from an id on, with the batch they were written for."""
+        """Yield the ledgers that a sink wrote, from an id on, with the batch that each was written for."""
         # ids of a sink's ledgers are generated ones, which are below those of its records
         async for ledger_id in self._ledgers.ledger_ids(first, FIRST_PUBLICATION - 1):
             try:

@@ -56,12 +56,12 @@ class Facts:
         return {key: b64decode(value) for key, value in self.custom_metadata.items() if key != RESTORED_BY}
 
     def has_end(self, metadata: LedgerMetadata) -> bool:
-        """Whether a ledger with these ``metadata`` was written to its end."""
+        """Test whether a ledger with these ``metadata`` was written to its end."""
         end = self.last_entry_id, self.length
         return metadata.closed and (metadata.last_entry_id, metadata.length) == end
 
     def describes(self, metadata: LedgerMetadata) -> bool:
-        """Whether a ledger with these ``metadata`` is that of the archive, as far as metadata tell."""
+        """Test whether the ``metadata`` of a ledger are those of the archived ledger."""
         quorums = metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size
         known = (*quorums, metadata.digest_type.name, metadata.ctime, unmarked(metadata).custom_metadata)
         wanted = self.ensemble_size, self.write_quorum, self.ack_quorum, self.digest_type, self.ctime, self.custom()
@@ -126,7 +126,7 @@ class Restorer:
             raise NotEnoughBookiesError(f"ledger {ledger_id}: {error}") from None
 
     async def _is_restored(self, ledger_id: int, facts: Facts) -> bool:
-        """Whether an attempt before this one wrote a ledger; what it left unfinished is removed."""
+        """Test whether an earlier attempt has written a ledger; a ledger that it left unfinished is removed."""
         try:
             stored = await self._client.ledger_metadata(ledger_id)
         except NoSuchLedgerMetadataError:
@@ -136,7 +136,7 @@ class Restorer:
                 return True
             raise LedgerExistsError(f"ledger {ledger_id} exists: nothing is written over it")
         if facts.has_end(stored):
-            await self._set_ctime(ledger_id, facts)  # the attempt may have ended before it did
+            await self._set_ctime(ledger_id, facts)  # that attempt may have ended before it set the time
             return True
         await self._client.delete_ledger(ledger_id)
         return False
@@ -196,7 +196,7 @@ def remove_marks(options: SinkOptions, restored_by: str, ledger_ids: Iterable[in
     ledgers, mark = client_of(options).metadata.ledgers, restored_by.encode()
 
     async def remove(ledger_id: int) -> None:
-        with suppress(NoSuchLedgerMetadataError):  # it was deleted meanwhile
+        with suppress(NoSuchLedgerMetadataError):  # the ledger was deleted meanwhile
             await update(
                 ledgers, ledger_id, None, lambda stored: stored.custom_metadata.get(RESTORED_BY) == mark, unmarked
             )

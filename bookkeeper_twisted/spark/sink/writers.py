@@ -89,7 +89,7 @@ def _leftovers_are_warned_about() -> Iterator[None]:
 
 
 class BatchSink(_Sink, DataSourceArrowWriter):
-    """Writes one batch; option ``writeId`` makes it repeatable."""
+    """The sink of one batch; option ``writeId`` makes it repeatable."""
 
     def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
         super().__init__(options, schema, overwrite)
@@ -134,7 +134,7 @@ class Restored(WriterCommitMessage):
 
 
 class RestoringSink(DataSourceArrowWriter):
-    """Writes the ledgers of an archive under their own ids; option ``writeId`` makes it repeatable."""
+    """The sink that writes the ledgers of an archive under their own ids; option ``writeId`` makes it repeatable."""
 
     def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
         if overwrite or {field.name for field in schema.fields} != {"ledger_id", "entry_id", "payload"}:
@@ -164,7 +164,7 @@ class RestoringSink(DataSourceArrowWriter):
 
 
 class StreamSink(_Sink, DataSourceStreamArrowWriter):
-    """Writes the batches of a query, each known by the ids of query and batch."""
+    """The sink of the batches of a query, each known by the ids of query and batch."""
 
     def write(self, iterator: Iterator[Any]) -> Written:
         """Write the rows of a partition of a micro-batch; called by Spark in a task.
@@ -199,5 +199,5 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
 
 
 def _keys(messages: Sequence[WriterCommitMessage | None]) -> set[BatchKey]:
-    """The batch that was written: one, or none if no task ended."""
+    """Return the key of the batch that was written; no key if no task ended."""
     return {message.key for message in messages if isinstance(message, Written)}

@@ -21,7 +21,7 @@ Row = tuple[object, ...]
 
 
 class Planner:
-    """Plans over an open cluster."""
+    """The planner of reads over an open cluster."""
 
     def __init__(self, cluster: ClusterView, options: SourceOptions) -> None:
         self.cluster = cluster
@@ -88,7 +88,7 @@ def _range_of(
     options: SourceOptions, ledger_id: int, metadata: LedgerMetadata, extent: ReadableExtent | BookKeeperError,
     wanted: IdFilter,
 ) -> EntryRange:  # fmt: skip
-    """The entries of a ledger that a batch reads; perhaps none."""
+    """Return the entries of a ledger that a batch reads, perhaps none."""
     if isinstance(extent, BookKeeperError):
         raise extent
     reading = options.reading
@@ -153,7 +153,7 @@ def _ledger_row(ledger_id: int, metadata: LedgerMetadata) -> Row:
 
 
 def _fragment_rows(planner: Planner, ledgers: Mapping[int, LedgerMetadata]) -> Iterator[Row]:
-    """A row for each position of each ensemble; of a ledger that is not closed up to its last add confirmed.
+    """Yield a row for each position of each ensemble; of an open ledger up to its last add confirmed.
 
     Where too few bookies know that, the newest fragment goes up to its first entry, which there may be or not.
     """

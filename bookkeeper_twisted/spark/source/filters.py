@@ -73,7 +73,7 @@ class IdFilter:
         :param kind: name of the class of Spark's filter.
         :param column: one of :data:`LEDGER` and :data:`ENTRY`; comparisons of others are not taken.
         :param value: it is compared with; of ``In`` a sequence.
-        :returns: whether the read alone sees to it; else Spark has to check as well.
+        :returns: whether the read alone applies the comparison; else Spark has to check it as well.
         """
         bounds = {LEDGER: self.ledgers, ENTRY: self.entries}.get(column)
         if bounds is None:

@@ -51,10 +51,10 @@ class StreamOffset:
     def advanced(
         self, next_entry: Mapping[int, int], finished: Collection[int], dropped: Collection[int] = ()
     ) -> "StreamOffset":
-        """The offset after more was read; this one if nothing has changed.
+        """Return the offset after more was read; the same object if nothing has changed.
 
         :param next_entry: by ledger id, of ledgers that are not read to their end.
-        :param finished: ledgers that are, ever since now.
+        :param finished: ledgers that were now read to their end.
         :param dropped: ledgers that will not be read: deleted, or not chosen.
         """
         gone = {*finished, *dropped}
@@ -64,7 +64,7 @@ class StreamOffset:
         return StreamOffset(table, self.done.union(gone), IdRanges.of(finished))
 
     def to_json(self) -> dict[str, Any]:
-        """As Spark stores it."""
+        """Return the offset in the form that Spark stores."""
         table = {str(ledger_id): entry_id for ledger_id, entry_id in sorted(self.next_entry.items())}
         sets = {"done": self.done.to_text(), "finished": self.finished.to_text()}
         return {"version": _VERSION, **sets, "next": table}

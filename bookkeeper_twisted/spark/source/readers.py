@@ -45,7 +45,7 @@ def _entries(options: SourceOptions, partition: InputPartition) -> Iterator[Any]
 
 
 class BatchReader(DataSourceReader):
-    """Reads the entries of a batch query."""
+    """The reader of the entries of a batch query."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -56,7 +56,7 @@ class BatchReader(DataSourceReader):
         return _entries(self._options, partition)
 
     def partitions(self) -> list[InputPartition]:
-        """On the driver: the work of the tasks."""
+        """Return the work of the tasks; called by Spark on the driver."""
         from .batch import plan_batch
 
         with plain_errors():
@@ -64,7 +64,7 @@ class BatchReader(DataSourceReader):
 
 
 class PushdownReader(BatchReader):
-    """The same, where Spark offers its filters.
+    """The reader of a batch query where Spark offers its filters.
 
     A class of its own, because Spark fails every query of a reader that has the method while
     ``spark.sql.python.filterPushdown.enabled`` is off.
@@ -80,13 +80,13 @@ class PushdownReader(BatchReader):
 
 
 class ViewReader(DataSourceReader):
-    """Reads rows that the driver has: of a manifest, of ledgers, of fragments."""
+    """The reader of rows that the driver has: of a manifest, of ledgers, of fragments."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
 
     def partitions(self) -> list[InputPartition]:
-        """On the driver: the rows, some thousands a partition."""
+        """Return the rows, some thousands a partition; called by Spark on the driver."""
         from .batch import view_rows
 
         with plain_errors():
@@ -102,7 +102,7 @@ _ROWS_AT_ONCE = 20_000
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads the entries of a streaming query as ledgers grow.
+    """The reader of the entries of a streaming query as ledgers grow.
 
     Options are parsed by the first call that needs them: Spark hides an error that is raised before it has a reader.
     """
@@ -113,7 +113,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planner: StreamPlanner | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Tasks get the options, not the planner."""
+        """Return the state for pickling, in which tasks get the options without the planner."""
         return {**self.__dict__, "_planner": None}
 
     @cached_property
@@ -152,11 +152,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxBytes(own.max_bytes_per_trigger) if own.max_bytes_per_trigger else ReadAllAvailable()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Not known without asking the bookies once more."""
+        """Return None: the latest offset is not known without asking the bookies once more."""
         return None
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Ends the query with what is there now."""
+        """End the query with the entries that can be read now."""
         with plain_errors():
             self._plan.set_target()
 

@@ -34,7 +34,7 @@ class ReadableExtent:
 
 
 def matches(metadata: LedgerMetadata, conditions: Iterable[tuple[str, str]]) -> bool:
-    """Whether the custom metadata of a ledger meet all conditions.
+    """Test whether the custom metadata of a ledger meet all conditions.
 
     :param conditions: keys, and regular expressions for the whole of their values.
     """
@@ -86,7 +86,7 @@ class Selection:
         return found
 
     def take_passed_over(self) -> set[int]:
-        """The ledgers that were left out because their custom metadata do not match; they are forgotten here."""
+        """Return the ledgers left out since the last call, because their custom metadata do not match."""
         taken, self._passed_over = self._passed_over, set()
         return taken
 

@@ -24,7 +24,7 @@ _LIKELY_ENTRY = 1024.0
 
 
 class StreamPlanner:
-    """Plans one streaming query; it lives as long as the query runs on the driver."""
+    """The planner of one streaming query; it lives as long as the query runs on the driver."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -59,7 +59,7 @@ class StreamPlanner:
         return StreamOffset().advanced(table, (), done | self._planner.selection.take_passed_over())
 
     def set_target(self) -> None:
-        """From now on go no further than what can be read at this moment (``Trigger.AvailableNow``)."""
+        """Limit the query to the entries that can be read at this moment (``Trigger.AvailableNow``)."""
         self._target = None
         self._target = self.latest_offset(StreamOffset(), Admission(None, None))
 
@@ -91,7 +91,7 @@ class StreamPlanner:
         return attrs.evolve(end, done=end.done.union(self._planner.selection.take_passed_over()))
 
     def _is_later(self, ledger_id: int) -> bool:
-        """Whether a ledger was created after the target was set."""
+        """Test whether a ledger was created after the target was set."""
         target = self._target
         return target is not None and ledger_id not in target.next_entry and ledger_id not in target.done
 
@@ -102,12 +102,12 @@ class StreamPlanner:
         return min(extent.end, max(target.next_entry.get(ledger_id, 0), position))
 
     def _unfinished(self, start: StreamOffset) -> list[int]:
-        """Ledgers that are being read, and ones that may be new."""
+        """Return the ledgers that are being read, and those that may be new."""
         possible = self._planner.selection.ledger_ids(start.done.complement())
         return sorted({*possible, *start.next_entry})
 
     def _lost(self, expected: Iterable[int], ledgers: Mapping[int, LedgerMetadata]) -> set[int]:
-        """Ledgers that were seen before and do not exist any more.
+        """Return the ledgers that were seen before and do not exist any more.
 
         :raises NoSuchLedgerMetadataError: there is one, and losses are not accepted.
         """

@@ -44,7 +44,7 @@ class Columns:
     metadata: bool = False
 
     def ddl(self) -> str:
-        """The schema as Spark reads it."""
+        """Return the schema in Spark's notation."""
         text = _BASE + (_PAYLOAD if self.payload else "")
         if self.metadata:
             text += (_LAC if self.payload else "") + _LEDGER

@@ -13,7 +13,7 @@ from ...limits.ratelimit import Rate, TokenBucket
 
 
 class Pace:
-    """Keeps work at a rate.
+    """A pace, which keeps work at a rate.
 
     :param now: seconds of a clock that goes forward.
     :param sleep: waits for seconds of that clock.
@@ -37,7 +37,7 @@ class Pace:
 
 @lru_cache(maxsize=8)
 def pace_of(work: str, rate: Rate) -> Pace:
-    """The pace of this process for some work.
+    """Return the pace of this process for some work.
 
     :param work: distinguishes runs.
     """
@@ -53,5 +53,5 @@ def tenth_of_a_second(share: float, most: int) -> int:
 
 
 def time_of_day() -> float:
-    """Seconds since the epoch, by the clock of this machine."""
+    """Return the seconds since the epoch, by the clock of this machine."""
     return time.time()

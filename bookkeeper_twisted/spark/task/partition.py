@@ -121,7 +121,7 @@ def _batches(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
 
 
 def _runs(pool: SocketPool, piece: FragmentPart, digester: Digester, settings: TaskSettings) -> Iterator[Any]:
-    """The entries of a piece; lost ones are passed over where that is wanted."""
+    """Yield the entries of a piece; lost entries are passed over where the settings want it."""
     fragment: Fragment | None = piece.fragment
     while fragment is not None:
         try:
