@@ -44,7 +44,7 @@ def make_autorecovery(reactor: Any, config: BookieConfig, client: ClientConfig) 
 
 
 def _attached_nowhere(limits: ISpeedLimits | None) -> None:
-    """A process of its own shows its speed limits itself."""
+    """Do nothing: the HTTP server of the process itself shows the speed limits."""
 
 
 def make_daemon(
@@ -99,7 +99,7 @@ class AutorecoveryService:
         self._tried: Deferred[None] = Deferred()
 
     def start(self) -> "Deferred[None]":
-        """Fires when auditor and worker are at work, or, with a pause between attempts, after the first attempt."""
+        """Start; the result fires once auditor and worker run, or, with a retry pause, after the first attempt."""
         self.bookie_id = self._name()
         tried = self._tried = Deferred()
         self._starting = Deferred.fromCoroutine(self._start())

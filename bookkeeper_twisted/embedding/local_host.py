@@ -1,4 +1,4 @@
-"""Asks the operating system about the addresses of this host: its own name, and the addresses of interfaces."""
+"""The addresses and names of this host: its own name, and the addresses of its interfaces."""
 
 import fcntl
 import socket
@@ -26,7 +26,7 @@ def canonical_name(address: str) -> str:
 
 
 def host_name() -> str:
-    """The name of this machine, as it knows itself."""
+    """Return the host name of this machine."""
     return socket.gethostname()
 
 
@@ -52,7 +52,7 @@ def local_host(config: BookieConfig) -> str:
 
 
 def own_host(config: BookieConfig) -> str:
-    """The host name or address in the identity of a bookie of this machine.
+    """Return the host name or address in the identity of a bookie of this machine.
 
     :raises ConfigError: as of :func:`resolve_addresses`.
     """
@@ -61,7 +61,7 @@ def own_host(config: BookieConfig) -> str:
 
 
 def resolve_addresses(config: BookieConfig, name_of: Callable[[str], str] = canonical_name) -> BookieConfig:
-    """The configuration with names of interfaces replaced by their addresses, and the host name where it is wanted.
+    """Return the configuration with addresses in the place of interface names, and the host name if it is to be the id.
 
     :param name_of: gives the canonical name of an address, as far as there is one.
     :raises ConfigError: there is no such interface, it has no address or no name, or others would look for the bookie

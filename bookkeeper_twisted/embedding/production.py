@@ -35,7 +35,7 @@ _log = Logger()
 def make_bookie(
     reactor: Any, config: BookieConfig, on_failure: Callable[[Failure], None] = lambda failure: None
 ) -> BookieService:
-    """A bookie to be started; nothing is opened yet.
+    """Return a bookie that was not started; nothing is opened yet.
 
     :param on_failure: called if a journal fails while it serves; it has stopped by then (S10).
     :raises ConfigError: the address cannot be had, or too few files may be open.

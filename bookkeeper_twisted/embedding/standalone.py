@@ -22,7 +22,7 @@ DATA_OPTION = "option --data"
 
 
 def standalone_configs(config: BookieConfig, count: int, base: str) -> list[BookieConfig]:
-    """The configurations of a cluster in one process.
+    """Return the configurations of the bookies of a cluster in one process.
 
     Bookie ``i`` listens on ``bookiePort + i`` and keeps everything in ``<base>/bookie-<i>``; metadata are
     in ``<base>/metadata.db`` unless ``metadataServiceUri`` was set.  Ports left to the system give no
