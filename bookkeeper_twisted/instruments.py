@@ -61,7 +61,7 @@ class Series:
         self._newest.append((value, count))
 
     def quantiles(self) -> list[float]:
-        """One value for each of :data:`QUANTILES`, not-a-number without values."""
+        """Return one value for each of :data:`QUANTILES`, not-a-number without values."""
         return _quantiles(self._newest, QUANTILES)
 
     def newest(self, count: int) -> list[tuple[float, int]]:
@@ -76,7 +76,7 @@ class Series:
 
 
 def _quantiles(values: Iterable[tuple[float, int]], quantiles: Sequence[float]) -> list[float]:
-    """The quantiles, ascending, of values that are given with their numbers; not-a-number without values."""
+    """Return the quantiles, ascending, of values that are given with their numbers; not-a-number without values."""
     ordered = sorted(values)
     total = sum([count for _, count in ordered])
     if not total:
@@ -146,7 +146,7 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """The number of values."""
+        """Return the number of values."""
         return sum(self._counts)
 
     def record(self, value: float) -> None:

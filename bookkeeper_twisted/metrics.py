@@ -30,7 +30,7 @@ _BATCH_SIZES = (128, 512, 1024, 2048, 4096, 16 * 1024, 128 * 1024, 1024 * 1024)
 
 
 def new_registry(*collectors: Instruments) -> CollectorRegistry:
-    """A registry that exports the instruments of some bookies or clients, and nothing of the process."""
+    """Return a registry of the instruments of some bookies or clients alone, without metrics of the process."""
     registry = CollectorRegistry()
     for collector in collectors:
         registry.register(collector)
@@ -38,7 +38,7 @@ def new_registry(*collectors: Instruments) -> CollectorRegistry:
 
 
 def process_registry() -> CollectorRegistry:
-    """A registry that exports CPU time, memory and descriptors of this process, ``process_*``; on Linux only."""
+    """Return a registry of CPU time, memory and descriptors of this process, ``process_*``; on Linux only."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     return registry
@@ -161,7 +161,7 @@ class BookieMetrics:
         self._instruments = instruments
 
     def watch(self, server_status: Callable[[], float], n_journals: int) -> None:
-        """Exports numbers that are asked for.
+        """Export the state of the bookie and the number of its journals.
 
         :param server_status: 1 writable, 0 read-only, -1 unregistered.
         :param n_journals: journal directories.

@@ -144,11 +144,11 @@ class LedgerMetadata:
 
     @property
     def bookies(self) -> frozenset[str]:
-        """The ids of all bookies of all ensembles."""
+        """Return the ids of all bookies of all ensembles."""
         return frozenset(bookie_id for segment in self.segments for bookie_id in segment.bookies)
 
     def ensemble_at(self, entry_id: int) -> tuple[str, ...]:
-        """The ensemble of an entry: that of the segment with the greatest start not above it.
+        """Return the ensemble of an entry: that of the segment with the greatest start not above it.
 
         :param entry_id: below the first segment it is of the first, beyond the end of the last.
         :returns: bookie ids by position.

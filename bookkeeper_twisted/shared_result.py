@@ -25,7 +25,7 @@ class SharedResult(Generic[T]):
         Deferred.fromCoroutine(work).addCallbacks(self._succeeded, self._failed)
 
     def wait(self) -> "Deferred[T]":
-        """The outcome, now or later."""
+        """Return a Deferred that fires with the outcome, at once if the work has ended."""
         if self._result:
             return succeed(self._result[0])
         if self._failure is not None:
