@@ -13,10 +13,10 @@ from ..model import AuditorCheck, BookieServiceInfo, LedgerMetadata, Underreplic
 T = TypeVar("T")
 
 Shuffle = Callable[[MutableSequence[Any]], None]
-"""Changes the order of a list in place."""
+"""A function that changes the order of a list in place."""
 
 ANY_VERSION = -1
-"""For a removal: whatever the stored version is."""
+"""The version that stands for any stored version in a removal."""
 
 
 @attrs.frozen
@@ -36,7 +36,7 @@ class MetadataOptions:
         ``session_timeout``.
     :ivar secure: restrict what is written to the identity that wrote it (``zkEnableSecurity``).
     :ivar auth: scheme and credential of that identity, each ``scheme:credential``.
-    :ivar max_retries: how often a call whose answer was lost is repeated (``zkRetryBackoffMaxRetries``).
+    :ivar max_retries: repetitions of a call whose answer was lost (``zkRetryBackoffMaxRetries``).
     :ivar retry_start: seconds before the first repetition, doubled for each further one.
     :ivar retry_max: seconds, at most.
     :ivar create: make an embedded store that does not exist, as bookies do; it goes again if it is closed unused.
@@ -73,7 +73,7 @@ class IRegistration(Interface):
         the same mode by the same driver: the info is refreshed.
 
         :param read_only: the mode.
-        :param info: what clients find the bookie by.
+        :param info: the endpoints by which clients find the bookie.
         :raises bookkeeper_twisted.errors.BookieRegisteredError: another live session holds the id.
         """
 
@@ -116,7 +116,7 @@ class IRegistration(Interface):
     async def read_cookie(bookie_id: str) -> Versioned[bytes]:
         """Return the cookie of the bookie ``bookie_id`` as it is stored.
 
-        :raises bookkeeper_twisted.errors.CookieNotFoundError: there is none.
+        :raises bookkeeper_twisted.errors.CookieNotFoundError: no cookie is stored for the bookie.
         """
 
     async def write_cookie(bookie_id: str, cookie: bytes, version: int | None) -> int:
@@ -131,8 +131,8 @@ class IRegistration(Interface):
     async def remove_cookie(bookie_id: str, version: int) -> None:
         """Remove a cookie.
 
-        :param version: that is stored.
-        :raises bookkeeper_twisted.errors.CookieNotFoundError: there is none.
+        :param version: the version of the stored cookie.
+        :raises bookkeeper_twisted.errors.CookieNotFoundError: no cookie is stored for the bookie.
         :raises bookkeeper_twisted.errors.MetadataVersionError: another process has written it since.
         """
 
@@ -152,22 +152,22 @@ class ILedgerManager(Interface):
     async def read(ledger_id: int) -> Versioned[LedgerMetadata]:
         """Return the metadata of the ledger ``ledger_id``.
 
-        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """
 
     async def write(ledger_id: int, metadata: LedgerMetadata, version: int) -> Versioned[LedgerMetadata]:
         """Replace the metadata of a ledger, if they have not changed since they were read (compare-and-set).
 
-        :param version: that was read.
+        :param version: the version that was read.
         :returns: the metadata with their new version.
         :raises bookkeeper_twisted.errors.MetadataVersionError: the stored version is another.
-        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """
 
     async def remove(ledger_id: int, version: int = ANY_VERSION) -> None:
         """Remove the metadata of a ledger; bookies free the space later.
 
-        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         :raises bookkeeper_twisted.errors.MetadataVersionError: the stored version is another.
         """
 
@@ -215,7 +215,7 @@ class IUnderreplication(Interface):
     ) -> Versioned[UnderreplicatedLedger]:
         """Replace a mark, if the ledger has not been marked again since it was read (compare-and-set).
 
-        :param version: that was read.
+        :param version: the version that was read.
         :returns: the mark with its new version.
         :raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger is not marked.
         :raises bookkeeper_twisted.errors.MetadataVersionError: the stored version is another.
@@ -274,7 +274,7 @@ class IUnderreplication(Interface):
         """Return the text of every lock, by the id of its ledger in ascending order."""
 
     async def is_enabled() -> bool:
-        """Whether auditors and workers of the cluster are to do their work."""
+        """Test whether auditors and workers of the cluster are to do their work."""
 
     async def set_enabled(enabled: bool) -> bool:
         """Switch auditors and workers of the whole cluster on or off.
@@ -356,7 +356,7 @@ class IMetadataDriver(Interface):
     async def open() -> None:
         """Connect.  The first driver to open an embedded store (``memory:``, ``sqlite:``) initializes it.
 
-        :raises bookkeeper_twisted.errors.MetadataError: it cannot be reached or is no such store.
+        :raises bookkeeper_twisted.errors.MetadataError: the store cannot be reached, or is of another kind.
         """
 
     async def close() -> None:
@@ -390,7 +390,7 @@ class IClusterAdmin(Interface):
         """Disconnects.  Closing twice is harmless."""
 
     async def exists() -> bool:
-        """Whether there is a cluster, or anything else in its place."""
+        """Test whether there is a cluster, or anything else in its place."""
 
     async def instance_id() -> str:
         """Return the id of the cluster.
@@ -413,7 +413,7 @@ class IClusterAdmin(Interface):
     async def nuke(instance_id: str | None) -> None:
         """Remove the whole cluster (``nukeexistingcluster``).
 
-        :param instance_id: which it must have; None for any.
+        :param instance_id: the instance id that the cluster must have; None for any.
         :raises bookkeeper_twisted.errors.MetadataError: it has another, bookies are registered, or something that
             is not the cluster's lies in its place; nothing was removed.
         """
@@ -434,6 +434,6 @@ class IMetadataDriverFactory(Interface):
     def create_admin(reactor: object, uri: str, options: MetadataOptions) -> IClusterAdmin:
         """Make an administrator for a URI, without connecting it.
 
-        :param reactor: as of :meth:`create`.
+        :param reactor: see :meth:`create`.
         :raises bookkeeper_twisted.errors.InvalidMetadataUriError: the rest of the URI is wrong.
         """

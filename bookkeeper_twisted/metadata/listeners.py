@@ -8,7 +8,7 @@ from twisted.logger import Logger
 class Listeners:
     """The listeners for one kind of event.
 
-    :param event: what has happened when they are called, for the log.
+    :param event: name of the event, for the log.
     """
 
     _log = Logger()

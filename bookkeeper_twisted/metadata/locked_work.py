@@ -26,7 +26,7 @@ class LedgerLock:
         """Take the lock of the ledger ``ledger_id``.
 
         :param locks: of the driver whose session holds it.
-        :param holder: what the lock says, for people to read.
+        :param holder: text of the lock, for people to read.
         :raises bookkeeper_twisted.errors.LedgerLockedError: another process has it, or this one.
         """
         await locks.lock(ledger_id, holder)
@@ -72,7 +72,7 @@ async def under_lock(
 ) -> T:
     """Do some work under the lock of a ledger, as :meth:`LedgerLock.run` does, and release the lock.
 
-    :param holder: what the lock says, for people to read.
+    :param holder: text of the lock, for people to read.
     :raises bookkeeper_twisted.errors.LedgerLockedError: another process does some.
     :raises bookkeeper_twisted.errors.MetadataError: the lock was lost, or cannot be released.
     """

@@ -26,8 +26,8 @@ async def remove_mark(
 ) -> bool:  # fmt: skip
     """Remove the mark of a ledger that was found to be whole, unless it has been marked again, or a bookie was lost.
 
-    :param mark: as it was before the ledger was looked at.
-    :param bookies: that the ledger names now.
+    :param mark: the mark as it was before the ledger was checked.
+    :param bookies: ids of the bookies that the ledger names now.
     :returns: whether the ledger has no mark any more.
     :raises bookkeeper_twisted.errors.MetadataError: the store failed; the mark may be there or not.
     """

@@ -10,7 +10,7 @@ _LONGEST = 500
 def stored_form(ledger_id: int, metadata: LedgerMetadata) -> bytes:
     """Return the bytes that are stored for a ledger's metadata.
 
-    :param ledger_id: for the error.
+    :param ledger_id: id of the ledger, for the error.
     :raises bookkeeper_twisted.errors.MetadataSerializationError: the format of the metadata has no place for a value.
     """
     try:

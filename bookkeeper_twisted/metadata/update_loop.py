@@ -21,7 +21,7 @@ MAX_DOUBTS = 3
 """Writes of unknown outcome after which an update is given up."""
 
 MAX_RACES = 100
-"""Lost races after which an update is given up: a client loses so many to a store that is at fault, not to others."""
+"""Lost races after which an update is given up: so many are a fault of the store, not of other clients."""
 
 
 async def update(
@@ -33,7 +33,7 @@ async def update(
 ) -> Versioned[LedgerMetadata]:
     """Apply a pure change to the metadata of a ledger by compare-and-set.
 
-    :param current: what the caller knows of the ledger; None reads it first.
+    :param current: metadata and version that the caller has read; None reads them first.
     :param needs_update: whether a value still has to be changed; may raise to give up.
     :param transform: the changed value; may raise to give up.
     :returns: the value written, or the one that needs no update.

@@ -26,7 +26,7 @@ StoredLedger = Versioned[LedgerMetadata] | None
 _NOTHING = object()
 
 RETRY_SECONDS = 1.0
-"""Pause after a round that failed, if there is no interval."""
+"""Seconds of pause after a round that failed, if there is no interval."""
 
 
 @attrs.define(eq=False)

@@ -46,7 +46,7 @@ class EmbeddedAdmin:
     """The administration side of an embedded store, on a session of its own.
 
     :param worker: belongs to this object, which stops it.
-    :param limit: as of :class:`EmbeddedDriver`.
+    :param limit: see :class:`EmbeddedDriver`.
     """
 
     def __init__(

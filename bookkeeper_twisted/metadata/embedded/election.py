@@ -11,7 +11,7 @@ from twisted.python.failure import Failure
 from .session import EmbeddedSession
 
 RETRY_SECONDS = 1.0
-"""Pause after a vote that could not be cast."""
+"""Seconds of pause after a vote that could not be cast."""
 
 Votes = list[tuple[int, str]]
 

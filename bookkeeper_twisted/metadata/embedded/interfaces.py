@@ -76,7 +76,7 @@ class IMetadataStore(Interface):
     def read_cookie(bookie_id: str) -> Versioned[bytes]:
         """Return the cookie of the bookie ``bookie_id``.
 
-        :raises bookkeeper_twisted.errors.CookieNotFoundError: there is none.
+        :raises bookkeeper_twisted.errors.CookieNotFoundError: no cookie is stored for the bookie.
         """
 
     def write_cookie(bookie_id: str, cookie: bytes, version: int | None) -> int:
@@ -96,7 +96,7 @@ class IMetadataStore(Interface):
     def read_ledger(ledger_id: int) -> Versioned[bytes]:
         """Return the stored metadata of the ledger ``ledger_id``.
 
-        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """
 
     def write_ledger(ledger_id: int, metadata: bytes, version: int) -> int:
@@ -114,7 +114,7 @@ class IMetadataStore(Interface):
     def read_mark(ledger_id: int) -> Versioned[bytes]:
         """Return the stored mark of the ledger ``ledger_id``.
 
-        :raises bookkeeper_twisted.errors.NotUnderreplicatedError: there is none.
+        :raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger has no mark.
         """
 
     def write_mark(ledger_id: int, mark: bytes, version: int | None) -> int:
@@ -154,7 +154,7 @@ class IMetadataStore(Interface):
         """Cast the vote of this session; if it has one, that one stays.
 
         :param candidate: stored with the vote.
-        :returns: its number, higher than that of every earlier vote.
+        :returns: the number of the vote, higher than that of every earlier vote.
         """
 
     def withdraw_vote() -> None:
@@ -172,7 +172,7 @@ class IMetadataStore(Interface):
     def write_setting(name: str, value: bytes | None) -> bool:
         """Set, in a new version, or remove a value of autorecovery.
 
-        :param name: as of :meth:`read_setting`.
+        :param name: see :meth:`read_setting`.
         :param value: None to remove it.
         :returns: whether it was set before.
         """

@@ -39,7 +39,7 @@ class MemoryStore:
     """The contents of a store in memory, which all its drivers share.
 
     :ivar opened: whether a driver has ever been opened.
-    :ivar sessions: what to call for each open session when something has changed.
+    :ivar sessions: the function of each open session that is called after each change.
     """
 
     instance_id: str = "memory"
@@ -60,14 +60,14 @@ class MemoryStore:
     def admin(self, clock: IReactorTime, uri: str = "memory:") -> EmbeddedAdmin:
         """Make an administrator of the cluster in this store.
 
-        :param uri: for messages.
+        :param uri: name of the store in messages.
         """
         return EmbeddedAdmin(clock, uri, MemorySession(self), InlineWorker())
 
     def driver(self, clock: IReactorTime, uri: str = "memory:") -> EmbeddedDriver:
         """Make a driver on this store, with a session of its own.
 
-        :param uri: for messages.
+        :param uri: name of the store in messages.
         """
         return EmbeddedDriver(clock, uri, MemorySession(self), InlineWorker())
 

@@ -114,7 +114,7 @@ class EmbeddedSession:
     async def ledger(self, ledger_id: int) -> Versioned[LedgerMetadata]:
         """Return the metadata of the ledger ``ledger_id``.
 
-        :raises NoSuchLedgerMetadataError: it does not exist.
+        :raises NoSuchLedgerMetadataError: the ledger does not exist.
         """
         stored = await self.read(self.store.read_ledger, ledger_id)
         try:

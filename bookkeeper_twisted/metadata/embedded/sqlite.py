@@ -18,7 +18,7 @@ from .sqlite_sessions import SessionFiles
 from .sqlite_store import Creation, SqliteStore
 
 PATIENCE = 0.8
-"""Part of the time of a call that SQLite waits for other processes: it is to give up first, as nothing is done then."""
+"""Part of the time of a call that SQLite waits for other processes: less than all, so that SQLite gives up first."""
 
 POLL_INTERVAL = 0.25
 """Seconds after which a watcher sees what another process wrote."""

@@ -10,7 +10,7 @@ from zope.interface import Attribute, Interface
 from ...errors import MetadataError, MetadataOutcomeUnknownError, MetadataUnavailableError
 
 Watch = Callable[[bool], None]
-"""Called once: with True after the node has changed, with False if the watch was lost with the connection."""
+"""A function that is called once: with True after the node has changed, with False if the watch was lost."""
 
 
 class ZooKeeperError(MetadataError):
@@ -60,7 +60,7 @@ class Stat:
 
     :ivar czxid: of its creation; never repeats.
     :ivar version: of its data.
-    :ivar cversion: how often children have come or gone.
+    :ivar cversion: number of children that were created or removed.
     :ivar owner: session id if it is ephemeral, else 0.
     :ivar ctime: ms since the epoch.
     """
@@ -108,7 +108,7 @@ class IZooKeeper(Interface):
     def create(node: NewNode) -> "Deferred[str]":
         """Create a node.
 
-        :returns: its path, for a sequence with its number.
+        :returns: the path of the node, for a sequence with its number.
         """
 
     def create_all(nodes: Sequence[NewNode]) -> "Deferred[None]":

@@ -19,7 +19,7 @@ from .watches.bookie_sets import AVAILABLE, READ_ONLY, BookieSet, BookieSets
 from .znodes import Znodes
 
 RENEWAL_SECONDS = 1.0
-"""Pause before a registration is renewed again, where ZooKeeper went away meanwhile."""
+"""Seconds before a registration is renewed again, after ZooKeeper failed during a renewal."""
 
 
 @implementer(IRegistration)

@@ -39,7 +39,7 @@ class Znodes:
         """Read data and state of a node.
 
         :param watch: called after data or state have changed, or the node was deleted; not if this call fails.
-        :raises NodeMissingError: it does not exist.
+        :raises NodeMissingError: the node does not exist.
         """
         return await self.session.run(f"read {path}", lambda: self._zk.get(path, watch), reads=True)
 
@@ -55,7 +55,7 @@ class Znodes:
         """Read the names of the children of a node, in no order, and its state.
 
         :param watch: called after a child has come or gone, or the node was deleted; not if this call fails.
-        :raises NodeMissingError: it does not exist.
+        :raises NodeMissingError: the node does not exist.
         """
         return await self.session.run(f"list {path}", lambda: self._zk.children(path, watch), reads=True)
 
@@ -69,7 +69,7 @@ class Znodes:
     async def fresh_children(self, path: str) -> list[str]:
         """Return the names of the children of ``path``, as of now or later.
 
-        :raises NodeMissingError: it does not exist.
+        :raises NodeMissingError: the node does not exist.
         """
         await self.sync(path)
         return (await self.children(path))[0]
@@ -102,7 +102,7 @@ class Znodes:
     async def create_below(self, node: NewNode, is_mine: IsMine) -> Stat | None:
         """Create a node as :meth:`create` does, with missing parents up to the root, persistent and empty.
 
-        :param is_mine: as of :meth:`create`.
+        :param is_mine: see :meth:`create`.
         :raises NodeMissingError: there is no root, or another client removes the parents again and again.
         """
         for _ in range(_RACES):
@@ -141,7 +141,7 @@ class Znodes:
     async def create_all(self, nodes: Sequence[NewNode], is_mine: IsMine) -> None:
         """Create all nodes or none.
 
-        :param is_mine: asked about the last of them.
+        :param is_mine: see :meth:`create`; called with the last node.
         :raises NodeExistsError: one of the nodes exists.
         :raises NodeMissingError: the first has no parent.
         """
@@ -156,10 +156,10 @@ class Znodes:
     async def set(self, path: str, data: bytes, version: int) -> int:
         """Replace the data of a node, if they have not changed since they were read (compare-and-set).
 
-        :param version: that was read.
+        :param version: the version that was read.
         :returns: the new version.
         :raises NodeVersionError: it has another version.
-        :raises NodeMissingError: it does not exist.
+        :raises NodeMissingError: the node does not exist.
         """
 
         async def call() -> int:
@@ -179,7 +179,7 @@ class Znodes:
         """Delete a node without children.
 
         :param version: of its data; :data:`ANY` for any.
-        :raises NodeMissingError: it does not exist.
+        :raises NodeMissingError: the node does not exist.
         :raises NodeVersionError: it has another version.
         :raises NodeNotEmptyError: it has children.
         """

@@ -41,7 +41,7 @@ _MAX_VERSION = (1 << 31) - 1
 class ZooKeeperLedgers:
     """The ledger side of a driver.
 
-    :ivar tree: how ledgers are laid out, known once the driver is open.
+    :ivar tree: the layout of the ledgers' nodes, known once the driver is open.
     """
 
     def __init__(self, znodes: Znodes) -> None:
@@ -171,7 +171,7 @@ Stored = Versioned[LedgerMetadata]
 
 
 class LedgerWatch:
-    """Calls its listener with the value, each newer one, and None once the ledger is gone, which ends the watch.
+    """The watch of a ledger: calls its listener with each newer value, and with None once the ledger is gone, its end.
 
     :param read: reads the ledger with a watch.
     :param ended: called with this object after the last call of the listener.

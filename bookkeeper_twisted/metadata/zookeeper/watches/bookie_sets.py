@@ -36,7 +36,7 @@ def bookie_ids(names: list[str]) -> frozenset[str]:
 class BookieSet:
     """One of the two sets.
 
-    :ivar ids: as of the last look, None before the first.
+    :ivar ids: the bookie ids that were read last, None before the first read.
     """
 
     def __init__(self, znodes: Znodes, read_only: bool) -> None:

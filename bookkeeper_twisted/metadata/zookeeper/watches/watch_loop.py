@@ -11,13 +11,13 @@ from ..interfaces import Watch
 from ..session import Session
 
 RELOOK_SECONDS = 0.2
-"""Pause after a failure, or after a watch was lost with its connection."""
+"""Seconds before the next read after a failure, or after a watch was lost with its connection."""
 
 
 class WatchLoop:
     """The loop over the nodes of one watch.
 
-    :param what: for the log.
+    :param what: name of what is watched, for the log.
     :param look: reads the nodes with the watch it is given, and returns whether the loop goes on.
     """
 
