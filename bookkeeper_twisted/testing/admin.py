@@ -148,9 +148,9 @@ class FakeBackgroundWork:
 class FakeBookieAdmin:
     """A bookie in any phase.
 
-    :ivar other_reasons: to be read-only, besides the administrator's.
+    :ivar other_reasons: reasons to be read-only, besides the administrator's.
     :ivar live: keys that can be changed.
-    :ivar wrong_directories: what :meth:`check_directories` fails with.
+    :ivar wrong_directories: the error that :meth:`check_directories` raises.
     """
 
     bookie_id: str = "bookie-1:3181"

@@ -13,7 +13,7 @@ from ..bookie.interfaces import IStorageExecutor
 T = TypeVar("T")
 
 MOST_STEPS = 100_000
-"""Pieces of work after which :meth:`StepExecutor.drain` takes them for endless."""
+"""Pieces of work after which :meth:`StepExecutor.drain` fails, as there is no end in sight."""
 
 
 @implementer(IStorageExecutor)

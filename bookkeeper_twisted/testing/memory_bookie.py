@@ -23,7 +23,7 @@ class Fault:
     :ivar operation: name of the method.
     :ivar error: makes the exception of each failed entry or request.
     :ivar first, last: entry ids that the fault applies to; a request without an entry id counts as entry -1.
-    :ivar times: how many entries or requests it still fails.
+    :ivar times: number of entries or requests that the fault still fails.
     """
 
     operation: str

@@ -13,7 +13,7 @@ def sealed(
     """Seal entries of consecutive ids as a writer does.
 
     :param first: id of the first one.
-    :param last_add_confirmed: that their headers say.
+    :param last_add_confirmed: the LAC in their headers.
     :param length: bytes of all payloads of the ledger before the first one.
     :param payloads: at least one.
     """

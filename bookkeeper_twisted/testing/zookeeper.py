@@ -27,7 +27,7 @@ T = TypeVar("T")
 class Znode:
     """A node of the tree.
 
-    :ivar created: how many children it ever had, which numbers those of a sequence.
+    :ivar created: number of children that it ever had, from which the names of a sequence are made.
     """
 
     data: bytes
@@ -68,7 +68,7 @@ class MemoryZooKeeper:
     def find(self, path: str) -> Znode:
         """Return the node at a path.
 
-        :raises NodeMissingError: there is none.
+        :raises NodeMissingError: no node has this path.
         """
         node = self.top
         for part in filter(None, path.split("/")):

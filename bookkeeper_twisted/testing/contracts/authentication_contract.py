@@ -44,7 +44,7 @@ class AuthenticationContract(SynchronousTestCase):
         verifyObject(IAuthenticationExchange, self.provider.client_exchange("bookie:3181"))
 
     def test_names(self) -> None:
-        """It answers to a name of the configuration, and has one for the wire."""
+        """The provider answers to a name of the configuration, and has a name for the wire."""
         self.assertTrue(self.provider.names)
         self.assertTrue(self.provider.plugin)
 

@@ -85,7 +85,7 @@ class BookieClientContract(SynchronousTestCase):
         verifyObject(IBookieClient, self.client)
 
     def test_add_and_read(self) -> None:
-        """What was added is read, byte for byte."""
+        """An added entry is read, byte for byte."""
         run = self.run_of(0, [b"a", b"bb", b"ccc"])
         self.assert_added(self.add(run), 0, 3)
         reply = self.result(self.client.read(self.bookie_id, LEDGER, 1))

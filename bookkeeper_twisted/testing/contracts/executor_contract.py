@@ -29,7 +29,7 @@ class ExecutorContract(SynchronousTestCase):
         self.addCleanup(self.executor.stop)
 
     def test_interface(self) -> None:
-        """It provides what it says."""
+        """The executor provides its interface."""
         verifyObject(IStorageExecutor, self.executor)
 
     def test_result(self) -> None:
@@ -39,7 +39,7 @@ class ExecutorContract(SynchronousTestCase):
         self.assertEqual(self.successResultOf(submitted), 3)
 
     def test_failure(self) -> None:
-        """What work raises comes back as the failure, and the lane goes on."""
+        """An exception of a piece of work arrives as the failure of its result, and the lane goes on."""
         failing = self.executor.submit("flush", lambda: 1 // 0)
         following = self.executor.submit("flush", lambda: "still here")
         self.settle(self.executor)
@@ -73,7 +73,7 @@ class ExecutorContract(SynchronousTestCase):
         self.assertEqual((ran, delivered), (list(range(50)), list(range(50))))
 
     def test_notifications_come_before_the_result(self) -> None:
-        """What a piece of work notifies is delivered in order, and before its result."""
+        """Notifications of a piece of work are delivered in order, and before its result."""
         seen: list[object] = []
 
         def work() -> str:

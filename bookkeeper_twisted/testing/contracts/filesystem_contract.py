@@ -68,7 +68,7 @@ class _FileSystemContract(SynchronousTestCase):
             self.assertEqual(file.pread(size, offset), expected[offset : offset + size])
 
     def test_resident(self) -> None:
-        """What memory holds is what a read gives, all of it or nothing; some file systems do not report it."""
+        """A resident read gives the bytes of a read, or none; some file systems do not report resident bytes."""
         data = bytes(range(256)) * 40
         file = self.create(data)
         for offset, size in ((0, len(data)), (700, 5000), (9000, 1), (0, 0)):

@@ -79,7 +79,7 @@ class RunIndexContract(SynchronousTestCase):
         raise NotImplementedError
 
     def test_interface(self) -> None:
-        """It has what the interface names."""
+        """The index has every name of its interface."""
         index = self.make()
         verifyObject(IRunIndex, index.index if isinstance(index, PackedIndex) else index)
 
@@ -256,7 +256,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*index.rows(2)], [_row(2, 0, 9)])
 
     def test_reopen(self) -> None:
-        """What was committed is there after a restart."""
+        """Committed rows are there after a restart."""
         index = self.make()
         rows = [_row(1, 0, 9), IndexRow(1, 10, 11, 3, 77, pack_sizes([30, 40]), b"abcd")]
         index.commit(IndexBatch(runs=rows))

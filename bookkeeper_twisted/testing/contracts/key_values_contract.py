@@ -24,13 +24,13 @@ class KeyValuesContract(SynchronousTestCase):
         raise NotImplementedError
 
     def test_interface(self) -> None:
-        """It provides the interface."""
+        """The map provides its interface."""
         database = self.open("a", True)
         verifyObject(IKeyValues, database)
         database.close()
 
     def test_flushed(self) -> None:
-        """What was flushed is there when it is opened again, with and without permission to make it."""
+        """Flushed pairs are there when the map is opened again, with and without permission to make it."""
         database = self.open("a", True)
         database.put([_pair(2), _pair(1)])
         database.put([_pair(1), (_pair(3)[0], b"")])
@@ -62,7 +62,7 @@ class KeyValuesContract(SynchronousTestCase):
         database.close()
 
     def test_locked(self) -> None:
-        """It is open once at a time, and closed even while an iteration has not ended."""
+        """A map is open once at a time, and can be closed before an iteration has ended."""
         database = self.open("a", True)
         database.put([_pair(1), _pair(2)])
         database.flush()

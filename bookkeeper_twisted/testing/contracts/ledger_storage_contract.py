@@ -141,7 +141,7 @@ class LedgerStorageContract(SynchronousTestCase):
             self.check(ledger_id, range(3))
 
     def test_negatives(self) -> None:
-        """What was never there is not found, in memory or stored (S5)."""
+        """Entries and ledgers that were never added are not found, in memory or stored (S5)."""
         self.storage.add(run(1, 5, 10))
         for _ in range(2):
             for ledger_id, entry_id in ((1, 4), (1, 15), (3, 5)):
@@ -287,7 +287,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual(self.marks(), (JournalPosition(1, 3),))
 
     def test_full(self) -> None:
-        """What waits for a checkpoint is counted, and makes the storage full at some point (S11)."""
+        """Bytes that wait for a checkpoint are counted, and make the storage full at some point (S11)."""
         self.assertEqual((self.storage.pending_bytes(), self.storage.is_full()), (0, False))
         first = 0
         while not self.storage.is_full():

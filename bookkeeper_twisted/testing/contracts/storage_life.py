@@ -25,7 +25,7 @@ _STEPS = {
     "take": 4, "read": 6, "copy": 1, "move": 2, "forget": 1, "reopen": 1,
     "damage": 1, "repair": 1,
 }  # fmt: skip
-"""How often a step is drawn, in proportion."""
+"""Steps and their weights in the draw."""
 
 
 def drawn_entry(ledger_id: int, entry_id: int, copy: int) -> bytes:
@@ -44,7 +44,7 @@ class _Asked:
 
     :ivar newest: the newest copies when it was asked for.
     :ivar damaged: entries of the ledger that were damaged at some moment since then.
-    :ivar loaded: what the read lane has found, once it has looked.
+    :ivar loaded: the run that the read lane has found, once it has looked.
     """
 
     ledger_id: int
@@ -62,7 +62,7 @@ class StorageLife:
 
     :param case: a case of the contract of storages.
     :param seed: of what is drawn.
-    :ivar steps: that were taken, with what they were about.
+    :ivar steps: the steps taken so far, with their arguments.
     """
 
     def __init__(self, case: Any, seed: int) -> None:

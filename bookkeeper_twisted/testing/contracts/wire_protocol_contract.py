@@ -73,7 +73,7 @@ class WireProtocolContract(SynchronousTestCase):
     # ---- the tests -------------------------------------------------------------------------------------
 
     def test_interface(self) -> None:
-        """It has every name of its interface, and answers to a name of the configuration."""
+        """The protocol has every name of its interface, and answers to a name of the configuration."""
         verifyObject(IWireProtocol, self.wire)
         self.assertTrue(self.wire.names)
         self.assertEqual({name.strip().lower() for name in self.wire.names}, self.wire.names)
@@ -110,7 +110,7 @@ class WireProtocolContract(SynchronousTestCase):
             self.assertEqual([each for reply in replies for each in reply.txn_ids], list(numbers))
 
     def test_expected_replies(self) -> None:
-        """What it foretells are the bytes of a bookie that has done everything in order."""
+        """The replies that the protocol expects are the bytes of a bookie that has done all requests in order."""
         adds, found = self.adds(UNEVEN)
         _, expected = self.wire.encode_adds(adds, FIRST_NUMBER)
         self.assertEqual(len(expected), self.wire.add_reply_size * len(adds))

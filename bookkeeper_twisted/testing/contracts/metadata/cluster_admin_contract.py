@@ -57,7 +57,7 @@ class ClusterAdminSuite(TestCase):
         raise AssertionError("not refused")
 
     async def test_interface(self) -> None:
-        """It provides what it declares, and may be closed twice."""
+        """The admin provides its interface, and may be closed twice."""
         admin = await self.opened(self.store.admin)
         verifyObject(IClusterAdmin, admin)
         await admin.close()

@@ -32,10 +32,10 @@ from ....model import BookieServiceInfo, Endpoint, LedgerMetadata, LedgerState, 
 E = TypeVar("E", bound=BaseException)
 
 Connect = Callable[[Clock], Any]
-"""Makes one more driver, not yet open, on the store of a test."""
+"""A function that makes one more driver, not yet open, on the store of a test."""
 
 POLL = 1.0
-"""Longer than any driver's poll interval."""
+"""Seconds, more than the poll interval of any driver."""
 
 INFO = BookieServiceInfo((Endpoint("bookie", "10.0.0.1", 3181, "bookie-rpc"),), {"rack": "/a"})
 OPEN = LedgerMetadata(2, 2, 1, (Segment(0, ("a:1", "b:1")),), password=b"pw", custom_metadata={"app": b"x"})
@@ -120,7 +120,7 @@ class LedgerSuite(MetadataSuite):
         self.assertGreater(await driver.ledgers.generate_id(), first)
 
     async def test_create_and_read(self) -> None:
-        """What is created is read by every driver, in the version of its format."""
+        """Every driver reads the created metadata, in the version of their format."""
         one, two = await self.driver(), await self.driver()
         plain = LedgerMetadata(1, 1, 1, (Segment(0, ("a:1",)),), has_password=False, format_version=1)
         for ledger_id, metadata in enumerate((OPEN, attrs.evolve(CLOSED, format_version=2), plain)):
@@ -161,7 +161,7 @@ class LedgerSuite(MetadataSuite):
         self.assertEqual(await two.ledgers.read(1), written)
 
     async def test_missing_ledger(self) -> None:
-        """What does not exist cannot be read, written or removed."""
+        """A ledger that does not exist cannot be read, written or removed."""
         ledgers = (await self.driver()).ledgers
         await self.raises(NoSuchLedgerMetadataError, ledgers.read(1))
         await self.raises(NoSuchLedgerMetadataError, ledgers.write(1, OPEN, 0))
@@ -178,7 +178,7 @@ class LedgerSuite(MetadataSuite):
             await self.raises(NoSuchLedgerMetadataError, one.ledgers.read(ledger_id))
 
     async def test_unreadable_metadata(self) -> None:
-        """What no reader would accept is not stored."""
+        """Metadata that no reader would accept are not stored."""
         ledgers = (await self.driver()).ledgers
         bad = attrs.evolve(OPEN, segments=())
         await self.raises(MetadataSerializationError, ledgers.create(1, bad))
@@ -281,7 +281,7 @@ class RegistrationSuite(MetadataSuite):
         self.assertEqual(await self.bookies(two), ({"b:1"}, {"a:1"}))
 
     async def test_bad_bookie_id(self) -> None:
-        """What other implementations choke on is not stored."""
+        """Bookie ids that other implementations cannot read are not stored."""
         registration = (await self.driver()).registration
         for bookie_id in ("", "a/b", "readonly"):
             await self.raises(IncorrectParameterError, registration.register_bookie(bookie_id, False, INFO))
@@ -303,7 +303,7 @@ class RegistrationSuite(MetadataSuite):
         self.assertEqual(await two.all_bookies(), {"b:1"})
 
     async def test_missing_cookie(self) -> None:
-        """What is not stored cannot be read, replaced or removed."""
+        """A cookie that is not stored cannot be read, replaced or removed."""
         registration = (await self.driver()).registration
         await self.raises(CookieNotFoundError, registration.read_cookie("a:1"))
         await self.raises(CookieNotFoundError, registration.write_cookie("a:1", b"", 0))

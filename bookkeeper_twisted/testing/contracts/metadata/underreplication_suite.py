@@ -45,7 +45,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await marks.read_mark(5), Versioned(UnderreplicatedLedger(("a:1", "b:1"), 3), 2))
 
     async def test_mark_without_replicas(self) -> None:
-        """It need not be known which bookies lack entries."""
+        """A mark may leave open which bookies lack entries."""
         marks = (await self.driver()).underreplication
         await marks.mark(5)
         self.assertEqual((await marks.read_mark(5)).value, UnderreplicatedLedger())

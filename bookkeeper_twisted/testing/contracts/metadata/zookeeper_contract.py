@@ -18,7 +18,7 @@ from ....metadata.zookeeper.interfaces import (
 )
 
 MakeServer = Callable[[TestCase], tuple[str, Callable[[], Any]]]
-"""Prepares a server: a path below which nothing is yet, and what makes a connection."""
+"""Prepares a server; returns a path below which no node is yet, and a function that makes a connection."""
 
 
 class ZooKeeperSuite(TestCase):
@@ -52,11 +52,11 @@ class ZooKeeperSuite(TestCase):
         raise AssertionError(f"{expected.__name__} was not raised")
 
     async def test_interface(self) -> None:
-        """It provides what it declares."""
+        """The connection provides its interface."""
         verifyObject(IZooKeeper, self.one)
 
     async def test_node(self) -> None:
-        """What is created is read by others, with its stat."""
+        """Other connections read a created node, with its attributes."""
         two = await self.connection()
         self.assertEqual(await self.one.create(NewNode(f"{self.root}/a", b"data")), f"{self.root}/a")
         await two.sync(self.root)
