@@ -19,7 +19,7 @@ class ILedgerChecker(Interface):
 
         Cancelling it ends the reads under way.
 
-        :param metadata: as it was read just now.
+        :param metadata: the metadata, read just now.
         :param suspects: bookies of which every entry is read, whatever the percentage of other checks, and for which
             the store is asked whether they are there.
         :param before: an earlier check of the same repair: what it found whole on other bookies is not read again.
@@ -34,9 +34,9 @@ class LedgerStatus:
     :ivar state: *repairing*; *grace*: left to its writer for a while; *waiting*: bookies could not be asked, tried
         again later; *impossible*: not to be repaired before bookies come back or are added.
     :ivar reason: why it is not repaired yet, for people to read.
-    :ivar attempts: that have failed.
-    :ivar since: when the lock was taken, by the worker's clock.
-    :ivar next_attempt: when it is tried again, by that clock; None while it is worked on.
+    :ivar attempts: number of failed attempts.
+    :ivar since: time at which the lock was taken, by the worker's clock.
+    :ivar next_attempt: time of the next attempt, by that clock; None during an attempt.
     """
 
     ledger_id: int

@@ -12,9 +12,9 @@ _CHECKER = "ledger_checker_"
 class CheckerMetrics:
     """The checks of one process.
 
-    :ivar requests: to bookies.
+    :ivar requests: number of requests to bookies.
     :ivar retries: requests that were sent again after an overload, a time-out or a lost connection.
-    :ivar entries: that were read; ``n_bytes``: of them.
+    :ivar entries: number of entries that were read; ``n_bytes``: their bytes.
     """
 
     def __init__(self, instruments: Instruments) -> None:

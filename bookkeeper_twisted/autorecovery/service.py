@@ -47,7 +47,7 @@ class AutoRecovery:
     :param client: connected; closed by its owner.
     :param now_ms: the time in ms since the epoch, for marks and for times of checks.
     :ivar throttles: the speed limits of everything that is done here.
-    :ivar adaptive: what slows copies down while bookies are slow to read and to add one entry.
+    :ivar adaptive: the controller that slows copies down while bookies read and add single entries slowly.
     :ivar limits: both, for an operator.
     :ivar election, worker: the two services.
     """

@@ -10,7 +10,7 @@ from ..metadata.interfaces import IUnderreplication
 class Switch:
     """The state of the switch: off until the store has reported that it is on.
 
-    :ivar is_on: as of the last news.
+    :ivar is_on: the state that the store reported last.
     """
 
     def __init__(self, underreplication: IUnderreplication) -> None:

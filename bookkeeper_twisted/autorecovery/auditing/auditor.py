@@ -28,7 +28,7 @@ from .periodic import PeriodicWork, Timetable
 from .repeating import until_done
 
 MOST_PARALLEL = 100
-"""Ledgers that are looked at together, at most: each holds its metadata and requests to its bookies."""
+"""The most ledgers that are checked together: each holds its metadata and requests to its bookies."""
 
 
 _NAMES = {

@@ -20,7 +20,7 @@ class Marker:
 
     :param operations: limit of requests about marks.
     :param now_ms: the time in ms since the epoch; None: marks carry no time.
-    :ivar marked: how many ledgers were marked; ``n_bytes``: their lengths.
+    :ivar marked: number of ledgers that were marked; ``n_bytes``: their lengths in bytes.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class BookieAudit:
     async def named(self, bookies: frozenset[str], enough: int) -> frozenset[str]:
         """Return the bookies, of those in ``bookies``, that the metadata of any ledger names.
 
-        :param bookies: that are asked for.
+        :param bookies: ids of the bookies to look for.
         :param enough: number of named bookies that ends the walk over the ledgers; ledgers may name more.
         :raises bookkeeper_twisted.errors.MetadataError: the walk is not complete.
         """

@@ -22,7 +22,7 @@ from .lost_bookies import Action, Detection, LostBookies
 from .repeating import until_done
 
 _MANY = 2
-"""Lost bookies that are not waited for, if ledgers name them."""
+"""Lost bookies, all named by ledgers, that are audited without a delay."""
 
 
 class LostBookieDetector:

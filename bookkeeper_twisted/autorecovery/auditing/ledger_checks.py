@@ -25,7 +25,7 @@ from .repeating import FIRST_PAUSE
 LATER_ROUNDS = 3
 """Rounds at the end of a check for ledgers with bookies that could not answer."""
 MOST_LATER = 100_000
-"""Ledgers that are remembered for that, at most."""
+"""The most ledgers that are stored for those rounds."""
 
 
 @attrs.frozen

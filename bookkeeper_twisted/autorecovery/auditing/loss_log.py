@@ -44,7 +44,7 @@ class LossLog:
     def lost(self, bookies: Collection[str], delay: int) -> None:
         """Log lost bookies, each once.
 
-        :param bookies: that are taken for lost.
+        :param bookies: ids of the lost bookies.
         :param delay: seconds until their ledgers are marked, 0 for now.
         """
         when = f"in {delay} s" if delay else "now"
@@ -58,7 +58,7 @@ class LossLog:
     def wait(self, bookie_id: str, due: float) -> None:
         """Count the ledgers of a lost bookie, and log their number.
 
-        :param due: when they will be marked, in seconds of the clock.
+        :param due: time at which they will be marked, in seconds of the clock.
         """
         self.stop()
         self._counting = Deferred.fromCoroutine(self._count(bookie_id, due))

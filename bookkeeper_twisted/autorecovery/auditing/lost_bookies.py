@@ -16,7 +16,7 @@ class Detection(Enum):
     """The states of a detector."""
 
     CALM = "calm"
-    """No bookie is lost that was not looked into."""
+    """No lost bookie waits for its audit."""
     WAITING = "waiting"
     """One bookie is lost, and its delay is not over."""
 
@@ -36,9 +36,9 @@ class Action(Enum):
     SCHEDULE = "schedule"
     """Call :meth:`LostBookies.expired` when the delay is over; it takes the place of an earlier request."""
     CANCEL = "cancel"
-    """Do not call it any more."""
+    """Cancel the call of :meth:`LostBookies.expired`."""
     AUDIT = "audit"
-    """Mark the ledgers of all bookies that are lost, and do not call it any more."""
+    """Mark the ledgers of all lost bookies, and cancel the call of :meth:`LostBookies.expired`."""
 
 
 TRANSITIONS: dict[tuple[Detection, Loss, bool], tuple[Action, Detection]] = {
@@ -55,7 +55,7 @@ TRANSITIONS: dict[tuple[Detection, Loss, bool], tuple[Action, Detection]] = {
     (Detection.WAITING, Loss.MANY, False): (Action.AUDIT, Detection.CALM),
     (Detection.WAITING, Loss.MANY, True): (Action.AUDIT, Detection.CALM),
 }
-"""By state, losses, and whether there is a delay: what is done, and the state after that."""
+"""The action and the next state, by state, losses, and whether there is a delay."""
 
 
 @attrs.define
@@ -88,7 +88,7 @@ class LostBookies:
     def missing(self, available: Collection[str]) -> frozenset[str]:
         """Return the bookies that :meth:`bookies_are` would count as lost and not audited.
 
-        :param available: as there.
+        :param available: see :meth:`bookies_are`.
         """
         return frozenset(self.known | self.pending).difference(available)
 

@@ -15,7 +15,7 @@ from .detection import LostBookieDetector
 from .repeating import until_done
 
 LOOK_AGAIN_SECONDS = 60.0
-"""Pause before the stored time of the last run is read again: an operator may have set it back."""
+"""Seconds before the stored time of the last run is read again: an operator may have set it back."""
 
 
 @attrs.frozen
@@ -37,7 +37,7 @@ class PeriodicWork:
 
     A run that fails is followed by another after a pause, and only a complete one counts as the last run.
 
-    :param name: for the log.
+    :param name: name of the work, for the log.
     :param now_ms: the time in ms since the epoch.
     """
 

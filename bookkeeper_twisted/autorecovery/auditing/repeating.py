@@ -23,7 +23,7 @@ async def until_done(
 ) -> T:
     """Do some work; while it fails, do it again after a pause of 5 to 300 seconds.
 
-    :param what: for the log.
+    :param what: name of the work, for the log.
     :param failed: called after each failure.
     """
     pause = FIRST_PAUSE

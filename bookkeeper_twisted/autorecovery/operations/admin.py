@@ -113,7 +113,7 @@ class AutorecoveryAdmin:
         """Have the auditor look for lost bookies now.
 
         :raises AutorecoveryDisabledError: it would not do so.
-        :raises NoAuditorError: there is none.
+        :raises NoAuditorError: no auditor is elected.
         """
         if not await self._marks.is_enabled():
             raise AutorecoveryDisabledError("autorecovery is disabled in this cluster: autorecovery -enable")

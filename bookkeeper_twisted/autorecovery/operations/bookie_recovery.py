@@ -36,18 +36,18 @@ class RecoveryResult(Enum):
     """The outcomes of the recovery of one ledger."""
 
     RECOVERED = "recovered"
-    """It names none of the bookies any more."""
+    """The ledger names none of the bookies any more."""
     SKIPPED = "skipped"
-    """A writer has it open, and open ledgers are to be left alone."""
+    """A writer has the ledger open, and open ledgers are to be left alone."""
     FAILED = "failed"
-    """It names one of the bookies still."""
+    """The ledger still names one of the bookies."""
 
 
 @attrs.frozen
 class PlannedLedger:
     """A ledger that names bookies of a recovery.
 
-    :ivar bookies: which of them.
+    :ivar bookies: ids of those bookies.
     :ivar is_open: whether it has to be recovered first, which ends its writer.
     :ivar n_bytes: estimate of the payload bytes to be copied.
     """
@@ -155,7 +155,7 @@ class BookieRecovery:
     async def check_gone(self) -> None:
         """Refuse to forget the bookies at the end of a recovery while one of them runs.
 
-        :raises IncorrectParameterError: one does.
+        :raises IncorrectParameterError: one of the bookies is running.
         """
         if running := sorted(self._bookies & await self._admin.registered_bookies()):
             raise IncorrectParameterError(f"bookie {running[0]} is running: its cookie can't be deleted")

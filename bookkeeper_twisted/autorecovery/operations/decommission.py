@@ -76,7 +76,7 @@ class Decommission:
         """Trigger an audit, and wait.
 
         :param report: called after each look with what remains.
-        :returns: what remains at the end: no blockers, or such as made no progress for the length of the patience.
+        :returns: the state at the end: no blockers, or blockers without progress for the length of the patience.
         :raises IllegalOperationError: see :meth:`check`.
         """
         await self.check()

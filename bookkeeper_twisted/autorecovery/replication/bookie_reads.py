@@ -46,9 +46,9 @@ class ReadTotals:
 class BookieReads:
     """The reads of one check.
 
-    :param context: with the flow of this check.
-    :param batch_bytes: asked for at a time, less under a low limit.
-    :param usual_size: what an entry is expected to have in bytes.
+    :param context: the collaborators of reads, with the flow of this check.
+    :param batch_bytes: bytes that are requested at a time, less under a low limit.
+    :param usual_size: expected bytes of an entry.
     """
 
     def __init__(

@@ -88,7 +88,7 @@ Load = tuple[tuple[str, ...], Adds]
 class FragmentCopy:
     """The copies of one fragment.
 
-    :param context: with the flow of these copies.
+    :param context: the collaborators of reads, with the flow of these copies.
     :ivar failed: why a target could not take its entries, by its id.
     :ivar unreadable: why no replica gave an entry, by its id.
     """
@@ -261,7 +261,7 @@ class FragmentCopy:
     async def _pause(self, attempt: int, error: Exception) -> None:
         """Wait before the next attempt.
 
-        :raises BookKeeperError: there is none.
+        :raises BookKeeperError: this attempt was the last one.
         """
         if self._settings.retries.is_last(attempt):
             raise error

@@ -28,7 +28,7 @@ MAX_NAMED = 100
 """Entries that an error names."""
 
 MAX_ROUNDS = 3
-"""Times that targets are chosen for one fragment, at most."""
+"""The most choices of targets for one fragment."""
 
 
 @attrs.define

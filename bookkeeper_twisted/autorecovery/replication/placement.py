@@ -26,7 +26,7 @@ class Placement:
     async def misplaced(self, fragment: LedgerFragment, metadata: LedgerMetadata) -> FragmentReport:
         """Return the replicas of a fragment that have to move to other bookies; none if it keeps to the policy.
 
-        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: it does not, with whatever bookies there are.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no choice of bookies makes it keep to the policy.
         """
         if await self._adheres(fragment.ensemble, metadata.write_quorum_size):
             return FragmentReport(fragment)

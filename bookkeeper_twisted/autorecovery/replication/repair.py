@@ -46,9 +46,9 @@ class RepairState(Enum):
     DELETED = "deleted"
     """The ledger does not exist."""
     GRACE = "grace"
-    """The loss is of a writer that may be alive, and may replace the bookie itself."""
+    """The loss is in fragments of a writer that may be alive, and may replace the bookie itself."""
     WAITING = "waiting"
-    """Bookies or the metadata store could not be asked; a later attempt may succeed as things are."""
+    """Bookies or the metadata store could not be asked; a later attempt may succeed without a change."""
     IMPOSSIBLE = "impossible"
     """No bookie has some entries, or there are too few bookies: bookies must come back, or be added."""
 
@@ -58,7 +58,7 @@ class Attempt:
     """One attempt to repair a ledger.
 
     :ivar reason: why the ledger is not whole.
-    :ivar error: that ended it, or one of its fragments.
+    :ivar error: the error that ended the attempt or the repair of a fragment.
     :ivar repaired: fragments that were made complete; ``moved``: that were complete, and moved.
     :ivar report: of the last check, of a ledger that exists.
     """

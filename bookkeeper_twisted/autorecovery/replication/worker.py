@@ -54,8 +54,8 @@ _MAX_REMEMBERED = 2000
 class WorkerSettings:
     """The settings of a replication worker.
 
-    :ivar holder: what its locks say, for people to read.
-    :ivar ledgers: that are repaired at a time.
+    :ivar holder: text of its locks, for people to read.
+    :ivar ledgers: number of ledgers that are repaired at a time.
     :ivar grace: seconds that the writer of a ledger has to replace a lost bookie
         (``openLedgerRereplicationGracePeriod``).
     :ivar longest_hold: seconds for which a ledger is left alone after attempts that failed
