@@ -12,7 +12,7 @@ from twisted.python.failure import Failure
 from ..errors import BookKeeperError
 
 _REASONS = (BookKeeperError, CannotListenError, OSError)
-"""Errors that an operator can do something about: printed in one line."""
+"""Errors that an operator can fix: they are printed in one line."""
 
 
 class Startable(Protocol):

@@ -18,7 +18,7 @@ from twisted.logger import Logger
 class ExitStatus:
     """The exit status of this process.
 
-    :param reactor: to be stopped.
+    :param reactor: the reactor of the process, which is stopped.
     :param at_exit: registers what is done at the very end.
     :param leave: ends the process at once.
     :param on_signal: registers what a signal does, returns what it did before.

@@ -12,10 +12,10 @@ from twisted.python.failure import Failure
 from twisted.web.client import Agent, FileBodyProducer, ResponseDone, ResponseFailed
 
 TIMEOUT = 10.0
-"""Seconds for an answer."""
+"""Seconds within which an answer must come."""
 
 MAX_BODY = 1 << 20
-"""Bytes of an answer."""
+"""The most bytes of an answer."""
 
 
 async def send(reactor: Any, method: str, url: str, body: bytes) -> tuple[int, bytes]:
@@ -25,7 +25,7 @@ async def send(reactor: Any, method: str, url: str, body: bytes) -> tuple[int, b
     :param url: of scheme ``http``.
     :param body: empty for none.
     :returns: status and body of the answer.
-    :raises OSError: there is none, or it is too long.
+    :raises OSError: no answer came, or it is too long.
     """
     agent = Agent(reactor, connectTimeout=TIMEOUT)
     producer = FileBodyProducer(BytesIO(body), Cooperator(scheduler=partial(reactor.callLater, 0))) if body else None

@@ -166,7 +166,7 @@ def interrupt(running: "Deferred[None]") -> "Deferred[None] | None":
 
 
 PATIENCE = 5
-"""Seconds in which the reactor has to come to an interrupt."""
+"""Seconds that the reactor has to react to an interrupt."""
 
 
 def heed_signals(patience: int) -> None:
@@ -196,7 +196,7 @@ def begin(
 ) -> "Deferred[None]":
     """Begin the ``work`` of a process, which :func:`interrupt` cancels as the ``reactor`` stops.
 
-    :param patience: as of :func:`heed_signals`.
+    :param patience: see :func:`heed_signals`.
     """
     running = Deferred.fromCoroutine(work)
     reactor.addSystemEventTrigger("before", "shutdown", interrupt, running)

@@ -157,7 +157,7 @@ _BOOKIE_SECTIONS = {name: [field for _, field in fields] for name, fields in gro
 class Options(ConfigOptions):
     """Options of one bookie, or of a standalone cluster.
 
-    :ivar configs: what was asked for, one configuration a bookie, once parsed.
+    :ivar configs: the parsed configurations, one for each bookie.
     :ivar client: of autorecovery in the process of the bookie, if it runs there.
     """
 
@@ -221,7 +221,7 @@ _SHARED_SECTIONS = ("address and identity", "metadata", "HTTP", "log", *groups(A
 class AutorecoveryOptions(ConfigOptions):
     """Options of autorecovery in a process of its own.
 
-    :ivar config: that of a bookie of this machine, of which only a part is used.
+    :ivar config: the configuration of a bookie of this machine, of which only a part is used.
     :ivar client: of the client of auditor and worker.
     """
 

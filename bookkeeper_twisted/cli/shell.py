@@ -66,7 +66,7 @@ async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
     Cancelling it ends the command, which releases what it has locked.
 
     :param arguments: of the command line, behind ``shell``.
-    :param world: what the shell has of the world.
+    :param world: the part of the world that the shell may use.
     :returns: the exit status.
     """
     try:

@@ -69,13 +69,13 @@ class Files(Protocol):
     def read(self, name: str) -> bytes:
         """Return the bytes of the file ``name``.
 
-        :raises OSError: it cannot be read.
+        :raises OSError: the file cannot be read.
         """
 
     def write(self, name: str, data: bytes) -> None:
         """Make or replace the file ``name``.
 
-        :raises OSError: it cannot be written.
+        :raises OSError: the file cannot be written.
         """
 
 

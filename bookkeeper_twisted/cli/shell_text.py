@@ -66,7 +66,7 @@ def _uuid_of(ledger_id: int) -> str:
 
 
 FORMAT_ID: dict[str, Callable[[int], str]] = {"long": str, "hex": "{:x}".format, "uuid": _uuid_of}
-"""``-ledgeridformat`` to how ledger ids are printed."""
+"""Functions that print ledger ids, by ``-ledgeridformat``."""
 
 def _id_of(text: str) -> int:
     if "_" in text or not text.isascii():
@@ -79,7 +79,7 @@ PARSE_ID: dict[str, Callable[[str], int]] = {
     "hex": hex_number,
     "uuid": _id_of,
 }
-"""``-ledgeridformat`` to how ledger ids are read; a text that is none is a ValueError."""
+"""Functions that read ledger ids, by ``-ledgeridformat``; they raise ValueError for a text that is no ledger id."""
 
 
 # ---- entries -----------------------------------------------------------------------------------------
@@ -100,4 +100,4 @@ def _dump(data: bytes) -> str:
 
 
 FORMAT_ENTRY: dict[str, Callable[[bytes], str]] = {"string": _text_of, "hex": _dump}
-"""``-entryformat`` to how the data of entries are printed."""
+"""Functions that print the data of entries, by ``-entryformat``."""

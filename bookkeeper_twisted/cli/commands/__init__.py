@@ -31,6 +31,6 @@ COMMANDS = {
     )
     for command in module.COMMANDS
 }  # fmt: skip
-"""By name."""
+"""The commands by name."""
 
 __all__ = ["COMMANDS"]

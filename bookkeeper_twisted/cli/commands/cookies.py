@@ -77,8 +77,8 @@ def _of_stored(
 ) -> Callable[[ShellContext, Namespace], Awaitable[int]]:
     """Make a verb of work on the stored cookie of a bookie, which fails where there is none.
 
-    :param work: given the id of the bookie.
-    :param hint: what else could be done.
+    :param work: called with context, options and the id of the bookie.
+    :param hint: another command that may help, for the message.
     """
 
     async def verb(shell: ShellContext, options: Namespace) -> int:
@@ -256,7 +256,7 @@ async def _rename(shell: ShellContext, admin: BookKeeperAdmin, kind: str) -> int
 def _one_cookie(found: Sequence[bytes], new: str) -> Cookie:
     """Return the cookie of the directories: the old one, where some have the new one already.
 
-    :raises OperandError: there is none, or more than one bookie's.
+    :raises OperandError: the directories have no cookie, or the cookies of several bookies.
     """
     cookies = {cookie.bookie_id: cookie for cookie in map(Cookie.parse, found)}
     if len(cookies) > 1:

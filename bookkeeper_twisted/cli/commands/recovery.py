@@ -186,7 +186,7 @@ async def _query(shell: ShellContext, bookies: list[str], only: int | None) -> i
 async def _ledgers(admin: BookKeeperAdmin, only: int | None) -> AsyncIterator[tuple[int, LedgerMetadata]]:
     """Yield the ids and metadata of all ledgers, or of the ``only`` one.
 
-    :raises NoSuchLedgerMetadataError: that one does not exist.
+    :raises NoSuchLedgerMetadataError: the only ledger does not exist.
     """
     if only is not None:
         yield only, await admin.client.ledger_metadata(only)

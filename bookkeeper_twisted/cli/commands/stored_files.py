@@ -22,7 +22,7 @@ def check_there(shell: ShellContext, paths: Iterable[str]) -> None:
     """Refuse to look into directories of the configuration of which one is missing.
 
     :param paths: without ``current``.
-    :raises OperandError: one is.
+    :raises OperandError: a directory is missing.
     """
     for path in map(current, paths):
         if not shell.world.store.disk.is_directory(path):
@@ -69,10 +69,10 @@ def _list(shell: ShellContext, title: str, kind: FileKind, directories: Sequence
 def file_id(operand: str, suffix: str) -> tuple[str, int]:
     """Parse an operand that names a file: a decimal id, a file name, or a path.
 
-    :param operand: as it was given.
+    :param operand: text of the operand.
     :param suffix: of the names of such files.
     :returns: the directory, empty if there is none, and the id.
-    :raises OperandError: it is none of these.
+    :raises OperandError: the operand is none of these.
     """
     directory, name = posixpath.split(operand)
     try:
@@ -85,7 +85,7 @@ def file_id(operand: str, suffix: str) -> tuple[str, int]:
 def entry_log(shell: ShellContext, operand: str) -> tuple[str, int]:
     """Return the directory and the id of an entry log.
 
-    :raises OperandError: there is none, or several directories hold one of that id.
+    :raises OperandError: no directory has a log of that id, or several have one.
     """
     directory, log_id = file_id(operand, ENTRY_LOG_SUFFIX)
     if not directory:

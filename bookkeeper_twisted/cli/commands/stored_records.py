@@ -21,7 +21,7 @@ _LENGTH = struct.Struct(">i")
 _MASTER_KEY = -0x1000
 _FENCE = -0x2000
 _DATA = 32
-"""Ledger id, entry id, last add confirmed, length: after them comes what the client calls its data, and its digest."""
+"""Bytes of ledger id, entry id, last add confirmed and length; the client's data and its digest follow them."""
 
 
 # ---- readlog -----------------------------------------------------------------------------------------
