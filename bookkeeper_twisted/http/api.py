@@ -77,7 +77,7 @@ class ApiRequest:
     def json(self) -> Mapping[str, Any]:
         """Return the body as an object; an empty body is an empty one.
 
-        :raises IncorrectParameterError: it is something else, or has text that UTF-8 cannot say.
+        :raises IncorrectParameterError: the body is not an object, or has text that UTF-8 cannot encode.
         """
         if not self.body.strip():
             return {}
@@ -101,7 +101,7 @@ class ApiRequest:
     def members(self, *known: str) -> Mapping[str, Any]:
         """Return the body as an object with no other members than the ``known``; an empty body is an empty one.
 
-        :raises IncorrectParameterError: it is something else.
+        :raises IncorrectParameterError: the body is not an object, or has other members.
         """
         body = self.json()
         check_members(body, known, "the body")
@@ -120,7 +120,7 @@ class ApiRequest:
 def switch(body: Mapping[str, Any], name: str, default: bool) -> bool:
     """Return the truth value ``name`` of a ``body``, ``default`` if it has none.
 
-    :raises IncorrectParameterError: it is something else.
+    :raises IncorrectParameterError: the value is not a truth value.
     """
     value = body.get(name)
     if value is None:
@@ -137,7 +137,7 @@ def check_members(found: Mapping[str, object], known: Iterable[str], where: str)
 
     :param known: the members that the object ``found`` may have.
     :param where: names the object in the error.
-    :raises IncorrectParameterError: there are others.
+    :raises IncorrectParameterError: the object has other members.
     """
     known = sorted(known)
     if unknown := sorted(found.keys() - known):

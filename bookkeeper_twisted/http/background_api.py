@@ -195,7 +195,7 @@ class BackgroundApi:
 def _kinds(question: ApiRequest, major: str, minor: str) -> Sequence[bool]:
     """Return the kinds of compactions that a body names.
 
-    :raises IncorrectParameterError: none.
+    :raises IncorrectParameterError: the body names no kind.
     """
     if not question.body.strip():
         raise IncorrectParameterError("Empty request body")

@@ -11,7 +11,7 @@ from ..errors import BookKeeperError, NotServingError
 from .api import Answer, ApiPage, ApiRequest, json_answer
 
 CheckSanity = Callable[[], Awaitable[bool]]
-"""Writes entries to the bookie and reads them back; gives whether they are the same."""
+"""Writes entries to the bookie and reads them back; returns whether they are the same."""
 
 _UNAVAILABLE = 503
 _FAILED = 500

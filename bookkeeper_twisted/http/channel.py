@@ -26,14 +26,14 @@ from .hosts import HostNames
 
 MAX_CONNECTIONS = 64
 MAX_BODY = 64 * 1024
-"""Bytes of the body of a request."""
+"""The most bytes of the body of a request."""
 
 REQUEST_TIME = 60.0
 """Seconds for the arrival of a request, for the pause before it, and for the peer to read its answer."""
 
 _HELD = 16 * 1024
 _PIECE = 4 * 1024
-"""Bytes that are parsed in one go: chunks of one byte take a millisecond for each KiB."""
+"""Bytes that are parsed at a time: chunks of one byte take a millisecond for each KiB."""
 
 _LINGER = 2.0
 _GRACE = 15.0
@@ -51,7 +51,7 @@ _TEXTS = {
     413: b"A body has %d bytes at most\n" % MAX_BODY,
     431: b"A line of the head is too long\n",
 }
-"""What those are told whose request cannot be read."""
+"""The answers to unreadable requests, by status."""
 
 
 class PlainRequest(Request):
@@ -95,7 +95,7 @@ class AnswerPhase(Enum):
     """The place of a connection in the answer of one request."""
 
     READING = auto()
-    """The next request is not there yet, or not whole."""
+    """The next request has not arrived, or not completely."""
     WAITING = auto()
     """A whole request waits for its turn."""
     ANSWERING = auto()

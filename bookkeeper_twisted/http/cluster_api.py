@@ -21,13 +21,13 @@ from .api import Answer, ApiPage, ApiRequest, json_answer
 LEDGERS_A_PAGE = 100
 ENTRIES_A_PAGE = 1000
 MAX_BYTES = 32 * 1024 * 1024
-"""Of the entries in one answer."""
+"""The most bytes of the entries in one answer."""
 
 _AT_ONCE = 100
 _NOT_FOUND = 404
 
 Connect = Callable[[], Awaitable[BookKeeperAdmin]]
-"""Gives the client, which is made when it is wanted first."""
+"""Returns the client, which is made at the first call."""
 
 
 class SharedClient:

@@ -16,11 +16,11 @@ _ADAPTIVE, _REPLICATION_ADAPTIVE, _LIMITERS = "adaptive", "replicationAdaptive",
 _BOUND = "latencyBoundMs"
 _ENTRIES, _BYTES = "entriesPerSecond", "bytesPerSecond"
 _MOST = 1e19
-"""Above what the configuration takes, so that what is shown can be sent back."""
+"""A number above all that the configuration accepts, so that every shown number can be sent back."""
 
 
 Groups = Mapping[str, ISpeedLimits]
-"""Limiters that yield together, by the name that their latency bound has in documents."""
+"""Groups of limiters that yield together, by the name of their latency bound in JSON."""
 
 
 def limits_of_bookie(admin: IBookieAdmin) -> Groups:
