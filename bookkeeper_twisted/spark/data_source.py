@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .sink.writers import BatchSink, RestoringSink, StreamSink
 
 _PUSHDOWN = "pyspark.sql.worker.data_source_pushdown_filters"
-"""Loaded in Spark's planning process where filters may be pushed down, and nowhere else."""
+"""A module that Spark loads in its planning process, and only where filters may be pushed down."""
 
 
 class BookKeeperDataSource(DataSource):
@@ -39,7 +39,7 @@ class BookKeeperDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Make the reader of a batch; called by Spark on the driver.
 
-        :param schema: as :meth:`schema` gave it, or the user.
+        :param schema: the schema that :meth:`schema` returned, or the user's.
         :raises bookkeeper_twisted.errors.ConfigError: an option is unknown or wrong, or the schema does not fit.
         """
         with plain_errors():

@@ -73,7 +73,7 @@ class IdRanges:
     def from_text(cls, text: str) -> Self:
         """Return the set that :meth:`to_text` gave as ``text``.
 
-        :raises ValueError: it is no such text.
+        :raises ValueError: the text is no such set.
         """
         parts = (part.partition("-") for part in text.split(",") if part)
         return cls(tuple((int(first), int(last or first)) for first, _, last in parts))

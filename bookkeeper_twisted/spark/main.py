@@ -27,7 +27,7 @@ from ..limits.ratelimit import Rate
 def _rate(text: str) -> float:
     """Parse a limit.
 
-    :raises argparse.ArgumentTypeError: it is no number, or a negative one.
+    :raises argparse.ArgumentTypeError: the text is not a number, or a negative one.
     """
     try:
         rate = decimal_number(text)
@@ -161,7 +161,7 @@ def _limit_options(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 _SHOWN = 1000
-"""Ranges of entries that are listed; ledgers are all named."""
+"""The most ranges of entries that are listed; all ledgers are named."""
 
 
 def _verify(spark: Any, arguments: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred, DeferredSemaphore, FirstError, gath
 from ..blocking.reactor_thread import ReactorThread
 
 THREAD = ReactorThread()
-"""Started by the first cluster that is connected to."""
+"""The reactor thread of this process, started by the first connection to a cluster."""
 
 _AT_ONCE = 128
 

@@ -66,7 +66,7 @@ class ClusterView:
     def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
         """Return the metadata of ledgers by id, many read at a time; ledgers that do not exist are left out.
 
-        :param ledger_ids: in any order.
+        :param ledger_ids: ids of the ledgers, in any order.
         :raises MetadataError: the store failed.
         """
 
@@ -98,7 +98,7 @@ class ClusterView:
     def addresses(self, bookie_ids: Collection[str]) -> dict[str, Address]:
         """Return where bookies listen by id; port 0 for a bookie that is not registered and whose id is no address.
 
-        :param bookie_ids: in any order.
+        :param bookie_ids: ids of the bookies, in any order.
         :raises MetadataError: the store failed.
         """
 

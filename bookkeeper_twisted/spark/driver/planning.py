@@ -91,7 +91,7 @@ def partitions(
     :param ranges: ranges without entries are left out.
     :param addresses: of the bookies of all ensembles, by id.
     :param max_bytes: of a partition.
-    :param at_least: so many partitions, where there are as many entries; 0 leaves it to their size.
+    :param at_least: the smallest number of partitions, if there are as many entries; 0 leaves it to their size.
     """
     wanted = [entries for entries in ranges if entries.count > 0]
     total = sum(entries.size + PIECE_COST for entries in wanted)

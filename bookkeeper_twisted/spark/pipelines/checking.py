@@ -11,7 +11,7 @@ from ...ledger.replica_scan import Answer, BatchQuestion, Finding, Question, Rep
 from ...ledger.schedule import Schedule
 
 BATCH_BYTES, BATCH_ENTRIES = 2 << 20, 1 << 20
-"""Most that is asked for at a time."""
+"""The most bytes and entries of one request."""
 
 Spend = Callable[[int, int], None]
 """Takes entries and bytes that were read; returns when more may be read."""

@@ -20,10 +20,10 @@ from ...ledger.findings import ReplicaLoss
 from ...ledger.fragments import LedgerFragment
 
 MAX_UNREADABLE = 100
-"""Entries of a part after which it is given up."""
+"""Unreadable entries of a part after which the part is given up."""
 
 READ_ALONG = 16
-"""So many entries that no bookie lacks are read with the ones around them: less than another read costs."""
+"""Entries between two runs up to which both are read by one request: that costs less than another request."""
 
 
 @attrs.frozen

@@ -15,7 +15,7 @@ _OTHER = ("#1565c0", "#00838f", "#9e9d24", "#ad1457", "#4e342e")
 _WIDTH, _BAR, _GAP, _LEFT, _RIGHT = 720, 22, 8, 180, 300
 
 _SEEN = 4.0
-"""Pixels that a part has at least: one damaged entry among a million is seen, too."""
+"""The least pixels of a part, so that one damaged entry among a million is visible."""
 
 
 @attrs.frozen
@@ -32,7 +32,7 @@ class Bar:
 
     @property
     def length(self) -> float:
-        """Of all parts."""
+        """Return the length of all parts."""
         return sum(value for _, value in self.parts)
 
 
@@ -65,7 +65,7 @@ def space_bars(ledgers: Iterable[Any], names: Mapping[int, str] = MappingProxyTy
 def chart(title: str, bars: Sequence[Bar]) -> str:
     """Draw a bar chart as HTML: a heading, the ``title``, and an SVG, with a legend where bars have different parts.
 
-    :param bars: from top to bottom; the longest fills the width.
+    :param bars: the bars from top to bottom; the longest fills the width.
     """
     longest = max((bar.length for bar in bars), default=0) or 1
     names = list(dict.fromkeys(name for bar in bars for name, _ in bar.parts))

@@ -36,7 +36,7 @@ Losses = Mapping[int, Mapping[int, Sequence[ReplicaLoss]]]
 """The losses of positions, by the ledger and the number of the fragment in it."""
 
 Marks = Mapping[int, Versioned[UnderreplicatedLedger]]
-"""Marks by ledger."""
+"""Marks of under-replication, by ledger id."""
 
 Outcome = tuple[object, ...]
 """Ledger, number of the fragment, position, bookie, the bookie that has its entries now, state, entries, detail."""
@@ -71,7 +71,7 @@ class FragmentRepair:
         """Record that no position got its missing entries.
 
         :param state: the new state of all positions, one of those at the top of the module.
-        :param why: for the report.
+        :param why: the reason, for the report.
         """
         self.problems = dict.fromkeys(self.lost, (state, why))
 

@@ -64,7 +64,7 @@ def check_of_bookies(replicas: DataFrame, marks: Marks) -> Check:
     """Return a check that reports all entries of unregistered bookies as lost.
 
     :param replicas: rows of the source's view ``fragments``.
-    :param marks: as they were before these.
+    :param marks: the marks, read before the replicas were listed.
     """
     return Check(_by_fragment(_gone(replicas)), None, marks)
 
@@ -73,8 +73,8 @@ def check_of_entries(findings: DataFrame, replicas: DataFrame, marks: Marks) -> 
     """Return what positions lack: what is missing or damaged, and everything of bookies that are gone.
 
     :param findings: of :func:`~.verify.verify`.
-    :param replicas: as of :func:`check_of_bookies`.
-    :param marks: as they were before these.
+    :param replicas: see :func:`check_of_bookies`.
+    :param marks: the marks, read before the replicas were listed.
     """
     rows = _gone(replicas)
     gone = {key for key, _, _ in rows}

@@ -29,7 +29,7 @@ THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 Spend = Callable[[int, int], None]
 
 _PAID_AT_ONCE = 1 << 20
-"""Bytes."""
+"""Bytes that are read before they are paid for."""
 
 _USED = "array<struct<ledger_id:bigint,bytes:bigint>>"
 
@@ -41,7 +41,7 @@ def _unlimited(entries: int, n_bytes: int) -> None:
 _SCHEME = "http://"
 _PATH = "/api/v1/bookie/entry_logs"
 _PATIENCE = 60.0
-"""Seconds in which a bookie has to answer."""
+"""Seconds within which a bookie must answer."""
 
 
 def entry_logs(spark: SparkSession, places: Sequence[str]) -> DataFrame:
@@ -78,7 +78,7 @@ def _logs_of_bookie(address: str) -> list[tuple[str, int, int]]:
 def _asked(url: str) -> Any:
     """Return the answer of a bookie's HTTP server.
 
-    :raises BookieHandleNotAvailableError: there is none, or it is an error.
+    :raises BookieHandleNotAvailableError: no answer came, or the answer is an error.
     """
     try:
         with urlopen(url, timeout=_PATIENCE) as answer:
@@ -93,7 +93,7 @@ def _asked(url: str) -> Any:
 def used_in(directory: str, log_id: int, spend: Spend = _unlimited) -> dict[int, int]:
     """Return the bytes of each ledger in one entry log, size words included.
 
-    :param directory: as in :func:`entry_logs`.
+    :param directory: see :func:`entry_logs`.
     :param spend: takes entries and bytes that were read; returns when more may be read.
     """
     if directory.startswith(_SCHEME):
@@ -155,7 +155,7 @@ def by_ledger(used: DataFrame) -> DataFrame:
 def compaction_plan(used: DataFrame, ledgers: DataFrame, thresholds: Sequence[float] = THRESHOLDS) -> DataFrame:
     """Compute what a compaction with each threshold would win.
 
-    :param used: as of :func:`usage`.
+    :param used: rows of :func:`usage`.
     :param ledgers: the ledgers that exist, column ``ledger_id``: the space of others is garbage.
     :returns: ``threshold``; ``logs`` that would be compacted or removed; ``won`` bytes of their garbage; ``copied``
         bytes of what lives in them.

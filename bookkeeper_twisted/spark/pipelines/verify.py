@@ -53,7 +53,7 @@ def pieces(replicas: DataFrame, piece_bytes: int = PIECE_BYTES) -> DataFrame:
     A replica without entries is left out, unless its bookie is not registered: then it is a part with ``last`` below
     ``first``.
 
-    :param replicas: as :func:`fragments` gives them.
+    :param replicas: rows of :func:`fragments`.
     :param piece_bytes: of a part, by the average of the ledger.
     """
     step = f.greatest(f.lit(1), (piece_bytes / (f.col("entry_bytes") + ENTRY_OVERHEAD)).cast("bigint"))

@@ -170,7 +170,7 @@ async def publish(ledgers: ILedgerManager, publication: Publication, bookie_id: 
 
     :param publication: the record to be stored.
     :param bookie_id: any bookie: metadata have to name one.
-    :returns: what is published now.
+    :returns: the publication that is stored now.
     """
     key = publication.key
     ledger_id = id_of(key.manifest, key.query_id, str(key.batch_id))

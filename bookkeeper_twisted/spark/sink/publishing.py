@@ -54,7 +54,7 @@ class Publisher:
         """Remove all ledgers of a batch that is not published; a published one is left alone.
 
         :param key: of the batch.
-        :raises BookKeeperError: some are there still.
+        :raises BookKeeperError: some ledgers were not removed.
         """
         if await manifest.find(self._ledgers, key) is None:
             first = await self._start(key)

@@ -118,7 +118,7 @@ def _expect_publication(cluster: ClusterView, options: SourceOptions, option: st
 def view_rows(options: SourceOptions) -> list[Row]:
     """Return the rows of a manifest, of ledgers or of fragments, whichever the ``options`` ask for.
 
-    :raises BookKeeperError: something of it cannot be read.
+    :raises BookKeeperError: a row cannot be made, as something cannot be read.
     """
     reading = options.reading
     with connected(reading.metadata_service_uri, options.client) as cluster:

@@ -72,7 +72,7 @@ class IdFilter:
 
         :param kind: name of the class of Spark's filter.
         :param column: one of :data:`LEDGER` and :data:`ENTRY`; comparisons of others are not taken.
-        :param value: it is compared with; of ``In`` a sequence.
+        :param value: the other side of the comparison; a sequence for ``In``.
         :returns: whether the read alone applies the comparison; else Spark has to check it as well.
         """
         bounds = {LEDGER: self.ledgers, ENTRY: self.entries}.get(column)

@@ -85,7 +85,7 @@ class StreamOffset:
 class Admission:
     """The room that is left in a micro-batch.
 
-    :ivar entries, n_bytes: left; None without a limit.
+    :ivar entries, n_bytes: the remaining numbers; None without a limit.
     """
 
     entries: int | None

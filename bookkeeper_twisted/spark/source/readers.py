@@ -188,7 +188,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 def admission_of(own: ReadOptions, limit: ReadLimit) -> Admission:
     """Return what may go into a micro-batch.
 
-    :param own: their limits hold for each micro-batch.
+    :param own: the options of the read, whose limits hold for each micro-batch.
     :param limit: Spark's; a wish for all that is available counts more than ``own``, another limit beside it.
     """
     if isinstance(limit, ReadAllAvailable):

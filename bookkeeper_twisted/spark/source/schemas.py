@@ -37,7 +37,7 @@ def check_columns(options: SourceOptions, schema: StructType) -> None:
     """Check that the columns are those that the ``options`` ask for.
 
     :param schema: given by Spark, of the user's call of ``schema()`` if there was one.
-    :raises ConfigError: it does not fit.
+    :raises ConfigError: the schema does not fit.
     """
     wanted = schema_of(options)
     types = ((field, field.dataType.simpleString().upper()) for field in schema)

@@ -121,7 +121,7 @@ def missing_ledger(ledger_id: int) -> NoSuchLedgerMetadataError:
 def check_password(ledger_id: int, metadata: LedgerMetadata, password: bytes) -> None:
     """Check the password of a ledger.
 
-    :param ledger_id: for the error.
+    :param ledger_id: id of the ledger, for the error.
     :raises UnauthorizedAccessError: the ledger has another password.
     """
     if metadata.has_password and metadata.password != password:

@@ -20,7 +20,7 @@ from .offsets import Admission, StreamOffset
 from .selection import ReadableExtent, missing_ledger, offset_of
 
 _LIKELY_ENTRY = 1024.0
-"""Bytes of a payload, where a query that was started again does not know better."""
+"""Estimated bytes of a payload in a query that was started again and has read no entry yet."""
 
 
 class StreamPlanner:

@@ -26,7 +26,7 @@ from .pacing import pace_of, tenth_of_a_second
 class FragmentPart:
     """A part of a partition.
 
-    :ivar preferred: which replica to begin with.
+    :ivar preferred: number of the replica in the write set that is asked first.
     :ivar cost: bytes, and what a piece costs anyway.
     """
 
