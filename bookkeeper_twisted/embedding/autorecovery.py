@@ -34,7 +34,7 @@ AttachLimits = Callable[[ISpeedLimits | None], None]
 def make_autorecovery(reactor: Any, config: BookieConfig, client: ClientConfig) -> "AutorecoveryService":
     """Make autorecovery for a process of its own, with its own HTTP server, or port for metrics, if that is configured.
 
-    :param config: that of a bookie of this machine, whose id is the name in the election.
+    :param config: the configuration of a bookie of this machine, whose id is the name in the election.
     :param client: the configuration of its client.
     :raises ConfigError: the address cannot be had.
     """

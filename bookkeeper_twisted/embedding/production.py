@@ -21,7 +21,7 @@ from ..storage.files.filesystem import RealFileSystem
 from .local_host import http_names, local_host, resolve_addresses
 
 _OTHER_FILES = 512
-"""Open files that are no connections of clients: logs, journals, indexes, metadata, the HTTP server."""
+"""Open files other than connections of clients: logs, journals, indexes, metadata, the HTTP server."""
 
 _SHARE = 4
 """The part of the descriptors that connections have at least: the cache of opened logs makes do with fewer."""
