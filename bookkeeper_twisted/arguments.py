@@ -99,7 +99,7 @@ def check_password(given: object) -> None:
 def check_custom_metadata(given: object) -> None:
     """Check that custom metadata map text to bytes.
 
-    :raises IncorrectParameterError: they do not.
+    :raises IncorrectParameterError: a key is not text, or a value not bytes.
     """
     if not isinstance(given, Mapping):
         raise refusal("custom_metadata", given, "a mapping of str to bytes")
@@ -113,7 +113,7 @@ def whole_number(text: str) -> int:
 
     Python alone takes digits of other scripts, and underlines and space between them.
 
-    :raises ValueError: it is none.
+    :raises ValueError: the text is no such number.
     """
     if not _WHOLE.fullmatch(text):
         raise ValueError("expected a whole number")
@@ -123,7 +123,7 @@ def whole_number(text: str) -> int:
 def hex_number(text: str) -> int:
     """Parse a hexadecimal number: ASCII digits alone, as :func:`whole_number` does.
 
-    :raises ValueError: it is none.
+    :raises ValueError: the text is no such number.
     """
     if not _HEX.fullmatch(text):
         raise ValueError("expected a hexadecimal number")
@@ -133,7 +133,7 @@ def hex_number(text: str) -> int:
 def decimal_number(text: str) -> float:
     """Parse a number that may have a fraction, in ASCII and without underlines.
 
-    :raises ValueError: it is none.
+    :raises ValueError: the text is no such number.
     """
     if "_" in text or not text.isascii():
         raise ValueError("expected a number")

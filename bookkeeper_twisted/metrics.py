@@ -324,7 +324,7 @@ class MaintenanceMetrics:
     """Garbage collection and compaction.
 
     :param labels: see :func:`directory_labels`.
-    :ivar run, compaction: how long they took, in milliseconds.
+    :ivar run, compaction: durations in milliseconds.
     """
 
     def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:

@@ -11,7 +11,7 @@ from .arguments import check_integer
 from .errors import IncorrectParameterError, masked
 
 INVALID_ENTRY_ID = -1
-"""No entry; in a read request: the last one."""
+"""The id of no entry; in a read request, that of the last entry."""
 
 MAX_ENTRY_ID = 2**63 - 1
 """The highest id of an entry: no entry follows it."""
@@ -32,7 +32,7 @@ def digest_type_of(digest_type: "DigestType | str") -> DigestType:
     """Return the digest type of a name.
 
     :param digest_type: a name as ``"CRC32"``, or the type itself; Apache's ``"MAC"`` is HMAC.
-    :raises IncorrectParameterError: there is none of that name.
+    :raises IncorrectParameterError: no digest type has that name.
     """
     if isinstance(digest_type, DigestType):
         return digest_type

@@ -16,7 +16,7 @@ from twisted.logger import (
 )
 
 NAME = __name__.partition(".")[0]
-"""Of the logger in ``logging``, and of the events that it gets."""
+"""Name of the logger in ``logging``, and of the namespace of the events that it gets."""
 
 
 @cache
