@@ -24,7 +24,7 @@ def create_driver(reactor: object, uri: str, options: MetadataOptions = DEFAULT_
     """Return a closed driver from the first plugin that knows the URI's scheme.
 
     :param reactor: clock, and where results of other threads arrive.
-    :raises InvalidMetadataUriError: no plugin knows the scheme, or the plugin refuses the rest.
+    :raises InvalidMetadataUriError: no plugin knows the scheme, or the plugin refuses the URI.
     """
     return _factory(uri).create(reactor, uri, options)
 

@@ -40,7 +40,7 @@ class MemoryDriverFactory:
 
 @implementer(IPlugin, IMetadataDriverFactory)
 class SqliteDriverFactory:
-    """Makes drivers for ``sqlite:///relative/path`` and ``sqlite:////absolute/path``."""
+    """A factory of drivers for ``sqlite:///relative/path`` and ``sqlite:////absolute/path``."""
 
     schemes = frozenset({"sqlite"})
 
@@ -62,7 +62,7 @@ class SqliteDriverFactory:
 
 @implementer(IPlugin, IMetadataDriverFactory)
 class PulsarStoreFactory:
-    """Makes drivers for Pulsar's ``metadata-store:NAME:REST``, by the factory for the store ``NAME``.
+    """A factory of drivers for Pulsar's ``metadata-store:NAME:REST``, by the factory for the store ``NAME``.
 
     :param stores: factories by the names that Pulsar gives to stores; each takes the whole URI.
     """

@@ -39,7 +39,7 @@ class MetadataOptions:
     :ivar max_retries: repetitions of a call whose answer was lost (``zkRetryBackoffMaxRetries``).
     :ivar retry_start: seconds before the first repetition, doubled for each further one.
     :ivar retry_max: seconds, at most.
-    :ivar create: make an embedded store that does not exist, as bookies do; it goes again if it is closed unused.
+    :ivar create: make an embedded store that does not exist, as bookies do; it is removed if it is closed unused.
     :ivar operation_timeout: seconds after which a call ends with an error (``metadataOperationTimeoutSec``).
     """
 
@@ -177,7 +177,7 @@ class ILedgerManager(Interface):
     def ledger_ids(first: int = 0, last: int | None = None) -> AsyncIterator[int]:
         """Ids in ascending order, complete or an error.
 
-        :param first: the lowest id that is wanted.
+        :param first: the lowest id to list.
         :param last: the highest one; None for all.
         :raises bookkeeper_twisted.errors.MetadataError: from the iteration: the store failed.
         """
@@ -376,7 +376,7 @@ class IRackStore(Interface):
 
 
 class IClusterAdmin(Interface):
-    """Making and unmaking the cluster that a URI names, whether there is one or not.
+    """The creation and removal of the cluster that a URI names, whether the cluster exists or not.
 
     No method asks for confirmation: a tool confirms before it calls.  Errors are MetadataError.
     """
@@ -395,13 +395,13 @@ class IClusterAdmin(Interface):
     async def instance_id() -> str:
         """Return the id of the cluster.
 
-        :raises bookkeeper_twisted.errors.NotInitializedError: there is no cluster.
+        :raises bookkeeper_twisted.errors.NotInitializedError: the store holds no cluster.
         """
 
     async def initialize() -> bool:
         """Make a new cluster (``initnewcluster``).
 
-        :returns: False, with nothing changed, if something is there already.
+        :returns: False, with nothing changed, if the place of the cluster is not empty.
         """
 
     async def format() -> None:

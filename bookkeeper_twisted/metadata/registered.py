@@ -5,7 +5,7 @@ from .interfaces import IRegistration
 
 
 async def registered_bookies(registration: IRegistration) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the ids of writable bookies and of read-only ones, as the store has them now.
+    """Return the ids of writable and of read-only bookies, as the store has them now.
 
     A bookie that changes from one to the other meanwhile is in one of the sets at least.
 
@@ -27,9 +27,9 @@ async def bookies_there(registration: IRegistration) -> frozenset[str]:
 
 
 async def bookie_address(registration: IRegistration, bookie_id: str) -> tuple[str, int]:
-    """Find host and port of a bookie: by what it registered, else by an id that reads ``host:port``.
+    """Find host and port of a bookie: in its registration, else in an id of the form ``host:port``.
 
-    :raises BookieHandleNotAvailableError: there is no address.
+    :raises BookieHandleNotAvailableError: the bookie has no address.
     """
     try:
         info = await registration.service_info(bookie_id)

@@ -1,4 +1,4 @@
-"""Changes ledger metadata by compare-and-set, until it wins, there is nothing to do, or too many races are lost.
+"""The change of ledger metadata by compare-and-set, until it wins, none is needed, or too many races are lost.
 
 The loop makes it harmless to repeat a write after its first answer was lost: whether it was applied is
 decided by what is stored, and a value that has the update already no longer needs it.

@@ -1,4 +1,4 @@
-"""Calls listeners when an embedded store has changed, by reading again what is watched.
+"""The watches of an embedded store: the watched values are read again after a change, and listeners called.
 
 A round reads the watched values that depend on live sessions (bookies, locks, votes), and the others (ledgers,
 settings) if anything was written, and calls the listeners that were last called with another value.  Rounds never
@@ -108,7 +108,7 @@ class Watches:
         return self._add(_Watch(key, read, listener, of_sessions))
 
     def wake(self) -> None:
-        """Schedule a round, since something may have changed; without listeners there is none."""
+        """Schedule a round of reads, since something may have changed; do nothing without listeners."""
         if self._round is not None:
             self._again = True
         elif self._watches:

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class IWorker(Interface):
-    """Runs the calls of one driver to its store, one after the other."""
+    """A worker, which runs the calls of one driver to its store, one after the other."""
 
     def call(work: Callable[..., T], *args: object) -> "Deferred[T]":
         """Run ``work(*args)`` and deliver its result on the reactor thread.
@@ -53,7 +53,7 @@ class IMetadataStore(Interface):
         """Remove ledgers, cookies, marks and locks, and draw a new instance id; registrations stay."""
 
     def register(bookie_id: str, read_only: bool, info: bytes) -> None:
-        """Register a bookie, in the place of its registration by this session if there is one.
+        """Register a bookie; this replaces a registration of it by this session.
 
         :param info: stored form of its service info.
         :raises bookkeeper_twisted.errors.BookieRegisteredError: another live session holds the id.
@@ -90,7 +90,7 @@ class IMetadataStore(Interface):
     def create_ledger(ledger_id: int, metadata: bytes) -> None:
         """Store the ``metadata`` of a new ledger with version 0.
 
-        :raises bookkeeper_twisted.errors.LedgerExistsError: there is one with the id ``ledger_id``.
+        :raises bookkeeper_twisted.errors.LedgerExistsError: a ledger with the id ``ledger_id`` exists.
         """
 
     def read_ledger(ledger_id: int) -> Versioned[bytes]:
@@ -151,7 +151,7 @@ class IMetadataStore(Interface):
         """Return a value that changes when a mark changes or a lock is released."""
 
     def vote(candidate: str) -> int:
-        """Cast the vote of this session; if it has one, that one stays.
+        """Cast the vote of this session; a vote that it has already stays.
 
         :param candidate: stored with the vote.
         :returns: the number of the vote, higher than that of every earlier vote.
@@ -166,7 +166,7 @@ class IMetadataStore(Interface):
     def read_setting(name: str) -> Versioned[bytes] | None:
         """Return a value of autorecovery that outlives sessions, None if it is not set.
 
-        :param name: of the value; the store gives names no meaning.
+        :param name: name of the value; names mean nothing to the store.
         """
 
     def write_setting(name: str, value: bytes | None) -> bool:

@@ -94,7 +94,7 @@ class MemorySession:
         self._end()
 
     def expire(self) -> None:
-        """End the session as if the store had not heard of this process for long, and begin the next one.
+        """End the session as if the store had received nothing of this process for long, and begin the next one.
 
         What is registered is not registered again.
         """

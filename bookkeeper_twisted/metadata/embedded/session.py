@@ -1,4 +1,4 @@
-"""One session on an embedded store: what the two sides of a driver share."""
+"""The session on an embedded store that the parts of one driver share."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

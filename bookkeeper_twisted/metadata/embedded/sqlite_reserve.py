@@ -1,11 +1,11 @@
-"""Space beside a store on a full disk, for whatever gives space back.
+"""Reserved space beside a store on a full disk, for changes that free space.
 
 A bookie's disk that is full gets space back by deletions of ledgers, and those are written to the store.  Where it lies
 on the same disk, the file ``-reserve`` beside it takes space and holds nothing.  It is cut to nothing for a change of
 the store that finds no space, and made again, as long as it can be, right behind it: what is free for longer, another
 file may take.  Its lock keeps other processes from taking the space back meanwhile, and has them wait for their turn.
 
-The file may be there or not, and of any length: none of this says anything of what is stored.
+The file may be missing, or have any length: nothing that is stored depends on it.
 """
 
 import fcntl
@@ -31,7 +31,7 @@ class StoreReserve:
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """Give the space, if there is any, to a change of the store for the time of a block.
+        """Lend the reserved space, if there is any, to a change of the store for the time of a block.
 
         It waits for another process that has it.
         """
@@ -49,7 +49,7 @@ class StoreReserve:
             os.close(file)
 
     def fill(self) -> None:
-        """Take the space, as much as there is, unless another process has it in use."""
+        """Fill the reserve as far as the disk allows, unless another process uses it."""
         with suppress(OSError):
             if os.path.exists(self.path) and os.path.getsize(self.path) == SIZE:
                 return

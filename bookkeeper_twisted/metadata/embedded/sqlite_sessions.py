@@ -33,7 +33,7 @@ def file_identity(path: str) -> tuple[int, int] | None:
 def make_private_file(path: str) -> None:
     """Make an empty file at ``path`` for SQLite, which would let everyone read a file that it makes.
 
-    A file that is there stays as it is; what stands in the way is for SQLite to report, which opens the file next.
+    An existing file stays as it is; SQLite, which opens the file next, reports whatever prevents its creation.
     """
     with suppress(OSError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE_FILE))

@@ -64,7 +64,7 @@ T = TypeVar("T")
 
 
 class Creation(Enum):
-    """The choices where the store does not exist: an error, a store that goes if nothing was stored, or a store."""
+    """The choices where the store does not exist: an error, a store that is removed if it stays unused, or a store."""
 
     NEVER = "never"
     UNTIL_USED = "until used"
@@ -163,9 +163,9 @@ class SqliteStore:
             self._run(f"DELETE FROM {table} WHERE session = ?", self._sessions.session_id)
 
     def change_in_reserve(self, change: Callable[..., T], *args: object, **kwargs: object) -> T:
-        """Make a ``change`` in the space of the reserve; then SQLite begins its log anew, which would grow otherwise.
+        """Make a ``change`` in the space of the reserve, then begin SQLite's log anew, which would grow otherwise.
 
-        :raises MetadataSpaceError: there is no reserve either.
+        :raises MetadataSpaceError: the reserve has no space either.
         """
         with self.reserve.lent():
             result = change(self, *args, **kwargs)
@@ -482,9 +482,9 @@ class SqliteStore:
         self._run("DELETE FROM autorecovery_settings")
 
     def _remove_dead(self, table: str, sessions: set[str]) -> set[str]:
-        """Remove what dead sessions left in a table, but on a full disk; a session id is never used again.
+        """Remove the rows of dead sessions from a table, unless the disk is full; a session id is never used again.
 
-        :returns: the dead ones.
+        :returns: the ids of the dead sessions.
         """
         dead = {session for session in sessions if not self._is_alive(session)}
         with suppress(MetadataSpaceError):

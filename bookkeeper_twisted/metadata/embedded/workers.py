@@ -1,4 +1,4 @@
-"""Runs calls to an embedded store: at once, or on one thread of their own."""
+"""The workers that run the calls to an embedded store: at once, or on one thread of their own."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @implementer(IWorker)
 class InlineWorker:
-    """Runs every call at once, for stores that never wait."""
+    """A worker that runs every call at once, for stores that never wait."""
 
     def call(self, work: Callable[..., T], *args: object) -> "Deferred[T]":
         return execute(work, *args)
@@ -27,13 +27,13 @@ class InlineWorker:
 
 @implementer(IWorker)
 class ThreadWorker:
-    """Runs calls in their order on one thread, which starts with the first of them.
+    """A worker that runs calls in their order on one thread, which starts with the first call.
 
     A call that is cancelled before its turn is not made.
     """
 
     def __init__(self, reactor: Any, name: str) -> None:
-        """:param reactor: runs the results (IReactorFromThreads) and says when it ends (IReactorCore)."""
+        """:param reactor: delivers results (IReactorFromThreads), and calls this worker at its end (IReactorCore)."""
         self._reactor = reactor
         self._pool = ThreadPool(minthreads=0, maxthreads=1, name=name)
         self._at_shutdown: object = None

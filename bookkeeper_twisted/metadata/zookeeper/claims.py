@@ -34,7 +34,7 @@ class Claims:
         await self._give_up(old)
 
     async def withdraw(self, bookie_id: str) -> None:
-        """Remove the registrations of ``bookie_id`` in both modes; what another session holds is left alone."""
+        """Remove this session's registrations of ``bookie_id`` in both modes; those of other sessions stay."""
         for read_only in (False, True):
             await self._give_up(self._path(bookie_id, read_only))
 

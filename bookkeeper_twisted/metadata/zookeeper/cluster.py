@@ -27,7 +27,7 @@ async def read_instance_id(znodes: Znodes) -> str:
     """Read the instance id of the cluster; empty in a cluster older than instance ids.
 
     :param znodes: below the root of the cluster.
-    :raises NotInitializedError: there is no cluster.
+    :raises NotInitializedError: the store holds no cluster.
     """
     path = znodes.path(INSTANCE_ID)
     try:
@@ -46,9 +46,9 @@ async def ensure_layout(znodes: Znodes, factory: str | None) -> LedgerTree:
 
     A layout that another client stores first must be equal.
 
-    :param factory: the class that the URI asks for, None for whatever is there.
+    :param factory: the class that the URI asks for, None for any layout that is stored.
     :raises MetadataError: the URI asks for another layout, or the stored one is unknown here.
-    :raises NotInitializedError: there is no cluster.
+    :raises NotInitializedError: the store holds no cluster.
     """
     wanted = new_layout(factory)
     path = znodes.path(LAYOUT)

@@ -43,7 +43,7 @@ class ZooKeeperDriver:
     async def open(self) -> None:
         """Connect, and find out how the cluster lays its ledgers out; a driver that failed is closed.
 
-        :raises bookkeeper_twisted.errors.NotInitializedError: there is no cluster.
+        :raises bookkeeper_twisted.errors.NotInitializedError: the store holds no cluster.
         """
         await self._session.open()
         try:

@@ -22,7 +22,7 @@ class NodeMissingError(ZooKeeperError):
 
 
 class NodeExistsError(ZooKeeperError):
-    """There is such a node."""
+    """The node exists already."""
 
 
 class NodeVersionError(ZooKeeperError):
@@ -34,7 +34,7 @@ class NodeNotEmptyError(ZooKeeperError):
 
 
 class NotConnectedError(ZooKeeperError, MetadataUnavailableError):
-    """The call was not made, as there is no connection, or it was to read and had no answer."""
+    """The call was not made, as there is no connection; or it was a read, and its answer was lost."""
 
 
 class OutcomeUnknownError(ZooKeeperError, MetadataOutcomeUnknownError):

@@ -1,7 +1,6 @@
 """The connection to real servers: kazoo, with its threads kept behind :class:`~.interfaces.IZooKeeper`.
 
-kazoo calls back on threads of its own; each call-back here does nothing but hand its news to the
-reactor thread.
+kazoo makes callbacks on threads of its own; each callback here only hands its arguments to the reactor thread.
 """
 
 import logging
@@ -58,7 +57,7 @@ _WORDS = {
 class KazooZooKeeper:
     """A connection to ZooKeeper by one kazoo client.
 
-    :param reactor: where all news arrive; its thread pool waits for the end of kazoo's threads.
+    :param reactor: runs all callbacks; its thread pool waits for the end of kazoo's threads.
     :param hosts: ``host:port``, separated by commas.
     """
 
@@ -197,7 +196,7 @@ _KAZOO_LOG = Logger(namespace="kazoo")
 
 
 class _ToTwisted(logging.Handler):
-    """Logs on the reactor thread what kazoo logs on its own, as details of what the session warns of.
+    """A log that passes kazoo's lines to the reactor thread, as details of the session's warnings.
 
     What kazoo repeats, as at every attempt of an outage to connect, is logged once.
     """
@@ -236,7 +235,7 @@ def translated(path: str, error: Exception) -> Exception:
     """Return the error of :mod:`.interfaces` for one of kazoo's.
 
     :param path: of the node that the call was about, for the message.
-    :param error: one that is not kazoo's is returned as it is.
+    :param error: the error; an error that is not kazoo's is returned unchanged.
     """
     if not isinstance(error, kazoo_errors.KazooException):
         return error

@@ -17,7 +17,7 @@ def racks_path(root: str) -> str:
 
 
 class RackReader:
-    """Passes what the node says on; what cannot be read is logged, and what was read before remains.
+    """A listener for the racks node, which passes the racks on; unreadable data are logged, and change nothing.
 
     :param path: of the node, for the log.
     :param listener: called with the rack of each bookie that has one.

@@ -144,9 +144,9 @@ class Session:
     ) -> T:
         """Repeat a call until its outcome is known or its time is over.
 
-        :param asked: the call in words, for the error.
-        :param resolve: given the error of a repetition that the first try may explain (the node exists, is
-            gone, has another version): finds out, and gives the result or raises.
+        :param asked: description of the call, for the error.
+        :param resolve: called with the error of a repetition that the first try may explain (the node exists, is gone,
+            has another version); reads what is stored, and returns the result of the first try or raises.
         :param reads: whether the call changes nothing.
         :raises OutcomeUnknownError: the answer was lost every time, or did not come in time.
         :raises NotConnectedError: there was no connection, and the call was never made.

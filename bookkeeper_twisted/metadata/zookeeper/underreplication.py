@@ -145,7 +145,7 @@ class ZooKeeperUnderreplication:
     async def marked_ledgers(self, shuffle: Shuffle | None = None) -> AsyncIterator[int]:
         """Walk the tree of marks, in the order of ids or with the children of each node shuffled.
 
-        :raises MetadataError: a node that belongs to no mark is there.
+        :raises MetadataError: the tree has a node that belongs to no mark.
         """
         async for ledger_id in self._walk(self._znodes.path(UNDERREPLICATION, MARKS), 0, shuffle):
             yield ledger_id

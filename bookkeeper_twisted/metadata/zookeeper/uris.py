@@ -30,7 +30,7 @@ class ZooKeeperUri:
 
     :ivar hosts: ``host:port`` of the servers, separated by commas.
     :ivar root: path of the cluster's root.
-    :ivar factory: Java class of the layout that is asked for, None for whatever is stored.
+    :ivar factory: Java class of the layout that the URI asks for, None for any that is stored.
     :ivar of_pulsar: whether the cluster is used with Pulsar's metadata driver in the place of Apache BookKeeper's.
     """
 

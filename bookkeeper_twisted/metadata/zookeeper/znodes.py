@@ -79,9 +79,9 @@ class Znodes:
     async def create(self, node: NewNode, is_mine: IsMine) -> Stat | None:
         """Create one node.
 
-        :param is_mine: whether a node that is there after a lost answer is the one of that try.
+        :param is_mine: tests, after a lost answer, whether a node that exists was created by that try.
         :returns: the state of the node if its answer was lost and it was found to be ours, else None.
-        :raises NodeExistsError: another client's node is there.
+        :raises NodeExistsError: another client has created the node.
         :raises NodeMissingError: it has no parent.
         """
 
@@ -103,7 +103,7 @@ class Znodes:
         """Create a node as :meth:`create` does, with missing parents up to the root, persistent and empty.
 
         :param is_mine: see :meth:`create`.
-        :raises NodeMissingError: there is no root, or another client removes the parents again and again.
+        :raises NodeMissingError: the root does not exist, or another client removes the parents again and again.
         """
         for _ in range(_RACES):
             try:
@@ -114,10 +114,10 @@ class Znodes:
         raise missing
 
     async def ensure(self, path: str, open: bool = False) -> None:
-        """Create a node that is persistent and empty, and its parents up to the root, unless they are there.
+        """Create an empty persistent node and its parents up to the root, where they are missing.
 
         :param open: whether every client may write it, however the connection is secured.
-        :raises NodeMissingError: there is no root.
+        :raises NodeMissingError: the root does not exist.
         """
         if path == self.root:
             if await self.exists(path) is None:
@@ -191,7 +191,7 @@ class Znodes:
         await self.session.run(f"delete {path}", lambda: self._zk.delete(path, version), resolve)
 
     async def delete_tree(self, path: str) -> None:
-        """Delete the node ``path`` and all below it; harmless if there is none."""
+        """Delete the node ``path`` and all nodes below it; harmless if it does not exist."""
         try:
             names, _ = await self.children(path)
             for name in names:

@@ -42,7 +42,7 @@ class Candidacy:
         self._loop.start()
 
     def stop(self) -> None:
-        """End all work; what was written stays."""
+        """End all work; the nodes of the candidacy stay."""
         self._stopped = True
         self._in_office = False
         self._loop.stop()

@@ -68,7 +68,7 @@ class VoteCandidacy(Candidacy):
             return []
 
     async def _cast(self, votes: list[str]) -> None:
-        """Vote, unless a vote of this session is there, of which the answer was lost."""
+        """Cast a vote, unless this session has one already, whose answer was lost."""
         self.lose()
         own = await self._own(votes)
         if not own:

@@ -87,7 +87,7 @@ class LedgerTree:
     :ivar forms: of the paths, by ascending ids.
     :ivar last_short_id: the largest id that has the first form.
     :ivar id_parent: name of the node below which ids are drawn, empty for the root itself.
-    :ivar has_long_ids: whether ids go on beyond 31 bits.
+    :ivar has_long_ids: whether ids may have more than 31 bits.
     :ivar prunes: whether parents that become empty are removed.
     """
 
@@ -128,7 +128,7 @@ TREES = {
 def new_layout(factory: str | None) -> Layout:
     """Return the layout of a new cluster.
 
-    :param factory: the Java class that is asked for, None for the usual one.
+    :param factory: the Java class that the URI asks for, None for the usual one.
     """
     return Layout(factory or HIERARCHICAL, _FACTORY_VERSION)
 

@@ -17,7 +17,7 @@ MAX_ID = (1 << 63) - 1
 class LedgerListing:
     """A walk through the ledgers of a tree.
 
-    :param first: the smallest id that is wanted.
+    :param first: the smallest id to list.
     :param last: the largest.
     """
 

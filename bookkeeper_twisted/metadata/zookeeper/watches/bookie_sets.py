@@ -19,7 +19,7 @@ _log = Logger()
 
 
 def bookie_ids(names: list[str]) -> frozenset[str]:
-    """Return the bookies among the children of a node; what cannot be one is left out, and logged.
+    """Return the bookies among the children of a node; names that are no bookie ids are left out, and logged.
 
     :param names: of the children.
     """
@@ -49,7 +49,7 @@ class BookieSet:
     async def read(self) -> frozenset[str]:
         """Read the set, in a state no older than the call.
 
-        :raises NotInitializedError: there is no cluster.
+        :raises NotInitializedError: the store holds no cluster.
         """
         await self._znodes.sync(self._path)
         return bookie_ids((await self._children(None))[0])

@@ -55,7 +55,7 @@ class TreeWatch:
             self._timer.cancel()
 
     def wait_for(self, path: str) -> None:
-        """Watch the lowest group at ``path``, which was found empty, until it has a mark or is gone."""
+        """Watch the lowest group at ``path``, which was found empty, until it has a mark or is removed."""
         if path not in self._loops and not self._stopped:
             self._add(path, self._look_into(path))
 
@@ -79,7 +79,7 @@ class TreeWatch:
         loop.start()
 
     def _look_at(self, path: str, level: int | None) -> Callable[[Watch], Awaitable[bool]]:
-        """Return the look at one node.
+        """Return the function that reads one node with a watch.
 
         :param level: how many groups lie above; None for the locks.
         """

@@ -1,4 +1,4 @@
-"""Listeners for one node each: called with what its data says, soon and after every write."""
+"""Listeners for one node each, which are called with its decoded data soon and after every write."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -50,7 +50,7 @@ class NodeWatches:
 
 
 class _Looking:
-    """Reads a node and calls the listener if it was written since the last look."""
+    """A look of one watch: reads the node, and calls the listener if the node was written since the last look."""
 
     def __init__(
         self, znodes: Znodes, path: str, decode: Callable[[bytes | None], Any], listener: Callable[[Any], None]
