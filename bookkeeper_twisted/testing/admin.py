@@ -40,7 +40,7 @@ _DIRECTORY = "/ledgers/current"
 class FakeBackgroundWork:
     """Background work that ends at once and compacts nothing.
 
-    :ivar collections: the runs that were asked for, as pairs of major and minor.
+    :ivar collections: the requested collections, as pairs of major and minor.
     :ivar cancelled, scrubs: number of requests to cancel a compaction, and to scrub.
     :ivar logs: bytes of each ledger in each entry log.
     """

@@ -1,4 +1,4 @@
-"""An authentication provider for tests: tokens of one byte, as many rounds as wanted, success or failure."""
+"""An authentication provider for tests: tokens of one byte, any number of rounds, success or failure."""
 
 import attrs
 from twisted.internet.defer import Deferred, fail, succeed
@@ -13,7 +13,7 @@ SUCCESS, FAILURE, CONTINUE = b"\1", b"\2", b"\3"
 @implementer(IAuthenticationProvider)
 @attrs.frozen
 class TokenAuthentication:
-    """The client asks to go on until the bookie has decided.
+    """The provider, whose client sends tokens until the bookie has decided.
 
     :ivar plugin: the name in AUTH frames.
     :ivar rounds: tokens of the client that the bookie wants to see.

@@ -18,7 +18,7 @@ MOST_STEPS = 100_000
 
 @implementer(IStorageExecutor)
 class StepExecutor:
-    """Runs submitted work one piece at a time.
+    """An executor that runs submitted work one piece at a time.
 
     What a piece of work produces (its result, its notifications) waits in :attr:`deliveries`, as it
     would in the reactor's queue, until :meth:`deliver`.
@@ -48,7 +48,7 @@ class StepExecutor:
     def run_one(self, lane: str | None = None) -> bool:
         """Run the oldest piece of work (of a lane) and keep its result and notifications for :meth:`deliver`.
 
-        :returns: whether there was one.
+        :returns: whether any work was queued.
         """
         for position, (name, item) in enumerate(self.queued):
             if lane is None or name == lane:

@@ -1,4 +1,4 @@
-"""A ledger storage of dictionaries, for tests of what is above a storage.
+"""A ledger storage of dictionaries, for tests of the layers above a storage.
 
 What a checkpoint has written is in a :class:`StoredLedgers`, which a later storage can be opened over; the rest goes
 with the storage, as with a process that ends.
@@ -48,7 +48,7 @@ class MemoryLedgerStorage:
 
     :param limit: bytes of the write cache at which it is full.
     :param persist_marks: called with the marks of each checkpoint that was written.
-    :ivar fail_write: called when a checkpoint writes; what it raises fails the write.
+    :ivar fail_write: called when a checkpoint writes; an exception that it raises fails the write.
     """
 
     directories = ()
@@ -168,7 +168,7 @@ class MemoryLedgerStorage:
     # -- lanes --
 
     def write_flushing(self) -> None:
-        """Store what the checkpoint under way has taken."""
+        """Store the entries and states of the checkpoint under way."""
         self.fail_write()
         for ledger_id in self._deleted:
             self.stored.entries.pop(ledger_id, None)
@@ -178,7 +178,7 @@ class MemoryLedgerStorage:
         self.stored.rows = {**self._fences, **self._rows}
 
     def end_checkpoint(self, written: bool) -> None:
-        """Drop what was written, or keep it for the next checkpoint; newer copies win."""
+        """Drop the written entries, or keep them for the next checkpoint; newer copies win."""
         self._checkpoint = None
         self.epoch += 1
         if not written:
@@ -212,7 +212,7 @@ class MemoryLedgerStorage:
 @implementer(ILedgerStorageFactory)
 @attrs.define
 class MemoryStorageFactory:
-    """Opens storages of dictionaries over one :class:`StoredLedgers`.
+    """A factory of storages of dictionaries over one :class:`StoredLedgers`.
 
     :ivar opened: so far.
     """

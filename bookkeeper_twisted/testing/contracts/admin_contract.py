@@ -15,7 +15,7 @@ from ...limits.ratelimit import Rate
 
 
 class BookieAdminContract(SynchronousTestCase):
-    """Mixed with nothing; a subclass says how a bookie is made, stopped and filled.
+    """The contract, to be derived from; a subclass makes, stops and fills a bookie.
 
     :ivar admin: of a bookie that serves, is writable, and has one or more ledger directories.
     """

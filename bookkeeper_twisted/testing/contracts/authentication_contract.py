@@ -14,7 +14,7 @@ _MOST_ROUNDS = 100
 
 
 class AuthenticationContract(SynchronousTestCase):
-    """Mixed with nothing; a subclass says how a provider is made whose two sides admit each other at once."""
+    """The contract, to be derived from; a subclass makes a provider whose two sides admit each other."""
 
     def make(self) -> Any:
         """Return a provider."""

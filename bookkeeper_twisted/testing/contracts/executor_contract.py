@@ -14,7 +14,7 @@ from ...errors import StorageFailedError
 
 
 class ExecutorContract(SynchronousTestCase):
-    """Mixed with nothing; a subclass says how an executor is made and how its work is waited for."""
+    """The contract, to be derived from; a subclass makes an executor and waits for its work."""
 
     def make(self) -> Any:
         """Return a new executor."""

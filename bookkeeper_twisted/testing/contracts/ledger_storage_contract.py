@@ -33,7 +33,7 @@ def run(ledger_id: int, first: int, count: int = 1, salt: int = 0) -> EntryRun:
 
 
 class LedgerStorageContract(SynchronousTestCase):
-    """Mixed with nothing; a subclass says how a storage is made, and how it is made again over what is stored.
+    """The contract, to be derived from; a subclass makes a storage, and makes it again over the stored data.
 
     :ivar storage: an empty one.
     :ivar n_lives: lives of a storage that are drawn.

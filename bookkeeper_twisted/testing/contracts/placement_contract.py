@@ -19,7 +19,7 @@ BOOKIES = tuple(f"bookie-{i}:3181" for i in range(6))
 
 
 class PlacementContract(SynchronousTestCase):
-    """Mixed with nothing; a subclass says how a policy is made that is free to choose among :data:`BOOKIES`."""
+    """The contract, to be derived from; a subclass makes a policy that may choose any of :data:`BOOKIES`."""
 
     def make(self) -> Any:
         """Return a policy."""

@@ -42,7 +42,7 @@ def _copy_of(entry: bytes) -> int:
 class _Asked:
     """A read from disk under way.
 
-    :ivar newest: the newest copies when it was asked for.
+    :ivar newest: the newest copies when the read was requested.
     :ivar damaged: entries of the ledger that were damaged at some moment since then.
     :ivar loaded: the run that the read lane has found, once it has looked.
     """
@@ -58,10 +58,10 @@ class _Asked:
 
 
 class StorageLife:
-    """One life, beside a model of what is stored.
+    """One life of a storage, beside a model of the entries that it stores.
 
     :param case: a case of the contract of storages.
-    :param seed: of what is drawn.
+    :param seed: seed of the drawn steps.
     :ivar steps: the steps taken so far, with their arguments.
     """
 

@@ -42,7 +42,7 @@ UNEVEN, EVEN = (10, 0, 300, 17), (40,) * 9
 
 
 class WireProtocolContract(SynchronousTestCase):
-    """Mixed with nothing; a subclass says which protocol it is about."""
+    """The contract, to be derived from; a subclass makes the protocol."""
 
     def make(self) -> Any:
         """Return a protocol."""
