@@ -37,11 +37,11 @@ class CheckerMetrics:
 class ReplicationMetrics:
     """The copies of one process.
 
-    :ivar read_latency: milliseconds until a bookie gave entries, by how many there were; ``write_latency``: until one
-        has acknowledged them.
-    :ivar entry_read_latency, entry_write_latency: those of them that were of one entry, as clients wait for one.
+    :ivar read_latency: milliseconds until a bookie answered a read, by its number of entries; ``write_latency``: until
+        a bookie acknowledged a write.
+    :ivar entry_read_latency, entry_write_latency: those of reads and writes of one entry, as clients make them.
     :ivar read_bytes: of each read; ``written_bytes``: of each write to one bookie.
-    :ivar unreadable: entries that no bookie gave.
+    :ivar unreadable: entries that could be read from no bookie.
     """
 
     def __init__(self, instruments: Instruments) -> None:

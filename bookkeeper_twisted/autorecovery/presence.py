@@ -36,8 +36,8 @@ class Presence:
     async def gone(self, bookies: Collection[str], suspects: Collection[str] = ()) -> frozenset[str]:
         """Return which of ``bookies`` are not registered; asks the store before it names any.
 
-        :param suspects: bookies that another process may have found to be gone: the store is asked about them from the
-            time of this call on, whatever the watch and earlier answers say.
+        :param suspects: bookies that another process may have found to be lost: the store is asked about them in this
+            call, whatever the watch and earlier answers say.
         :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
         """
         missing = frozenset(bookies) - self._watcher.writable - self._watcher.read_only

@@ -1,4 +1,4 @@
-"""The rules by which bookies that could not answer are asked again."""
+"""The rules of retries: which errors of a bookie are temporary, how often it is asked again, after which pauses."""
 
 import attrs
 
@@ -6,7 +6,7 @@ from ..errors import BookieHandleNotAvailableError, RequestTimeoutError, TooMany
 
 
 def is_transient(error: object) -> bool:
-    """Test whether the bookie may answer later in place of this ``error``, which says nothing about what it holds."""
+    """Test whether the bookie may answer later in place of this ``error``, which leaves open what it keeps."""
     return isinstance(error, TooManyRequestsError | RequestTimeoutError | BookieHandleNotAvailableError)
 
 

@@ -98,7 +98,7 @@ class AutoRecovery:
         self._services = config.auto_recovery_services
 
     def start(self) -> None:
-        """Begin to stand for the office of the auditor, and to repair, or what of the two the configuration names.
+        """Begin to stand for the office of the auditor, and to repair, or the one of them that the configuration names.
 
         :raises bookkeeper_twisted.errors.MetadataError: the client is closed.
         """

@@ -169,7 +169,7 @@ class Auditor:
 
 
 class AuditorElection:
-    """Stands for the office of the auditor, again and again, as long as it runs.
+    """The candidacy of this process for the office of the auditor, repeated as long as the process runs.
 
     Apache's process ends when its session does.  This one is out of office from that moment, and stands again in the
     next session.

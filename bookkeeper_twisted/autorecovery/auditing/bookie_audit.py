@@ -16,7 +16,7 @@ from .ledger_scan import LedgerScan
 
 
 class Marker:
-    """Marks ledgers as underreplicated for one audit or check, under a limit, and counts them.
+    """A marker of underreplicated ledgers for one audit or check, under a limit, which counts them.
 
     :param operations: limit of requests about marks.
     :param now_ms: the time in ms since the epoch; None: marks carry no time.
@@ -35,7 +35,7 @@ class Marker:
     async def mark(self, ledger_id: int, length: int, replicas: Collection[str]) -> None:
         """Mark a ledger.
 
-        :param length: of the ledger in bytes, as far as it is known.
+        :param length: length of the ledger in bytes, as far as it is known.
         :param replicas: ids of the bookies that lack entries, none if it is not known which.
         """
         await self._operations.acquire(entries=1)
@@ -51,7 +51,7 @@ class _EnoughError(Exception):
 
 @attrs.frozen
 class BookieAudit:
-    """Marks the ledgers of lost bookies while it walks over all metadata, which is not collected.
+    """The audit, which marks the ledgers of lost bookies while it walks over all metadata, without storing them.
 
     :ivar make_marker: makes the marker of one audit.
     """

@@ -26,7 +26,7 @@ _MANY = 2
 
 
 class LostBookieDetector:
-    """Watches the bookies of a cluster while its auditor is in office.
+    """The detector of an auditor in office, which watches the bookies of the cluster.
 
     :param initial_delay: seconds, stored where no auditor has stored a delay before.
     """

@@ -1,4 +1,4 @@
-"""The auditor's periodic checks: of all ledgers by reading, of their placement, and of what bookies list of them."""
+"""The auditor's periodic checks of all ledgers: by reading, of their placement, and of the listed entries."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -76,7 +76,7 @@ class CheckContext:
 
 @attrs.frozen
 class AllLedgersCheck:
-    """Reads entries of every replica, and marks the ledgers that lack some.
+    """The check that reads entries of every replica, and marks the ledgers that lack some.
 
     A ledger of which a bookie could not answer is checked again at the end of the check, and not marked for that.
 
@@ -130,7 +130,7 @@ class AllLedgersCheck:
 
 @attrs.frozen
 class PlacementCheck:
-    """Counts closed ledgers whose replicas are not where the policy wants them, and marks left alone for long.
+    """The check that counts closed ledgers with replicas against the policy, and marks left alone for long.
 
     :ivar repairs: whether such ledgers are marked, without naming a bookie.
     :ivar grace_period: seconds after which a mark counts as left behind; 0: never.
@@ -186,7 +186,7 @@ class PlacementCheck:
 
 @attrs.frozen
 class ReplicasCheck:
-    """Compares what bookies list of closed ledgers that are not marked with what they should keep; counts only."""
+    """The check that bookies list the entries they should keep of closed ledgers without a mark; it only counts."""
 
     context: CheckContext
     bookies: IBookieClient

@@ -1,9 +1,9 @@
 """The rules of lost bookies: when an audit of their ledgers begins, at once or after a delay.
 
-One lost bookie is waited for, as long as the delay says; it may only be restarted.  Two are not: another loss might
-cost entries.  A bookie that no ledger names has nothing to lose, and counts only while it is the only one: the cookie
-of a bookie that died long ago, whose ledgers were given to others, must not end the delay of the next.  What is
-written here is arithmetic; clock and metadata store are the caller's.
+The ledgers of one lost bookie are audited when the delay is over, as the bookie may only be restarted; the ledgers of
+two are audited at once, as another loss might cost entries.  A bookie that no ledger names has no entries to lose, and
+counts only while it is the only lost one: the cookie of a bookie that died long ago, whose ledgers were moved to
+others, must not end the delay of the next loss.  This module is arithmetic; clock and metadata store are the caller's.
 """
 
 from collections.abc import Collection
@@ -65,7 +65,7 @@ class LostBookies:
     :ivar known: bookies that are expected to be there, at first all with a cookie.
     :ivar delay: seconds for which one lost bookie is waited for.
     :ivar state: of the detection.
-    :ivar pending: bookies that are lost and were not looked into yet.
+    :ivar pending: lost bookies that wait for their audit.
     """
 
     known: set[str]
@@ -76,7 +76,7 @@ class LostBookies:
     def bookies_are(self, available: Collection[str]) -> Action:
         """Record which bookies are registered now, and return the order that follows.
 
-        :param available: ids of all of them, writable and read-only ones.
+        :param available: ids of all registered bookies, writable and read-only.
         """
         self.known.update(available)
         self.pending.difference_update(available)
@@ -116,7 +116,7 @@ class LostBookies:
     def look_into(self, available: Collection[str]) -> None:
         """Count all bookies that are not registered as lost, as an audit begins that marks their ledgers.
 
-        :param available: ids of the registered bookies, writable and read-only ones.
+        :param available: ids of all registered bookies, writable and read-only.
         """
         self.known = set(available)
         self.pending.clear()

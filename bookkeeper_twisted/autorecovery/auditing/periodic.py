@@ -23,7 +23,7 @@ class Timetable:
     """The interval of periodic work, and the functions that read and store the time of its last run.
 
     :ivar interval: seconds from the end of a run to the next; 0: one run.
-    :ivar last_run: ms since the epoch, None if there was none.
+    :ivar last_run: returns the ms since the epoch of the last run, None if there was none.
     :ivar ran: called after each complete run.
     """
 

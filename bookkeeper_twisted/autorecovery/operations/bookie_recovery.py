@@ -175,7 +175,7 @@ class BookieRecovery:
         return deleted
 
     async def recover(self, planned: PlannedLedger) -> RecoveredLedger:
-        """Copy what the bookies kept of one ledger, and name others in their place, under the ledger's lock.
+        """Copy the bookies' entries of one ledger, and name other bookies in their place, under the ledger's lock.
 
         Cancelling it leaves extra copies and nothing else.
 

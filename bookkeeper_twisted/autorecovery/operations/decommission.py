@@ -75,7 +75,7 @@ class Decommission:
     async def run(self, report: Callable[[Remaining], object] = lambda remaining: None) -> Remaining:
         """Trigger an audit, and wait.
 
-        :param report: called after each look with what remains.
+        :param report: called after each look with the ledgers that remain.
         :returns: the state at the end: no blockers, or blockers without progress for the length of the patience.
         :raises IllegalOperationError: see :meth:`check`.
         """
@@ -98,7 +98,7 @@ class Decommission:
     async def check(self) -> None:
         """Find out whether the ledgers of the bookie will be copied, and trigger the audit.
 
-        :raises IllegalOperationError: the bookie is running, autorecovery is disabled, or there is no auditor.
+        :raises IllegalOperationError: the bookie is running, autorecovery is disabled, or no auditor is elected.
         """
         if self.bookie_id in await bookies_there(self._registration):
             raise IllegalOperationError(f"bookie {self.bookie_id} is running: stop it first")

@@ -179,10 +179,10 @@ class BookieReads:
     async def _request(
         self, count: int, expected: int, ask: "Callable[[], Deferred[T]]", amount: Callable[[T], tuple[int, int]]
     ) -> T:
-        """Send requests when their turn has come, and pay for what they gave.
+        """Send requests when their turn has come, and pay for the entries that they returned.
 
         :param expected: entries that they will give.
-        :param amount: entries and bytes that they gave.
+        :param amount: returns the entries and bytes of an answer.
         """
         found, expected_bytes = (0, 0), expected * self._usual_size.n_bytes
         await self._throttle.acquire(expected_bytes, expected)

@@ -44,7 +44,7 @@ class CheckerSettings:
     :ivar max_in_flight: entries or batches that were asked for and have not come, of all checks; 0 or less for no limit
         (``inFlightReadEntryNumInLedgerChecker``).
     :ivar parallel: positions of one ledger that are checked at a time.
-    :ivar batch_bytes: asked for at a time.
+    :ivar batch_bytes: the most bytes of one request.
     """
 
     percentage: int = 0
@@ -56,7 +56,7 @@ class CheckerSettings:
 
 @implementer(ILedgerChecker)
 class LedgerChecker:
-    """Checks ledgers of one cluster, any number at a time.
+    """The checker of the ledgers of one cluster, any number at a time.
 
     :param reads: limit of entries and bytes a second.
     """

@@ -38,7 +38,7 @@ class CopySettings:
 
     :ivar window_entries: read, and written to a target, at a time (``rereplicationEntryBatchSize``).
     :ivar window_bytes: of them, at most; less under a low limit.
-    :ivar max_unreadable: entries of a fragment after which it is given up.
+    :ivar max_unreadable: unreadable entries of a fragment after which the fragment is given up.
     """
 
     window_entries: int = 1000
@@ -90,7 +90,7 @@ class FragmentCopy:
 
     :param context: the collaborators of reads, with the flow of these copies.
     :ivar failed: why a target could not take its entries, by its id.
-    :ivar unreadable: why no replica gave an entry, by its id.
+    :ivar unreadable: the error of each entry that could be read from no replica, by its id.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class FragmentCopy:
     async def run(self, plan: Iterator[CopyRun]) -> None:
         """Copy everything that can be read to every target that takes it.
 
-        :param plan: runs and their targets, ascending; taken as there is room.
+        :param plan: runs and their targets, ascending; the next one is drawn when there is room for it.
         :raises bookkeeper_twisted.errors.BookKeeperError: bookies could not be asked in spite of several attempts, so
             that nothing can be said of the entries.
         """

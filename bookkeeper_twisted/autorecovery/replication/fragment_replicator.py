@@ -80,7 +80,7 @@ def _lost_everywhere(report: FragmentReport, hopeless: Sequence[CopyRun]) -> Ent
 
 
 class FragmentReplicator:
-    """Repairs fragments of ledgers of one cluster, any number at a time.
+    """The replicator of one cluster, which repairs fragments of ledgers, any number at a time.
 
     :param metadata_limit: of requests to the metadata store.
     :param never: bookies that must not be targets, although they may be writable.
@@ -102,16 +102,15 @@ class FragmentReplicator:
         self._settings = settings or CopySettings()
 
     async def repair(self, stored: Versioned[LedgerMetadata], report: FragmentReport) -> Versioned[LedgerMetadata]:
-        """Give a fragment back what a check found missing.
+        """Copy to a fragment the entries that a check found missing.
 
-        Cancelling it ends reads and writes; what was copied stays as extra copies.
+        Cancelling it ends reads and writes; copies that were made remain as extra copies.
 
         :param stored: the metadata that were checked.
         :returns: the metadata after that.
         :raises IllegalOperationError: the fragment belongs to a writer that may be alive.
-        :raises EntriesLostError: no bookie has some entries; what others could be given was copied, and the metadata
-            stay.
-        :raises NotEnoughBookiesError: there are too few writable bookies for some of the positions.
+        :raises EntriesLostError: no bookie has some entries; the others were copied if possible, the metadata stay.
+        :raises NotEnoughBookiesError: too few bookies are writable for some of the positions.
         :raises WriteError: targets failed, and so did targets chosen after them.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger was deleted meanwhile.
         :raises bookkeeper_twisted.errors.BookKeeperError: bookies or the metadata store could not be asked.

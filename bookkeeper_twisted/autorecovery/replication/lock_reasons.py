@@ -28,8 +28,8 @@ def text_of(holder: str, status: LedgerStatus) -> str:
 
 
 def blocker_of(text: str) -> str:
-    """Return what a locked ledger waits for, according to the ``text`` of its lock.
+    """Return why a locked ledger waits, from the ``text`` of its lock.
 
-    That is a repair under way, or what the worker says of it.
+    The reason is a repair under way, or the sentence of the worker.
     """
     return f"held by {text}" if ": " in text else f"being repaired by {text}"

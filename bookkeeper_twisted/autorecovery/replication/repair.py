@@ -81,7 +81,7 @@ class _RepairProgress:
 
 
 class LedgerRepair:
-    """Repairs ledgers of one cluster, any number at a time.
+    """The repair of the ledgers of one cluster, any number at a time.
 
     :param metadata_limit: of requests to the metadata store.
     :param placement: finds replicas to be moved, if marked ledgers are to keep to the placement policy.
@@ -98,7 +98,7 @@ class LedgerRepair:
         self._placement = placement
 
     async def attempt(self, ledger_id: int, replicas: Collection[str]) -> Attempt:
-        """Repair what is final; never fences a writer.
+        """Repair the final fragments of a ledger; never fences a writer.
 
         :param replicas: the bookies that the mark names.
         :raises bookkeeper_twisted.errors.BookKeeperError: the check could not be made.
@@ -184,9 +184,9 @@ class LedgerRepair:
     async def _shortage(
         self, metadata: LedgerMetadata, lasting: Collection[ReplicaLoss]
     ) -> NotEnoughBookiesError | None:
-        """Return why no bookie could take copies of what was lost, None if one could.
+        """Return why no bookie could take copies of the lost entries, None if one could.
 
-        To recover the ledger would only end a writer that goes on without the bookies that are gone.
+        Recovering the ledger would then only end a writer that goes on without the lost bookies.
         """
         shortage = None
         ensemble, gone = metadata.segments[-1].bookies, [loss.bookie_id for loss in lasting]

@@ -366,7 +366,7 @@ class ReplicationWorker(Service):
             await self._describe(job)
 
     async def _describe(self, job: _Job) -> None:
-        """Store in the lock of a ledger what is done about the ledger."""
+        """Store in the lock of a ledger the state of its repair."""
         await self._limit.acquire()
         text = text_of(self._settings.holder, job.status)
         try:
