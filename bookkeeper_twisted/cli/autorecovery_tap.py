@@ -28,7 +28,7 @@ def autorecovery_service(reactor: Any, options: Options, fail: Callable[[], None
 
     A configuration that cannot work ends the process here, with one line and status 1.
 
-    :param fail: ends the process with a status that says so.
+    :param fail: ends the process with status 1.
     """
     from ..embedding.autorecovery import make_autorecovery
 

@@ -36,8 +36,8 @@ class Startable(Protocol):
 class Bookies(Service):
     """The bookies of one process, started one after another and stopped in reverse.
 
-    :param make: makes each of them, given what to call when it fails later (S10).
-    :param fail: ends the process with a status that says so.
+    :param make: makes all of them; called with a function that each calls when it fails later (S10).
+    :param fail: ends the process with status 1.
     :param what: runs here, for the log.
     """
 

@@ -1,4 +1,4 @@
-"""Entry points of the program and of ``twistd``: what they begin takes a second to import.
+"""Entry points of the program and of ``twistd``, which import nothing else: the imports behind them take a second.
 
 Ctrl-C that no command has taken, during an import above all, ends the process as it ends other programs: by the signal,
 which a shell reports as status 130, and without a stack trace.  So does, by SIGPIPE (status 141), a reader of the

@@ -19,9 +19,9 @@ class ExitStatus:
     """The exit status of this process.
 
     :param reactor: the reactor of the process, which is stopped.
-    :param at_exit: registers what is done at the very end.
+    :param at_exit: registers a function for the very end of the process.
     :param leave: ends the process at once.
-    :param on_signal: registers what a signal does, returns what it did before.
+    :param on_signal: sets the handler of a signal and returns the handler before.
     """
 
     _log = Logger()

@@ -104,7 +104,7 @@ def progress_bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
 
     :param title: in front of the bar.
     :param total: bytes to be read.
-    :returns: gives the function to call with numbers of bytes that were read.
+    :returns: yields the function to call with the number of bytes read since its last call.
     """
     try:
         from tqdm import tqdm  # type: ignore[import-untyped]
@@ -122,7 +122,7 @@ def _send(reactor: Any, method: str, url: str, body: bytes) -> "Deferred[tuple[i
 
 
 def real_world(reactor: Any) -> ShellWorld:
-    """Return this process, this machine and TCP by the ``reactor`` as what a shell has of the world."""
+    """Return the real world for a shell: this process, this machine, and TCP by the ``reactor``."""
 
     def connect(
         uri: str, config: ClientConfig, placement: IPlacementPolicy | None = None
@@ -147,8 +147,8 @@ def interrupt(running: "Deferred[None]") -> "Deferred[None] | None":
     """Cancel a command as its process is to end, by SIGINT or SIGTERM; a further SIGINT ends the process at once.
 
     :param running: fires when the command has ended.
-    :returns: fires after that: threads and connections are there until then, so that locks can be released; None if
-        the command has ended before.
+    :returns: fires after that: threads and connections are needed until then to release locks; None if the command has
+        ended before.
     """
     signal.alarm(0)
     if running.called:

@@ -38,7 +38,7 @@ _WIDTH = 100
 def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
     """Return attributes and fields of a configuration class by group.
 
-    Its own groups are first, then autorecovery's, and last what all configurations share.
+    The groups of the class itself come first, then autorecovery's, then those that all configurations share.
 
     :param config: its source is read, as comments in it name the groups.
     """
@@ -92,7 +92,7 @@ class ConfigOptions(usage.Options):
 
     :cvar program: for messages.
     :cvar sections: keys by subject, as in ``--help``.
-    :ivar environ: where ``BK_<key>`` is looked up.
+    :ivar environ: the environment, in which ``BK_<key>`` is looked up.
     """
 
     program = ""
@@ -147,7 +147,7 @@ class ConfigOptions(usage.Options):
             raise ConfigError(f"option --conf: {name}: {reason}") from None
 
     def client_config(self) -> ClientConfig:
-        """Return the configuration of a client, from the keys of clients among all that were given."""
+        """Return the configuration of a client, from all given settings whose keys are a client's."""
         return ClientConfig.load(*_only(_CLIENT_KEYS, self.sources()))
 
 

@@ -41,7 +41,7 @@ _HELP = ("-h", "-help", "--help", "help")
 
 
 class UsageError(Exception):
-    """The arguments make no sense; the text says why."""
+    """The arguments cannot be parsed; the text names the error."""
 
 
 class _Parser(argparse.ArgumentParser):

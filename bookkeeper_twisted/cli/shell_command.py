@@ -28,7 +28,7 @@ UNREAD = 141
 
 
 class OperandError(Exception):
-    """An operand of a command names nothing, or more than one thing; the text says why."""
+    """An operand of a command names no object, or several; the text says which."""
 
 
 class NotConfirmedError(Exception):
@@ -127,7 +127,7 @@ class ShellContext:
     """The context that a command runs in.
 
     :ivar config: of the bookie this shell stands beside; names the metadata store.
-    :ivar local_bookie: gives the id of that bookie.
+    :ivar local_bookie: returns the id of that bookie.
     :ivar format_id: ledger ids as ``-ledgeridformat`` wants them.
     :ivar format_entry: data of entries as ``-entryformat`` wants them.
     """
@@ -148,7 +148,7 @@ class ShellContext:
     ) -> BookKeeperAdmin:
         """Connect a client to the cluster; the caller closes it.
 
-        :param config: None for that of the shell.
+        :param config: the configuration of the client; None for that of the shell.
         :param placement: None for the policy that the configuration names.
         :raises bookkeeper_twisted.errors.MetadataError: there is no connection to the metadata store.
         """

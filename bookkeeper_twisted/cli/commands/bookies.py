@@ -47,7 +47,7 @@ async def bookieinfo(shell: ShellContext, options: Namespace) -> int:
 
 
 async def endpointinfo(shell: ShellContext, options: Namespace) -> int:
-    """Print what a bookie has published of itself."""
+    """Print the endpoints and properties that a bookie has registered."""
     bookie_id = check_bookie_id(options.bookieid)
     async with await shell.admin() as admin:
         known = await admin.all_bookies() | await admin.registered_bookies()

@@ -42,7 +42,7 @@ def _bookie_id(options: Namespace) -> str:
 def _from_file(shell: ShellContext, options: Namespace, bookie_id: str) -> Cookie:
     """Read the cookie in the file of ``-cf``.
 
-    :raises OperandError: there is no such option, the file holds no cookie, or the cookie of another bookie.
+    :raises OperandError: the option is missing, the file holds no cookie, or the cookie of another bookie.
     """
     if not options.cookie_file:
         raise OperandError("No cookie file is specified: -cf FILE")
@@ -277,7 +277,7 @@ async def _stored(admin: BookKeeperAdmin, bookie_id: str) -> Versioned[Cookie] |
 def _existing(shell: ShellContext) -> list[str]:
     """Return the directories of the configuration, all of which must have been used.
 
-    :raises InvalidCookieError: one was not: the configuration is that of another bookie, or a disk is missing.
+    :raises InvalidCookieError: a directory was not used: the configuration is another bookie's, or a disk is missing.
     """
     directories = store_paths(shell.config).all()
     for directory in directories:

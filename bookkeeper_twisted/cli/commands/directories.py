@@ -67,7 +67,7 @@ async def initbookie(shell: ShellContext, options: Namespace) -> int:
 
 
 async def bookieformat(shell: ShellContext, options: Namespace) -> int:
-    """Remove what the bookie keeps in its directories, after a question, and its cookie where that is asked for."""
+    """Remove all data of the bookie from its directories, after a question, and its cookie where that is asked for."""
     disk = shell.world.store.writable_disk
     with _locked(shell) as there:
         files = read_cookies(disk, there)
@@ -147,7 +147,7 @@ def _open_store(shell: ShellContext) -> Store:
 
 
 async def regenerate_index_files(shell: ShellContext, options: Namespace) -> int:
-    """Make index files of Apache's ``InterleavedLedgerStorage`` anew, in directories of its bookie."""
+    """Write new index files of Apache's ``InterleavedLedgerStorage`` in directories of its bookie."""
     password = _password(options)
     if password is None:
         shell.out("The password must be specified to regenerate the index file: -password, or -b64password")

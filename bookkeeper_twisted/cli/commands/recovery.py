@@ -24,7 +24,7 @@ _AT_ONCE = 4
 
 
 async def recover(shell: ShellContext, options: Namespace) -> int:
-    """List what a loss concerns, close one ledger, or copy what bookies kept."""
+    """List the ledgers that a loss concerns, close one ledger, or copy the entries of lost bookies."""
     bookies = [check_bookie_id(bookie_id) for bookie_id in (options.bookies or "").split(",") if bookie_id]
     if not bookies and (options.query or options.ledger is None):
         shell.out("Must specify bookies" if options.query else "Must specify bookies, or a ledger with -l")
@@ -87,7 +87,7 @@ class _BookiesCommand:
         self._totals = _Totals()
 
     async def run(self) -> int:
-        """Do what the options say.
+        """Run the recovery that the options ask for.
 
         :raises OperandError: the ledger of ``-l`` names none of the bookies.
         :raises MetadataError: the metadata store is not there.
@@ -132,7 +132,7 @@ class _BookiesCommand:
                 raise OperandError(f"ledger {self._shell.format_id(only)} names none of these bookies")
 
     def _describe(self, planned: list[PlannedLedger]) -> None:
-        """Print what would be done."""
+        """Print the ledgers that would be recovered."""
         for ledger in planned:
             what = "recovered and copied" if ledger.is_open else "copied"
             if ledger.is_open and self._options.skipOpenLedgers:
@@ -166,7 +166,7 @@ class _BookiesCommand:
 async def _query(shell: ShellContext, bookies: list[str], only: int | None) -> int:
     """Print the ledgers that name any of the bookies, which are marked there.
 
-    :param only: id of the one ledger that is asked about.
+    :param only: id of the one ledger to look at, None for all.
     """
     shell.out("NOTE: Bookies in inspection list are marked with '*'.")
     async with await shell.admin() as admin:

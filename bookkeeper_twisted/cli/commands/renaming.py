@@ -14,7 +14,7 @@ _READS_PER_UPDATE = 5
 
 
 async def updateledgers(shell: ShellContext, options: Namespace) -> int:
-    """Put the id that the configuration gives the bookie beside this shell in the place of its other one."""
+    """Replace the other id of the bookie beside this shell by the id that the configuration gives it."""
     config = shell.config
     by_name = config.use_host_name_as_bookie_id
     if options.bookieId not in ("hostname", "ip"):
@@ -29,7 +29,7 @@ async def updateledgers(shell: ShellContext, options: Namespace) -> int:
 
 
 async def update_bookie_in_ledger(shell: ShellContext, options: Namespace) -> int:
-    """Put one bookie id in the place of another in all ledgers."""
+    """Replace one bookie id by another in all ledgers."""
     if not options.srcBookie or not options.destBookie:
         shell.out("Source bookie and destination bookie must be specified: -srcBookie, -destBookie")
         return FAILED

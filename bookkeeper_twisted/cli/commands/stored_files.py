@@ -19,7 +19,7 @@ from ..shell_text import line
 
 
 def check_there(shell: ShellContext, paths: Iterable[str]) -> None:
-    """Refuse to look into directories of the configuration of which one is missing.
+    """Check that no directory of the configuration is missing.
 
     :param paths: without ``current``.
     :raises OperandError: a directory is missing.
