@@ -131,7 +131,7 @@ def switch(body: Mapping[str, Any], name: str, default: bool) -> bool:
 
 
 def check_members(found: Mapping[str, object], known: Iterable[str], where: str) -> None:
-    """Refuse members that have no meaning: most are mistyped, and what was meant would silently not be done.
+    """Refuse unknown members: most are mistyped, and the intended change would silently not happen.
 
     Apache's bookie ignores them in most of its bodies.
 
@@ -215,7 +215,7 @@ class ApiPage(Resource):
 
 
 def _finish(answer: Answer, request: Request) -> None:
-    """Answer a ``request``, unless its peer is gone."""
+    """Answer a ``request``, unless its peer has disconnected."""
     if request.channel is None:
         return
     request.write(_write(request, answer))

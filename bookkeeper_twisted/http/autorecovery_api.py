@@ -143,7 +143,7 @@ class AutorecoveryApi:
     async def _recover(self, question: ApiRequest) -> Answer:
         """Begin to copy what bookies kept to others; it goes on after the answer, and the log says how it ends.
 
-        Clients of Apache's may say where to in ``bookie_dest``, which it does not heed either.
+        Like Apache's bookie, this ignores ``bookie_dest``, in which a client may name the targets.
         """
         body = _members(question, "bookie_src", "bookie_dest", "delete_cookie")
         if body is None:

@@ -20,7 +20,7 @@ _FAILED = 500
 class BookieApi:
     """The answers to requests about one bookie.
 
-    :param check_sanity: writes to the bookie and reads; without it there is no path for that.
+    :param check_sanity: writes to the bookie and reads back; without it the API has no path for that check.
     """
 
     _log = Logger()

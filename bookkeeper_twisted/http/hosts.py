@@ -12,7 +12,7 @@ _HOST = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.%]+)\]|(?P<name>[^\[\]:/@\s]+?)\.?
 
 
 class HostNames:
-    """The names that a request may be for, besides those of the loopback and all addresses: no one can rebind these.
+    """The accepted names in ``Host``, besides those of the loopback and all addresses, which no one can rebind.
 
     :param names: any case; ``*`` stands for all.
     """

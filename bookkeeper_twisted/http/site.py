@@ -51,8 +51,8 @@ def make_site(
     what is below ``/api/v1``.
 
     :param clock: the reactor.
-    :param client: of the cluster, closed with the site; without it there are no paths that show the cluster.
-    :param check_sanity: of this bookie; without it there is no path for that.
+    :param client: client of the cluster, closed with the site; without it no path shows the cluster.
+    :param check_sanity: checks this bookie; without it the site has no path for that check.
     :param hosts: the names that requests may be for.
     """
     bookie, limits = BookieApi(admin, check_sanity), LimitsApi(lambda: limits_of_bookie(admin))
@@ -81,7 +81,7 @@ def make_autorecovery_site(
     """Make the site of autorecovery in a process of its own: ``/metrics``, ``/heartbeat``, its speed limits, and what
     is below ``/api/v1/autorecovery``.
 
-    :param metrics: yields what is exported, without the metrics of the process.
+    :param metrics: yields the exported text, without the metrics of the process.
     :param client: of the cluster, closed with the site.
     :param clock: the reactor.
     :param hosts: the names that requests may be for.
@@ -99,9 +99,9 @@ def make_autorecovery_site(
 def make_metrics_site(metrics: Callable[[], Iterator[bytes]], clock: Any) -> BoundedSite:
     """Make a site of ``/metrics`` alone, as the port of Apache's Prometheus provider has it.
 
-    It can be asked by any name: what a page of another site could read there is no secret, and changes nothing.
+    Any host name is accepted: a page of another site could read nothing secret there, and change nothing.
 
-    :param metrics: yields what is exported, without the metrics of the process.
+    :param metrics: yields the exported text, without the metrics of the process.
     :param clock: the reactor.
     """
     return BoundedSite(_Paths({"metrics": _with_process(metrics, clock)}), clock, HostNames(("*",)), [])
