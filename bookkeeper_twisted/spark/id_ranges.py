@@ -71,7 +71,7 @@ class IdRanges:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Return the set that :meth:`to_text` gave as ``text``.
+        """Return the set that :meth:`to_text` has written as ``text``.
 
         :raises ValueError: the text is no such set.
         """

@@ -41,7 +41,7 @@ def _rate(text: str) -> float:
 def _new_file(text: str) -> Path:
     """Parse the path of a file to write, and check its directory before the work begins.
 
-    :raises argparse.ArgumentTypeError: there is no such directory.
+    :raises argparse.ArgumentTypeError: the directory does not exist.
     """
     if not Path(text).absolute().parent.is_dir():
         raise argparse.ArgumentTypeError(f"there is no directory {Path(text).absolute().parent}")
@@ -116,7 +116,7 @@ Example:
 
 
 def session(arguments: argparse.Namespace) -> Any:
-    """Return a Spark session; one that is there already is taken.
+    """Return a Spark session: the active one, or a new one.
 
     :param arguments: of the command line; ``parallelism`` is set to that of the session if it is 0.
     :raises ImportError: PySpark is not installed.

@@ -1,4 +1,4 @@
-"""Errors that a person can read: the one sentence of ours, without the traceback of a worker around it.
+"""Errors in one sentence of this package, without the traceback of a worker around it.
 
 Spark puts the traceback of its Python worker into the message of the exception that a user sees, unless an
 environment variable of that worker says otherwise when the error is reported. This is the door to that variable.

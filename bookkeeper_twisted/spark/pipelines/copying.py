@@ -86,7 +86,7 @@ class CopyResult:
 
 
 class LackingPartCopier:
-    """Copies the entries of one part.
+    """The copier of the entries of one part.
 
     :param spend: takes entries and bytes that were read or are to be written; returns when more may be.
     """

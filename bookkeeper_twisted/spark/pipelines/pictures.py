@@ -106,7 +106,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 
 def findings(rows: Iterable[Any]) -> str:
-    """Draw a table of what is wrong with replicas; empty text where nothing is.
+    """Draw a table of the damage of replicas; empty text where there is none.
 
     :param rows: of :func:`~.verify.damages`.
     """

@@ -127,14 +127,14 @@ class LockedLedger:
 
 @attrs.frozen
 class Refusal:
-    """A ledger that was left as it is: the state in which it is, and why."""
+    """A ledger that was not repaired, with its state and the reason."""
 
     state: str
     why: str
 
 
 class Repairs:
-    """Begins and ends repairs of the ledgers of one check."""
+    """The repairs of the ledgers of one check."""
 
     def __init__(self, client: BookKeeper, check: Check) -> None:
         self._check = check
@@ -146,7 +146,7 @@ class Repairs:
     async def begin(self, ledger_id: int) -> LockedLedger | Refusal:
         """Lock and plan a ledger of the check.
 
-        :returns: why it is left as it is, if it is.
+        :returns: the locked ledger, or why it is not repaired.
         """
         try:
             lock = await LedgerLock.take(self._marks, ledger_id, _HOLDER)

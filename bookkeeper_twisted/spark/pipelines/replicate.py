@@ -70,7 +70,7 @@ def check_of_bookies(replicas: DataFrame, marks: Marks) -> Check:
 
 
 def check_of_entries(findings: DataFrame, replicas: DataFrame, marks: Marks) -> Check:
-    """Return what positions lack: what is missing or damaged, and everything of bookies that are gone.
+    """Return a check of all entries that positions lack: missing and damaged ones, and all of unregistered bookies.
 
     :param findings: of :func:`~.verify.verify`.
     :param replicas: see :func:`check_of_bookies`.
@@ -109,7 +109,7 @@ def _by_fragment(rows: Iterable[_Row]) -> Losses:
 def replicate(
     spark: SparkSession, uri: str, check: Check, password: bytes = b"", limit: Rate = UNLIMITED, parallelism: int = 8
 ) -> DataFrame:
-    """Give bookies what they lack; returns a row for each position, with the state in which it is now.
+    """Copy to bookies the entries that they lack; return a row for each position, with its state afterwards.
 
     :param check: of :func:`check_of_entries` or :func:`check_of_bookies`.
     :param password: of ledgers whose metadata do not have it.
@@ -152,7 +152,7 @@ class _RepairBatch:
             self._begun, _ = THREAD.begin(partial(results_of, self._losses, self._repairs.begin))
 
     def copy(self, copying: "_Copying", cluster: ClusterView) -> None:
-        """Copy what the ledgers lack."""
+        """Copy the entries that the ledgers lack."""
         works = self._works
         fragments = [one for work in works.values() for one in work.fragments.values()]
         known = cluster.addresses({n for one in fragments for n in (*one.fragment.ensemble, *one.targets.values())})

@@ -1,4 +1,4 @@
-"""Computes the space of ledgers in the entry logs of bookies, and what a compaction would win.
+"""The space of ledgers in the entry logs of bookies, and the gain of a compaction.
 
 A place is a ledger directory on a disk that the tasks see, or ``http://HOST:PORT``, the HTTP server of a bookie.  Of
 files the ledgers map of a sealed log is read, and all records of one that is not; a bookie is asked for the same.
@@ -50,7 +50,7 @@ def entry_logs(spark: SparkSession, places: Sequence[str]) -> DataFrame:
     :param places: ledger directories, or ``http://HOST:PORT`` for all of a bookie's; ``directory`` of the latter is
         that with the path behind it.
     :raises BookieHandleNotAvailableError: a bookie does not answer.
-    :raises IncorrectParameterError: there is no such ledger directory.
+    :raises IncorrectParameterError: the ledger directory does not exist.
     """
     rows = []
     for place in places:
@@ -153,7 +153,7 @@ def by_ledger(used: DataFrame) -> DataFrame:
 
 
 def compaction_plan(used: DataFrame, ledgers: DataFrame, thresholds: Sequence[float] = THRESHOLDS) -> DataFrame:
-    """Compute what a compaction with each threshold would win.
+    """Compute the gain of a compaction with each threshold.
 
     :param used: rows of :func:`usage`.
     :param ledgers: the ledgers that exist, column ``ledger_id``: the space of others is garbage.

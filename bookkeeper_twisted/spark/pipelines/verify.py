@@ -214,7 +214,7 @@ def lacking(findings: DataFrame) -> list[tuple[int, tuple[str, ...]]]:
 
 
 def mark_underreplicated(uri: str, ledgers: Iterable[tuple[int, tuple[str, ...]]]) -> None:
-    """Mark ledgers as autorecovery expects it, so that their replicas are made anew.
+    """Mark ledgers as autorecovery does, so that workers restore their replicas.
 
     :param ledgers: ids, and the bookies whose replicas are to be made.
     """

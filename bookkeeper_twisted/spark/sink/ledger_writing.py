@@ -32,7 +32,7 @@ from .manifest import BatchKey, PublishedLedger
 class WriteAttempt:
     """One attempt of a task to write a partition.
 
-    :ivar number: of the attempt, unlike that of every other task.
+    :ivar number: number of the attempt, unlike that of every other task.
     """
 
     key: BatchKey
@@ -146,7 +146,7 @@ class PartitionWriter:
         return writer
 
     async def finish(self) -> list[PublishedLedger]:
-        """Wait for everything, close the ledgers, and return what was written."""
+        """Wait for all appends, close the ledgers, and return the ledgers as rows of the manifest."""
         for result in self._under_way:
             await result
         for writer in self._writers.values():

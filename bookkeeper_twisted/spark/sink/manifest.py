@@ -150,7 +150,7 @@ async def find(ledgers: ILedgerManager, key: BatchKey) -> Publication | None:
 async def _looked_up(
     ledgers: ILedgerManager, ledger_id: int, wanted: Callable[[LedgerMetadata], T | None]
 ) -> tuple[int, T | None]:
-    """Return the id and the content of a record; the first id that is free, and None, if there is none.
+    """Return the id and the content of a record, or the first free id and None.
 
     :param ledger_id: of the record, unless a ledger of a user or another record has it by chance.
     :param wanted: returns the content of the record, None for another ledger.
@@ -223,7 +223,7 @@ async def beginning(ledgers: ILedgerManager, key: BatchKey) -> int | None:
 
 
 async def forget(ledgers: ILedgerManager, key: BatchKey) -> None:
-    """Remove what :func:`begin` stored; harmless if there is nothing.
+    """Remove the record that :func:`begin` stored; harmless if there is none.
 
     :param key: of any batch of the query.
     :raises MetadataError: the store failed.

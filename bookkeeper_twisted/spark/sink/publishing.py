@@ -21,7 +21,7 @@ from .manifest import BatchKey, Publication, PublishedLedger
 
 
 class Publisher:
-    """Publishes batches and removes what attempts left behind.
+    """The publisher of batches, which removes the leftovers of failed attempts.
 
     :param clock: the time of day for the column ``published``.
     """
@@ -37,7 +37,7 @@ class Publisher:
 
         :param key: of the batch.
         :param rows: of all its tasks; without effect for a batch that is published.
-        :raises BookKeeperError: nothing was published, or leftovers are there still; to be called again.
+        :raises BookKeeperError: the batch was not published, or leftovers remain; the call is to be repeated.
         """
         published = await manifest.find(self._ledgers, key)
         if published is None:

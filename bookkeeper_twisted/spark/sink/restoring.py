@@ -75,10 +75,10 @@ def unmarked(metadata: LedgerMetadata) -> LedgerMetadata:
 
 
 class Restorer:
-    """Writes the ledgers of one partition, one after the other.
+    """The writer of the ledgers of one partition, one after the other.
 
     :param restored_by: the same for all attempts of an import.
-    :param repeatable: whether ledgers that are there, and have the metadata of the archive, are taken for restored.
+    :param repeatable: whether existing ledgers with the metadata of the archive count as restored.
     """
 
     def __init__(self, client: BookKeeper, password: bytes, restored_by: str, repeatable: bool) -> None:
@@ -158,7 +158,7 @@ class Restorer:
         self._writer = None
 
     async def _set_ctime(self, ledger_id: int, facts: Facts) -> None:
-        """Give a ledger the time at which it was created first: what expires ledgers goes by it."""
+        """Give a ledger the time of its first creation, by which ledgers expire."""
         await update(
             self._ledgers, ledger_id, None, lambda stored: stored.ctime != facts.ctime,
             lambda stored: attrs.evolve(stored, ctime=facts.ctime),

@@ -12,10 +12,10 @@ LEDGER, ENTRY = "ledger_id", "entry_id"
 
 @attrs.define
 class IdBounds:
-    """Ids that are wanted, of one column.
+    """The ids of one column that a read selects.
 
     :ivar low, high: both included; None without a limit.
-    :ivar members: where only these are wanted.
+    :ivar members: the only selected ids; None for all between the bounds.
     """
 
     low: int | None = None
@@ -35,21 +35,21 @@ class IdBounds:
         self.members = frozenset(values) if self.members is None else self.members & frozenset(values)
 
     def allows(self, value: int) -> bool:
-        """Test whether the id ``value`` is wanted."""
+        """Test whether the id ``value`` is selected."""
         within = (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
         return within and (self.members is None or value in self.members)
 
     def ids(self) -> IdRanges:
-        """Return the set of all ids that are wanted."""
+        """Return the set of all selected ids."""
         if self.members is not None:
             return IdRanges.of(filter(self.allows, self.members))
         low, high = self.low or 0, MAX_LEDGER_ID if self.high is None else self.high
         return IdRanges(((low, high),) if low <= high else ())
 
     def clipped(self, first: int, last: int) -> tuple[int, int]:
-        """Return the part of ``first .. last``, both included, that can hold wanted ids, as first and last id.
+        """Return first and last id of the part of ``first .. last``, both included, that can hold selected ids.
 
-        :returns: a first that is above the last if it is empty; there may be ids between that are not wanted.
+        :returns: for an empty part a first id above the last; the part may hold other ids as well.
         """
         if self.members is not None:
             inside = [value for value in self.members if self.allows(value)]

@@ -31,7 +31,7 @@ _VERSION = 2
 class StreamOffset:
     """The position of a stream.
 
-    :ivar next_entry: by ledger id: the entry to go on with.
+    :ivar next_entry: id of the next entry to read, by ledger id.
     :ivar done: ledgers of which nothing is left to read.
     :ivar finished: ledgers that were read to their end in the step that led here; a part of ``done``.
     """
@@ -45,7 +45,7 @@ class StreamOffset:
         return ledger_id not in self.next_entry and ledger_id in self.done
 
     def position(self, ledger_id: int) -> int | None:
-        """Return the id of the entry of ``ledger_id`` to go on with; 0 for a new ledger, None for one that is done."""
+        """Return the id of the next entry of ``ledger_id`` to read; 0 for a new ledger, None for one that is done."""
         return None if self.is_done(ledger_id) else self.next_entry.get(ledger_id, 0)
 
     def advanced(
@@ -93,9 +93,9 @@ class Admission:
     taken: int = 0
 
     def admitted(self, wanted: int, entry_bytes: float) -> int:
-        """Take some entries in, as far as there is room; the first of all goes in whatever its size.
+        """Admit some entries as far as there is room; the first of a micro-batch is admitted whatever its size.
 
-        :param wanted: number of entries.
+        :param wanted: number of entries that could be read.
         :param entry_bytes: average bytes of their payloads, 0 if it is not known.
         :returns: how many were taken.
         """

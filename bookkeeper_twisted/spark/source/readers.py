@@ -163,7 +163,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
         """Plan the work of the tasks of one micro-batch; called by Spark on the driver.
 
-        :param start: offset, as JSON; what it names was read before.
+        :param start: offset, as JSON; entries before it were read.
         :param end: offset, as JSON.
         """
         if start == end:
@@ -186,7 +186,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def admission_of(own: ReadOptions, limit: ReadLimit) -> Admission:
-    """Return what may go into a micro-batch.
+    """Return the limits of a micro-batch.
 
     :param own: the options of the read, whose limits hold for each micro-batch.
     :param limit: Spark's; a wish for all that is available counts more than ``own``, another limit beside it.

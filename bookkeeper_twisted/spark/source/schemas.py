@@ -1,4 +1,4 @@
-"""The columns of everything the source gives, as Spark reads them."""
+"""The columns of all rows of the source, in Spark's notation."""
 
 from pyspark.sql.types import StructType
 

@@ -1,4 +1,4 @@
-"""Selects the ledgers that are read, and finds how far each of them can be read now."""
+"""The selection of the ledgers that are read, and of the entries of each that can be read now."""
 
 import re
 import warnings

@@ -1,4 +1,4 @@
-"""Planning micro-batches: how far a stream may go, and what lies between two offsets.
+"""The planning of micro-batches: how far a stream may go, and the entries between two offsets.
 
 The metadata of closed ledgers never change in what matters here and are kept; of others they are read again for every
 micro-batch, which is how new ensembles and the end of a ledger are noticed.
@@ -64,10 +64,10 @@ class StreamPlanner:
         self._target = self.latest_offset(StreamOffset(), Admission(None, None))
 
     def latest_offset(self, start: StreamOffset, admission: Admission) -> StreamOffset:
-        """Return how far a micro-batch that begins at ``start`` goes.
+        """Return the offset at which a micro-batch that begins at ``start`` ends.
 
-        :param admission: limits; what goes into the micro-batch is taken from them.
-        :returns: ``start`` itself if there is nothing new.
+        :param admission: limits, from which the entries of the micro-batch are taken.
+        :returns: ``start`` itself if no entry is new.
         :raises BookKeeperError: a ledger is gone, or it is not known how far it goes, and the options want an error.
         """
         ledgers = self._ledgers(self._unfinished(start))
@@ -109,7 +109,7 @@ class StreamPlanner:
     def _lost(self, expected: Iterable[int], ledgers: Mapping[int, LedgerMetadata]) -> set[int]:
         """Return the ledgers that were seen before and do not exist any more.
 
-        :raises NoSuchLedgerMetadataError: there is one, and losses are not accepted.
+        :raises NoSuchLedgerMetadataError: a ledger was deleted, and losses are not accepted.
         """
         lost = {ledger_id for ledger_id in expected if ledger_id not in ledgers}
         for ledger_id in sorted(lost):
@@ -145,7 +145,7 @@ class StreamPlanner:
 
         :param start: an entry that it names is read.
         :param end: an entry that it names is not read.
-        :raises BookKeeperError: a ledger is gone, and the options want an error.
+        :raises BookKeeperError: a ledger was deleted, and the options want an error.
         """
         finished = list(end.finished) if end != start else []
         advanced = [n for n, position in end.next_entry.items() if position > (start.position(n) or 0)]

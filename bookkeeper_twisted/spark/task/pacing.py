@@ -15,7 +15,7 @@ from ...limits.ratelimit import Rate, TokenBucket
 class Pace:
     """A pace, which keeps work at a rate.
 
-    :param now: seconds of a clock that goes forward.
+    :param now: seconds of a monotonic clock.
     :param sleep: waits for seconds of that clock.
     """
 
@@ -45,7 +45,7 @@ def pace_of(work: str, rate: Rate) -> Pace:
 
 
 def tenth_of_a_second(share: float, most: int) -> int:
-    """Return what a task with a share of a limit asks for at a time, at most so much: it is paid for after that.
+    """Return the amount of one request, which the task pays for afterwards: a tenth of a second of its share.
 
     :param share: entries or bytes a second; 0 sets no limit.
     """

@@ -27,7 +27,7 @@ class FragmentPart:
     """A part of a partition.
 
     :ivar preferred: number of the replica in the write set that is asked first.
-    :ivar cost: bytes, and what a piece costs anyway.
+    :ivar cost: bytes, and the fixed cost of a piece.
     """
 
     fragment: Fragment
@@ -47,7 +47,7 @@ class Partition:
 
     @classmethod
     def of(cls, pieces: Sequence[FragmentPart], ledgers: dict[int, LedgerMetadata]) -> "Partition":
-        """Make a partition with what its task has to know, and no more.
+        """Make a partition with the metadata that its task needs, and no more.
 
         :param ledgers: metadata by id, of the ledgers of all ``pieces`` at least.
         """
