@@ -36,7 +36,7 @@ def make_autorecovery(reactor: Any, config: BookieConfig, client: ClientConfig) 
 
     :param config: the configuration of a bookie of this machine, whose id is the name in the election.
     :param client: the configuration of its client.
-    :raises ConfigError: the address cannot be had.
+    :raises ConfigError: the address of the bookie cannot be found.
     """
     config = resolve_addresses(config)
     name = bookie_id(config, local_host(config), config.bookie_port)
@@ -55,7 +55,7 @@ def make_daemon(
 
     Its start waits for one attempt to reach the metadata store; others follow, while the bookie serves.
 
-    :param name: gives the id of the bookie, once that has started.
+    :param name: returns the id of the bookie once the bookie has started.
     :param instruments: of the bookie, which exports them.
     :param attach: called with the speed limits when they are there, and with None at the end: the bookie serves them.
     """

@@ -63,7 +63,7 @@ def own_host(config: BookieConfig) -> str:
 def resolve_addresses(config: BookieConfig, name_of: Callable[[str], str] = canonical_name) -> BookieConfig:
     """Return the configuration with addresses in the place of interface names, and the host name if it is to be the id.
 
-    :param name_of: gives the canonical name of an address, as far as there is one.
+    :param name_of: returns the canonical name of an address, or the address if it has none.
     :raises ConfigError: there is no such interface, it has no address or no name, or others would look for the bookie
         on themselves.
     """
@@ -103,7 +103,7 @@ def _address(host: str) -> str:
 def interface_address(name: str) -> str:
     """Return the IPv4 address of the network interface ``name``.
 
-    :raises OSError: there is no such interface, or it has none.
+    :raises OSError: the interface does not exist, or has no address.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         # struct ifreq: the name in 16 bytes, then struct sockaddr_in with the address at its byte 4

@@ -38,7 +38,7 @@ def make_bookie(
     """Return a bookie that was not started; nothing is opened yet.
 
     :param on_failure: called if a journal fails while it serves; it has stopped by then (S10).
-    :raises ConfigError: the address cannot be had, or too few files may be open.
+    :raises ConfigError: the address of the bookie cannot be found, or too few files may be open.
     :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no driver takes the URI.
     """
     config = with_descriptors(resolve_addresses(config), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
