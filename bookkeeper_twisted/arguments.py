@@ -81,7 +81,7 @@ def check_type(name: str, given: object, kind: type[T], wanted: str) -> T:
 def as_bytes(name: str, given: object) -> bytes:
     """Return the bytes of an argument whose memory its caller may change afterwards.
 
-    :raises IncorrectParameterError: it is not made of bytes.
+    :raises IncorrectParameterError: the argument has no bytes.
     """
     if isinstance(given, bytes | bytearray | memoryview):
         return bytes(given)

@@ -33,7 +33,7 @@ class Counter:
 
 
 class Gauge:
-    """A number that is asked for when it is exported."""
+    """A number that is read when it is exported."""
 
     __slots__ = ("_read",)
 
@@ -92,9 +92,9 @@ def _quantiles(values: Iterable[tuple[float, int]], quantiles: Sequence[float]) 
 
 
 class RecentQuantile:
-    """A quantile of what some series recorded between two calls.
+    """A quantile of the values that some series recorded between two calls.
 
-    :param series: each counts for itself, so that many fast values of one do not hide slow ones of another.
+    :param series: counted one by one, so that many fast values of one do not hide slow values of another.
     """
 
     def __init__(self, quantile: float, *series: Series) -> None:
@@ -113,7 +113,7 @@ class RecentQuantile:
 
 
 class Summary:
-    """Latencies in milliseconds, or sizes, of what succeeded and of what failed."""
+    """Latencies in milliseconds, or sizes, of operations that succeeded and of operations that failed."""
 
     __slots__ = ("success", "failure")
 
@@ -184,7 +184,7 @@ class Instruments(Collector):
     def counter(self, name: str, **labels: str) -> Counter:
         """Add a counter.
 
-        :param name: under which it is exported, as it is; with other labels a name may be added again.
+        :param name: exported name, used unchanged; with other labels a name may be added again.
         """
         counter = Counter()
         self._add(name, "counter", counter, labels)

@@ -114,7 +114,7 @@ class StorageCounts(Protocol):
 
 
 class StorageMetrics:
-    """Exports the counts of a ledger storage.
+    """The metrics of a ledger storage, which export the storage's own counts.
 
     :param labels: see :func:`directory_labels`.
     :param write_cache_limit: bytes that the write caches may hold.
@@ -306,7 +306,7 @@ class YieldStatus(Protocol):
 
 
 class AdaptiveMetrics:
-    """Exports how far background work yields to clients: milliseconds, and the part of the limits that is granted.
+    """The metrics of yielding to clients: milliseconds of latency, and the granted part of the limits.
 
     :param labels: tell the work of one process apart that yields by itself.
     """
@@ -371,7 +371,7 @@ class MaintenanceMetrics:
         self._instruments.gauge("bookie_damaged_entry_logs", damaged, **self._labels)
 
     def measured(self, directory: int, logs: Sequence[tuple[int, int]], used: int) -> None:
-        """Record the space of a directory, in place of what was recorded before.
+        """Record the space of a directory, which replaces the space recorded before.
 
         :param directory: its index.
         :param logs: bytes of records, and of live records, of each entry log that has live records.
@@ -390,7 +390,7 @@ class MaintenanceMetrics:
 
 
 class ScrubMetrics:
-    """Metrics of what was verified of what is stored, and found damaged.
+    """The metrics of scrubs: stored entries that were verified, and damage that was found.
 
     :param labels: see :func:`directory_labels`.
     :ivar damages: found so far in this process.
