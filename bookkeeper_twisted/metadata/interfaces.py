@@ -236,8 +236,9 @@ class IUnderreplication(Interface):
         """
 
     def watch_marks(listener: Callable[[], None]) -> Callable[[], None]:
-        """Call the listener soon, and after marks were made or removed or locks were released; possibly once for many
-        changes, possibly without one.
+        """Call the listener soon, and after marks were made or removed or locks were released.
+
+        One call may stand for many changes, or for none.
 
         :returns: a function that ends the watch.
         """
@@ -291,8 +292,10 @@ class IUnderreplication(Interface):
 
 
 class IAuditing(Interface):
-    """The office of the auditor, and what auditors of all times share: the delay after the loss of a bookie, and when
-    each periodic check last ended."""
+    """The office of the auditor, and the values that its holders share.
+
+    The values are the delay after the loss of a bookie, and the time at which each periodic check last ended.
+    """
 
     def stand(candidate: str, listener: Callable[[bool], None]) -> None:
         """Stand for the office until :meth:`withdraw`.

@@ -64,7 +64,7 @@ class SessionFiles:
             fcntl.flock(file, fcntl.LOCK_EX)
             if self._is_path_of(session_id, file):
                 self._held = file
-            else:  # taken for dead and removed between the two calls
+            else:  # another process removed it as dead between the two calls
                 os.close(file)
         self.session_id = session_id
 
@@ -100,8 +100,7 @@ class SessionFiles:
         return [name for name in names if self.is_alive(name)]
 
     def remove_all(self, path: str) -> None:
-        """Remove SQLite's files at ``path`` and the session folder; the caller holds the lock of
-        :meth:`lock_opening`."""
+        """Remove SQLite's files at ``path`` and the session folder; the caller holds :meth:`lock_opening`."""
         for suffix in ("", "-wal", "-shm", "-reserve"):
             if os.path.exists(path + suffix):
                 os.unlink(path + suffix)

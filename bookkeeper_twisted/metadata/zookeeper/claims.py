@@ -50,7 +50,7 @@ class Claims:
                 await self._znodes.create(node, lambda data, stat: self._owns(stat))
                 return
             except NodeExistsError:
-                pass  # another client was faster; waits for it
+                pass  # another client was faster: wait until it gives the node up
         await self._refresh(node)
 
     async def _refresh(self, node: NewNode) -> None:

@@ -166,7 +166,7 @@ class Session:
                 made, cause = True, failure
             except (NodeExistsError, NodeMissingError, NodeVersionError) as failure:
                 if not made or resolve is None:
-                    raise
+                    raise  # no earlier try can explain the error
                 return await resolve(failure)
             if self._connection is SessionState.CLOSED or not self._left(began):
                 break

@@ -1,5 +1,7 @@
-"""Metadata service URIs of clusters on ZooKeeper: ``zk+<layout>://host:port;host:port/root``, and Pulsar's
-``metadata-store:zk:host:port;host:port/chroot``."""
+"""The metadata service URIs of clusters on ZooKeeper, Apache BookKeeper's and Pulsar's.
+
+They are ``zk+<layout>://host:port;host:port/root`` and ``metadata-store:zk:host:port;host:port/chroot``.
+"""
 
 import re
 from urllib.parse import urlsplit
@@ -41,8 +43,9 @@ class ZooKeeperUri:
 
     @classmethod
     def parse(cls, uri: str) -> "ZooKeeperUri":
-        """Take a ``uri`` apart: ``zk+hierarchical://host:port;host:port/root``, or Pulsar's
-        ``metadata-store:zk:host:port;host:port/chroot``, which is ``/chroot/ledgers`` there.
+        """Parse a ``uri`` of either kind.
+
+        Pulsar's ``metadata-store:zk:host:port;host:port/chroot`` has its cluster at ``/chroot/ledgers``.
 
         :raises InvalidMetadataUriError: the text says what is wrong.
         """

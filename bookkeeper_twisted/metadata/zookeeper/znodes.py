@@ -91,7 +91,7 @@ class Znodes:
 
         async def resolve(error: ZooKeeperError) -> Stat | None:
             if isinstance(error, NodeExistsError):
-                await self.sync(node.path)
+                await self.sync(node.path)  # the leader knows the node, the server of this read may lag behind
                 data, stat = await self.get(node.path)
                 if is_mine(data, stat):
                     return stat
