@@ -188,8 +188,9 @@ class ApiPage(Resource):
         return notFound()
 
     def render(self, request: Request) -> object:
-        """Start the handler of the request's method; it is cancelled if the peer goes away.  See
-        :meth:`.IResource.render`.
+        """Start the handler of the request's method; it is cancelled if the peer disconnects.
+
+        See :meth:`.IResource.render`.
         """
         handler = self._handlers.get(request.method)
         if handler is None:

@@ -58,7 +58,7 @@ class SharedClient:
         if not isinstance(outcome, Failure):
             self._client = outcome
         for one in waiting:
-            if not one.called:
+            if not one.called:  # else its request was cancelled
                 one.callback(outcome)
 
     def close(self) -> "Deferred[None]":

@@ -47,8 +47,9 @@ def make_site(
     admin: IBookieAdmin, clock: Any, client: SharedClient | None = None, check_sanity: CheckSanity | None = None,
     hosts: HostNames = _LOOPBACK,
 ) -> BoundedSite:  # fmt: skip
-    """Make the site of one bookie: ``/metrics``, metrics of it and of its process as text, ``/heartbeat``, and
-    what is below ``/api/v1``.
+    """Make the site of one bookie.
+
+    It has ``/metrics`` (of the bookie and of its process, as text), ``/heartbeat``, and the paths below ``/api/v1``.
 
     :param clock: the reactor.
     :param client: client of the cluster, closed with the site; without it no path shows the cluster.
@@ -78,8 +79,9 @@ def make_autorecovery_site(
     metrics: Callable[[], Iterator[bytes]], limits: ISpeedLimits, client: SharedClient, clock: Any,
     hosts: HostNames = _LOOPBACK,
 ) -> BoundedSite:  # fmt: skip
-    """Make the site of autorecovery in a process of its own: ``/metrics``, ``/heartbeat``, its speed limits, and what
-    is below ``/api/v1/autorecovery``.
+    """Make the site of autorecovery in a process of its own.
+
+    It has ``/metrics``, ``/heartbeat``, its speed limits, and the paths below ``/api/v1/autorecovery``.
 
     :param metrics: yields the exported text, without the metrics of the process.
     :param client: of the cluster, closed with the site.
