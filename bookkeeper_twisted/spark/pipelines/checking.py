@@ -42,8 +42,9 @@ class PositionCheck:
         self._batch_entries = batch_entries
 
     def findings(self, first: int, last: int) -> list[Finding]:
-        """Check the entries ``first .. last``, both included, that the bookie should keep; findings that continue each
-        other are one.  Errors of the bookie are findings.
+        """Check the entries ``first .. last``, both included, that the bookie should keep.
+
+        Findings that continue each other are joined.  Errors of the bookie are findings.
         """
         scan = ReplicaScan(self._ledger_id, self._schedule, self._position, self._digester)
         questions = scan.whole(first, last)
@@ -82,8 +83,9 @@ class PositionCheck:
         raise failure
 
     def _lost(self, answers: Mapping[int, bytes | Exception]) -> dict[int, bytes | Exception]:
-        """Return the answers that V2 can only give as I/O errors: V3 has a status of its own for entries that the
-        bookie has lost, for example with an entry log.
+        """Ask again over V3 for entries that V2 answered with I/O errors; return the answers for lost entries.
+
+        V2 has no status for entries that the bookie has lost, for example with an entry log.
         """
         failed = [entry_id for entry_id, answer in answers.items() if isinstance(answer, BookieIOError)]
         if not failed or self._wire == 3:
