@@ -54,8 +54,8 @@ class Status(IntEnum):
 
     @property
     def v2(self) -> int:
-        """The V2 error code.  Java's V2 client does not know 107 and drops the connection on it, so
-        an unknown ledger state is an I/O error there (safety S5)."""
+        """Return the V2 code; that of 107 is an I/O error (safety S5), as Java's V2 client drops its connection on
+        107."""
         return _V2_OF[self]
 
     @classmethod
