@@ -54,8 +54,7 @@ class Status(IntEnum):
 
     @property
     def v2(self) -> int:
-        """Return the V2 code; that of 107 is an I/O error (safety S5), as Java's V2 client drops its connection on
-        107."""
+        """Return the V2 code; Java's V2 client drops its connection on 107, so that is an I/O error (safety S5)."""
         return _V2_OF[self]
 
     @classmethod
