@@ -29,9 +29,9 @@ class BookKeeper(Connection[client.BookKeeper]):
         """Connect to the cluster that a metadata service URI names, over TCP.
 
         :param uri: ``sqlite:///path``, ``zk+hierarchical://host:port/ledgers`` or ``memory:``.
-        :param config: the defaults if left out.
+        :param config: the configuration; the defaults if left out.
         :param placement: a policy in place of the one that the configuration names.
-        :param metrics: counts what this client does, and no other client.
+        :param metrics: the metrics of this client, which no other client may share.
         :returns: an open client.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type.
         :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no metadata driver can read the URI.
@@ -50,7 +50,7 @@ class BookKeeper(Connection[client.BookKeeper]):
         :param ensemble_size: number of bookies that share the entries.
         :param write_quorum: number of bookies that get each entry.
         :param ack_quorum: number of bookies that must have an entry on disk before its append succeeds.
-        :param password: bytes that readers need; bookies get a key that is made of it.
+        :param password: bytes that readers need; bookies get a key that is derived from it.
         :param digest_type: the digest that protects entries: a type or its name.
         :param custom_metadata: names and bytes that are kept in the ledger's metadata, unchanged.
         :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; the last add confirmed moves
@@ -98,8 +98,8 @@ class BookKeeper(Connection[client.BookKeeper]):
         :returns: a reader, to be closed.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or the id is
             negative.
-        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
-        :raises bookkeeper_twisted.errors.UnauthorizedAccessError: wrong password.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
+        :raises bookkeeper_twisted.errors.UnauthorizedAccessError: the password is wrong.
         :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered in time.
         :raises bookkeeper_twisted.errors.LedgerRecoveryError: the recovery failed; any client may try again.
         :raises bookkeeper_twisted.errors.ReadError: without recovery, too few bookies answered.

@@ -13,16 +13,16 @@ from .reactor import result_of
 class LedgerWriter(Handle[client.LedgerWriter]):
     """The only writer of one ledger; entries get their ids in the order of the calls.
 
-    A program that waits now and then for what :meth:`append` gives is never refused for want of memory.  Threads append
-    through :meth:`appender`.
+    A program that now and then waits for the result of an :meth:`append` never gets TooManyRequestsError.  Threads
+    append through :meth:`appender`.
     """
 
     def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
         """Return an appender for any thread, whose offers do not wait for their acknowledgement.
 
-        To be called where this object belongs: on the thread of its reactor or loop; any thread in plain calls.
-        Entries of all threads and of this handle get their ids in one sequence, what was appended here first.
-        :meth:`close` waits until all that was offered is acknowledged, and offers that come later fail.
+        Call this on the thread of this object's reactor or loop; with plain calls, on any thread.
+        Entries of all threads and of this handle get their ids in one sequence, first those appended here.
+        :meth:`close` waits until all offered entries are acknowledged; later offers fail.
 
         :param when_full: what an offer does while ``maxInFlightBytes`` of offers are not acknowledged.
         :param patience: seconds that an offer waits for room at most, with ``WhenFull.BLOCK``; None for ever.
@@ -49,7 +49,7 @@ class LedgerWriter(Handle[client.LedgerWriter]):
     async def append_many(self, payloads: Sequence[bytes | bytearray | memoryview]) -> tuple[int, int]:
         """Append entries with consecutive ids: all of them or, if one is refused, none.
 
-        This is many times faster than to append one by one.
+        This is many times faster than to append them one by one.
 
         :param payloads: the data of each entry, at least one; as of :meth:`append`.
         :returns: first and last id, once all are acknowledged.
@@ -75,7 +75,7 @@ class LedgerWriter(Handle[client.LedgerWriter]):
         return self._inner.metadata
 
     async def force(self) -> None:
-        """Sync every entry that is acknowledged; needed with deferred sync only.
+        """Sync every acknowledged entry; needed with deferred sync only.
 
         After it the last add confirmed is at least the last entry that was acknowledged before the call.
 
@@ -90,8 +90,7 @@ class LedgerWriter(Handle[client.LedgerWriter]):
 
         :raises bookkeeper_twisted.errors.BookKeeperError: an append failed (the ledger is closed at the
             last confirmed entry all the same, unless the client was closed or the ledger is being recovered), or
-            the metadata could not be written.  So a close that succeeds means that every append is in
-            the ledger.
+                the metadata could not be written.  So if the close succeeds, every append is in the ledger.
         """
         await super().close()
 
@@ -110,8 +109,8 @@ class LedgerWriter(Handle[client.LedgerWriter]):
 class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
     """The only writer of one ledger, whose entries get the ids that the caller gives, in any order.
 
-    Entries complete without a gap: while an id is left out, later ones wait.  An entry is sent once all
-    before it were given, and not at once as by Apache's client: it could not complete earlier, and
+    Entries complete without a gap: while an id is missing, entries with higher ids wait.  An entry is sent once
+    all entries before it were given, and not at once as by Apache's client: it could not complete earlier, and
     so the length in each entry's header counts exactly the payloads up to it, in id order.  (Headers
     that count in call order make the length of a recovered ledger wrong.)
     """
@@ -128,7 +127,7 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
             not bytes or larger than an entry may be.
         :raises bookkeeper_twisted.errors.DuplicateEntryIdError: the id was given before.
         :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait; the entry that the
-            others wait for is taken all the same as long as there is room to send it.
+            others wait for is taken all the same while there is room to send it.
         :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
         """
         return await result_of(self._inner.write(entry_id, data))
@@ -149,7 +148,7 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
         return self._inner.metadata
 
     async def force(self) -> None:
-        """Sync every entry that is acknowledged; needed with deferred sync only.
+        """Sync every acknowledged entry; needed with deferred sync only.
 
         After it the last add confirmed is at least the last entry that was acknowledged before the call.
 
@@ -164,8 +163,7 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
 
         :raises bookkeeper_twisted.errors.BookKeeperError: an append failed (the ledger is closed at the
             last confirmed entry all the same, unless the client was closed or the ledger is being recovered), or
-            the metadata could not be written.  So a close that succeeds means that every append is in
-            the ledger.
+                the metadata could not be written.  So if the close succeeds, every append is in the ledger.
         """
         await super().close()
 

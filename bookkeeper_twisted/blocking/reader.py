@@ -13,11 +13,11 @@ class LedgerReader(Handle[client.LedgerReader]):
     """A reader of one ledger up to its last add confirmed.
 
     Errors of all reads: IncorrectParameterError, ReadError beyond the LAC, LedgerClosedError after
-    :meth:`close`; else, once every replica was tried, the most telling error: one that is neither
-    "missing" nor "no connection" first, NoSuchEntryError only if every replica said so.
+    :meth:`close`; else, once every replica was tried, the most telling error: first an error that is neither
+    "missing" nor "no connection", and NoSuchEntryError only if every replica answered it.
 
-    The reader of a ledger that was not closed when it was opened follows the metadata: new bookies, and
-    the end.  :meth:`close` it when it is no longer needed.
+    The reader of a ledger that was not closed when it was opened watches the metadata for new ensembles and
+    the close of the ledger.  :meth:`close` it when it is no longer needed.
     """
 
     @property
@@ -71,7 +71,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return self._wait(lambda: self._inner.read_entry(entry_id), timeout)
 
     def read_unconfirmed(self, first: int, last: int, *, timeout: float | None = None) -> list[Entry]:
-        """Read entries beyond the LAC too: they were perhaps never acknowledged, and a recovery may drop them.
+        """Read entries, also beyond the LAC: such entries may not be acknowledged, and a recovery may drop them.
 
         :param first: id of the first entry, >= 0.
         :param last: id of the last entry.

@@ -7,7 +7,7 @@ Threads append through a :class:`ThreadAppender`.  Bookies that fail are replace
 nothing completes (S16).  A :class:`LedgerReader` reads single entries, ranges and batches, verifies every byte
 against ledger id, entry id and digest (S18), and goes to the next replica on any error; it can follow a ledger that
 is being written.  A ledger whose writer did not close it is recovered when it is opened
-(:mod:`.recovery.ledger_recovery`, S17). What is pure arithmetic or rule is in :mod:`bookkeeper_twisted.ledger`.
+(:mod:`.recovery.ledger_recovery`, S17).  The arithmetic and the rules are in :mod:`bookkeeper_twisted.ledger`.
 
 All network traffic goes through one :class:`~.interfaces.IBookieClient`, which owns the connections
 (:mod:`.connections`); handles never touch a socket.  Everything asynchronous is a Deferred that can be awaited and

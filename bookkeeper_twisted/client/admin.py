@@ -1,6 +1,6 @@
-"""The administration of a cluster: its ledgers, its bookies, their cookies; and how it is made.
+"""The administration of a cluster: its ledgers, its bookies, their cookies.
 
-Ledgers are opened with the password in their metadata: access to the metadata is all that is needed.
+Ledgers are opened with the password in their metadata, so access to the metadata store is enough.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -31,7 +31,7 @@ _UNITS = ("", "KB", "MB", "GB", "TB")
 
 @attrs.frozen
 class DiskSpace:
-    """Bytes of all ledger directories of a bookie."""
+    """The size of all ledger directories of a bookie, in bytes."""
 
     total: int
     free: int
@@ -41,7 +41,7 @@ def readable(size: int) -> str:
     """Format a number of bytes in thousands, cut to three digits: ``(71.628GB)``.
 
     :param size: bytes.
-    :returns: an empty string below a thousand, as Apache's shell prints nothing there.
+    :returns: an empty string for fewer than 1000 bytes, for which Apache's shell prints nothing.
     """
     value, unit = Decimal(size), 0
     while value >= 1000 and unit < len(_UNITS) - 1:
@@ -70,7 +70,7 @@ class LedgerReport:
 async def cluster_admin(reactor: Any, uri: str, config: MetadataConfig | None = None) -> AsyncIterator[IClusterAdmin]:
     """Connect to the cluster administrator of a metadata service URI for the length of a context.
 
-    :param config: of a client or of a bookie.
+    :param config: the configuration of a client or of a bookie.
     :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.
     """
     admin = create_cluster_admin(reactor, uri, options_of(config or ClientConfig()))
@@ -82,10 +82,10 @@ async def cluster_admin(reactor: Any, uri: str, config: MetadataConfig | None = 
 
 
 class BookKeeperAdmin:
-    """Looks at a cluster and changes it.
+    """An administrator's view of a cluster, with the operations that change it.
 
-    :param client: closed with this object.
-    :ivar client: for everything an ordinary client does.
+    :param client: the client to use; it is closed with this object.
+    :ivar client: the client, for the operations that need no administrator.
     """
 
     def __init__(self, client: BookKeeper) -> None:
@@ -103,7 +103,7 @@ class BookKeeperAdmin:
     # ---- ledgers -------------------------------------------------------------------------------------
 
     async def ledgers(self, bookie_id: str | None = None) -> AsyncIterator[tuple[int, LedgerMetadata]]:
-        """Ids in ascending order, and the metadata of each; ledgers deleted meanwhile are left out.
+        """Iterate over the ids of ledgers in ascending order, with the metadata of each; deleted ledgers are left out.
 
         :param bookie_id: only ledgers that this bookie keeps a part of.
         """
@@ -116,26 +116,26 @@ class BookKeeperAdmin:
                 yield ledger_id, metadata
 
     async def inspect(self, ledger_id: int) -> LedgerReport:
-        """A ledger, and which of its bookies are not there.
+        """Report the metadata of a ledger, its bookies, and those of them that are not registered.
 
-        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """
         metadata = await self.client.ledger_metadata(ledger_id)
         return LedgerReport(ledger_id, metadata, metadata.bookies, metadata.bookies - await self.registered_bookies())
 
     async def open_ledger(self, ledger_id: int, recover: bool = False) -> LedgerReader:
-        """A reader of a ledger, with the password that is stored; see :meth:`~.bookkeeper.BookKeeper.open_ledger`.
+        """Open a reader of a ledger with the stored password; see :meth:`~.bookkeeper.BookKeeper.open_ledger`.
 
         :param recover: whether a ledger that is not closed is fenced and closed first.
-        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """
         metadata = await self.client.ledger_metadata(ledger_id)
         return await self.client.open_ledger(ledger_id, metadata.password, recover)
 
     async def recover_ledger(self, ledger_id: int) -> LedgerMetadata:
-        """Recover a ledger: fence it and close it; a closed one is left as it is.
+        """Recover a ledger: fence it and close it; a closed ledger stays as it is.
 
-        :returns: the metadata after that.
+        :returns: the metadata of the closed ledger.
         """
         async with await self.open_ledger(ledger_id, recover=True):
             return await self.client.ledger_metadata(ledger_id)
@@ -147,7 +147,7 @@ class BookKeeperAdmin:
         :param ledger_id: id of the ledger.
         :param entry_id: id of the entry, >= 0.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or is negative.
-        :raises bookkeeper_twisted.errors.BookKeeperError: what the bookie answered, or that it did not.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the bookie answered with this error, or did not answer.
         """
         check_bookie_id(bookie_id)
         check_integer("entry_id", entry_id)
@@ -171,30 +171,30 @@ class BookKeeperAdmin:
         return await self._registration.instance_id()
 
     async def writable_bookies(self) -> frozenset[str]:
-        """Bookies that take new ledgers."""
+        """Return the ids of the bookies that take new ledgers."""
         return await self._registration.writable_bookies()
 
     async def read_only_bookies(self) -> frozenset[str]:
-        """Bookies that only serve reads."""
+        """Return the ids of the bookies that only serve reads."""
         return await self._registration.read_only_bookies()
 
     async def registered_bookies(self) -> frozenset[str]:
-        """Bookies that are up, writable or read-only."""
+        """Return the ids of the bookies that are up, writable or read-only."""
         return await bookies_there(self._registration)
 
     async def all_bookies(self) -> frozenset[str]:
-        """Every bookie with a cookie, up or down."""
+        """Return the ids of all bookies with a cookie, up or down."""
         return await self._registration.all_bookies()
 
     async def service_info(self, bookie_id: str) -> BookieServiceInfo:
-        """Return what the bookie ``bookie_id`` published with its registration.
+        """Return the addresses and properties that the bookie ``bookie_id`` published with its registration.
 
         :raises bookkeeper_twisted.errors.MetadataError: the bookie is not registered.
         """
         return await self._registration.service_info(bookie_id)
 
     async def disk_space(self) -> Mapping[str, DiskSpace | BookKeeperError]:
-        """The space of every writable bookie, or why it did not say."""
+        """Ask every writable bookie for its disk space; return the answer or the error by bookie id."""
         questions = {
             bookie_id: SharedResult[DiskSpace | BookKeeperError]()
             for bookie_id in sorted(await self.writable_bookies())
@@ -214,8 +214,8 @@ class BookKeeperAdmin:
     async def cookie(self, bookie_id: str) -> Versioned[Cookie]:
         """Return the cookie of a bookie, and the version to change it by.
 
-        :raises bookkeeper_twisted.errors.CookieNotFoundError: there is none.
-        :raises bookkeeper_twisted.errors.CodecError: it cannot be read.
+        :raises bookkeeper_twisted.errors.CookieNotFoundError: the bookie has no cookie.
+        :raises bookkeeper_twisted.errors.CodecError: the stored cookie cannot be decoded.
         """
         stored = await self._registration.read_cookie(bookie_id)
         return Versioned(Cookie.parse(stored.value), stored.version)
@@ -230,18 +230,18 @@ class BookKeeperAdmin:
     async def update_cookie(self, cookie: Cookie, version: int) -> None:
         """Replace the ``cookie`` of a bookie.
 
-        :param version: that :meth:`cookie` gave with the present one.
-        :raises bookkeeper_twisted.errors.MetadataVersionError: it was changed in between.
-        :raises bookkeeper_twisted.errors.CookieNotFoundError: there is none.
+        :param version: the version that :meth:`cookie` returned with the present cookie.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: the cookie was changed in between.
+        :raises bookkeeper_twisted.errors.CookieNotFoundError: the bookie has no cookie.
         """
         check_integer("version", version)
         await self._registration.write_cookie(cookie.bookie_id, cookie.encode(), version)
 
     async def delete_cookie(self, bookie_id: str) -> None:
-        """Forgets a bookie, which cannot start on its old directories after that.
+        """Delete the cookie of a bookie, which cannot start on its old directories after that.
 
-        :raises bookkeeper_twisted.errors.CookieNotFoundError: it has none.
-        :raises IncorrectParameterError: it is registered.
+        :raises bookkeeper_twisted.errors.CookieNotFoundError: the bookie has no cookie.
+        :raises IncorrectParameterError: the bookie is registered.
         """
         if bookie_id in await self.registered_bookies():
             raise IncorrectParameterError(f"bookie {bookie_id} is running: its cookie stays")
@@ -251,7 +251,7 @@ class BookKeeperAdmin:
     # ---- life ----------------------------------------------------------------------------------------
 
     def close(self) -> "Deferred[None]":
-        """Closes the client."""
+        """Close the client."""
         return self.client.close()
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The way in: connect to a cluster; create, open, list and delete ledgers."""
+"""The client's entry point: connect to a cluster; create, open, list and delete ledgers."""
 
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from types import TracebackType
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 _TOKEN_BITS = 63
 _CLOSED = "close() was called"
-_LISTED_A_TURN = 500  # ids, which take a millisecond or a few
+_LISTED_A_TURN = 500  # ids; so many take a few milliseconds
 
 
 class BookKeeper:
@@ -60,11 +60,11 @@ class BookKeeper:
         config: ClientConfig | None = None, placement: IPlacementPolicy | None = None,
         quarantine: Quarantine | None = None, threads: Threads | None = None,
     ) -> None:  # fmt: skip
-        """Make a client of its parts, which are closed with it; :meth:`connect` makes the parts too.
+        """Make a client from its parts, which are closed with it; :meth:`connect` makes the parts too.
 
-        :param driver: open; kept as ``metadata``.
-        :param quarantine: counts the answers that ``bookie_client`` gets.
-        :param threads: the operating system's if left out.
+        :param driver: an open metadata driver; kept as ``metadata``.
+        :param quarantine: the counter of the answers and failures of bookies that ``bookie_client`` reports to.
+        :param threads: the operations on threads; those of the operating system if left out.
         """
         self._clock = clock
         self.metadata = driver
@@ -89,11 +89,11 @@ class BookKeeper:
     ) -> "Deferred[BookKeeper]":  # fmt: skip
         """Connect to the cluster that a metadata service URI names, over TCP.
 
-        :param reactor: runs the client.
+        :param reactor: the reactor that runs the client.
         :param uri: ``sqlite:///path``, ``zk+hierarchical://host:port/ledgers`` or ``memory:``.
-        :param config: the defaults if left out.
+        :param config: the configuration; the defaults if left out.
         :param placement: a policy in place of the one that the configuration names.
-        :param metrics: counts what this client does, and no other client.
+        :param metrics: the metrics of this client, which no other client may share.
         :returns: an open client.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type.
         :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no metadata driver can read the URI.
@@ -148,7 +148,7 @@ class BookKeeper:
 
     @property
     def context(self) -> ClientContext:
-        """The collaborators of this client's operations, for repair of ledgers and the like."""
+        """The collaborators of this client's operations, for callers that repair ledgers."""
         return self._context
 
     # ---- ledgers -------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ class BookKeeper:
         :param ensemble_size: number of bookies that share the entries.
         :param write_quorum: number of bookies that get each entry.
         :param ack_quorum: number of bookies that must have an entry on disk before its append succeeds.
-        :param password: bytes that readers need; bookies get a key that is made of it.
+        :param password: bytes that readers need; bookies get a key that is derived from it.
         :param digest_type: the digest that protects entries: a type or its name.
         :param custom_metadata: names and bytes that are kept in the ledger's metadata, unchanged.
         :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; the last add confirmed moves
@@ -235,8 +235,8 @@ class BookKeeper:
         :returns: a reader, to be closed.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or the id is
             negative.
-        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
-        :raises bookkeeper_twisted.errors.UnauthorizedAccessError: wrong password.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
+        :raises bookkeeper_twisted.errors.UnauthorizedAccessError: the password is wrong.
         :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered in time.
         :raises bookkeeper_twisted.errors.LedgerRecoveryError: the recovery failed; any client may try again.
         :raises bookkeeper_twisted.errors.ReadError: without recovery, too few bookies answered.
@@ -265,7 +265,7 @@ class BookKeeper:
         return self._listed()
 
     async def _listed(self) -> AsyncGenerator[int, None]:
-        """Yield ids; the reactor gets a turn after every few hundred, also where the store answers at once."""
+        """Yield ledger ids; the reactor gets a turn after every few hundred, even if the store answers at once."""
         count = 0
         async for ledger_id in self._ledgers.ledger_ids():
             count += 1
@@ -321,7 +321,7 @@ class BookKeeper:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close; an error of the body is not hidden by one of the close."""
+        """Close the client; an error of the body takes precedence over an error of the close."""
         try:
             await self.close()
         except Exception:
@@ -335,7 +335,7 @@ class BookKeeper:
 
 
 async def _named(asked: str, work: Coroutine[Deferred[Any], Any, T]) -> T:
-    """Do some work; where the metadata store is not there, the error says for what it was asked."""
+    """Await ``work``; if the metadata store is unavailable, name in the error what was ``asked`` of it."""
     try:
         return await work
     except MetadataUnavailableError as error:
@@ -348,7 +348,7 @@ async def open_reader(
 ) -> LedgerReader:  # fmt: skip
     """Open a stored ledger as a reader; the arguments are as of :meth:`BookKeeper.open_ledger`.
 
-    :param rules: makes the rules of a recovery.
+    :param rules: the function that makes the rules of a recovery.
     """
     check_type("recover", recover, bool, "True or False")
     stored = await context.ledgers.read(check_ledger_id(ledger_id))

@@ -1,4 +1,4 @@
-"""The context of a whole client: what its readers share and what its writers share."""
+"""The context of a whole client: the objects that its readers share and those that its writers share."""
 
 import attrs
 
@@ -8,4 +8,4 @@ from .writing.context import WritingContext
 
 @attrs.frozen(eq=False, slots=False)
 class ClientContext(ReadingContext, WritingContext):
-    """The parts all handles of one client share."""
+    """The objects that all handles of one client share."""

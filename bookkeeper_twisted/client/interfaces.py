@@ -1,4 +1,4 @@
-"""The seams of the client: bookies as it calls them, and what replaces bookies that fail."""
+"""The interfaces of the client: its calls to bookies, and the replacement of bookies that fail."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -12,9 +12,9 @@ from ..codec.runs import BatchReply, ReadReply
 class IBookieClient(Interface):
     """Calls to bookies by id over shared connections; the flow of one handle, or of a whole client.
 
-    Every call fails with a :class:`~bookkeeper_twisted.errors.BookieError` the bookie answered, or
-    BookieHandleNotAvailableError (no connection, or lost), RequestTimeoutError, ClientClosedError.
-    A cancelled call forgets its reply.  A reply that comes late is dropped.
+    Every call fails with the :class:`~bookkeeper_twisted.errors.BookieError` that the bookie answered, or
+    BookieHandleNotAvailableError (no connection, or a lost one), RequestTimeoutError, ClientClosedError.
+    The reply to a cancelled call is dropped, and so is a reply that comes late.
     """
 
     def add(
@@ -25,9 +25,10 @@ class IBookieClient(Interface):
         ``done(bookie_id, places, error)`` is called with places in ``adds`` as their replies arrive; together the calls
         cover each of them exactly once.
 
-        :param adds: such of :func:`~bookkeeper_twisted.codec.adds.stored_adds` copy what another bookie keeps.
-        :param fresh: whether no bookie was sent these entries before, so that no other request of this client can be
-            about them.
+        :param adds: sealed entries; those of :func:`~bookkeeper_twisted.codec.adds.stored_adds` are copies of entries
+            that another bookie keeps.
+        :param fresh: whether these entries were never sent to a bookie before, so that no other request of this client
+            can be about them.
         """
 
     def read(
@@ -37,8 +38,8 @@ class IBookieClient(Interface):
 
         :param entry_id: -1 for the last entry.
         :param flags: of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
-        :param master_key: a read that fences needs it.
-        :returns: the reply of a success, its entry as it is stored: neither ids nor digest were verified.
+        :param master_key: the master key of the ledger; only a read that fences needs it.
+        :returns: the reply of a success, with the entry as it is stored: neither ids nor digest were verified.
         """
 
     def read_many(bookie_id: str, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
@@ -56,8 +57,8 @@ class IBookieClient(Interface):
 
         :param max_count: most entries, <= 0 for any number.
         :param max_size: most bytes of the reply; a first entry that is longer comes all the same.
-        :param patience: waits at the bookie until the LAC it knows is not below ``first``, at most so many seconds.
-            The reply has the ``max_lac`` the bookie knows, and what is there, confirmed or not.
+        :param patience: seconds that the bookie waits at most until the LAC that it knows is not below ``first``.
+            The reply has the ``max_lac`` that the bookie knows, and the entries that it keeps, confirmed or not.
         """
 
     def long_poll(bookie_id: str, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
@@ -82,7 +83,7 @@ class IBookieClient(Interface):
         """
 
     def force(bookie_id: str, ledger_id: int) -> "Deferred[None]":
-        """Make all acknowledged adds of ``ledger_id`` durable on the bookie ``bookie_id``; fires when they are."""
+        """Make all acknowledged adds of ``ledger_id`` durable on the bookie ``bookie_id``; fire when they are."""
 
     def list_entries(bookie_id: str, ledger_id: int) -> "Deferred[Sequence[tuple[int, int]]]":
         """List the entries that a bookie holds of the ledger ``ledger_id``.
@@ -94,46 +95,46 @@ class IBookieClient(Interface):
         """Ask the bookie ``bookie_id`` for total capacity and free space of its ledger directories, in bytes."""
 
     def open_flow() -> "IBookieClient":
-        """The calls of one handle, over the same connections, with replies of its own.
+        """Open a flow for the calls of one handle, over the same connections, with replies of its own.
 
-        A connection that is lost fails what was outstanding on it, each request once, in the order they
-        were made; the flow goes on with another.
+        A connection that is lost fails its outstanding requests, each of them once, in the order in which they
+        were made; the flow goes on with another connection.
         """
 
     def retire() -> None:
-        """No more requests (they fail with ClientClosedError).  What is under way ends as usual, and so does
-        the flow after it; connections stay."""
+        """Refuse further requests with ClientClosedError.  Requests under way end as usual, and so does
+        the flow after them; connections stay."""
 
     def close() -> "Deferred[None]":
-        """Fails what is outstanding, in order, and all later calls with ClientClosedError.
+        """Fail outstanding requests, in order, and all later calls with ClientClosedError.
 
-        That of the client closes all connections and ends all flows; that of a flow leaves connections and
-        other flows alone.
+        The client's own flow closes all connections and ends all flows; the flow of a handle leaves connections
+        and other flows alone.
         """
 
 
 class IEnsembleChange(Interface):
-    """Replaces bookies of a writer that fail; one object for each writer."""
+    """The replacement of the bookies of one writer that fail."""
 
     async def replace(
         failed: Mapping[int, str], first_entry_id: int, excluded: Collection[str] = ()
     ) -> tuple[str, ...]:
-        """Replaces bookies of the newest ensemble.
+        """Replace bookies of the newest ensemble.
 
-        Until the result is there no entry from ``first_entry_id`` on completes, so that it is the first
-        one the new ensemble keeps at the moment the change applies (S16).
+        The caller completes no entry from ``first_entry_id`` on until the result is there, so that this is still
+        the first entry of the new ensemble when the change applies (S16).
 
-        :param failed: positions and the bookies that failed there, at least one.
+        :param failed: the ids of the failed bookies by position, at least one.
         :param first_entry_id: the first entry that is not completed.
         :param excluded: more bookies that must not be chosen.
         :returns: the ensemble of the entries from ``first_entry_id`` on, known to be in force.  A failed
-            bookie may have stayed where there were too few to replace all of them.
-        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: none could be replaced; nothing has changed.
+            bookie stays in it if there were too few bookies to replace all failed ones.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie could be replaced; nothing has changed.
         :raises bookkeeper_twisted.errors.BookKeeperError: the writer must end.
         """
 
     def has_spare(ensemble: Collection[str]) -> bool:
-        """Test whether a writable bookie is known that is not in an ``ensemble``."""
+        """Test whether a writable bookie outside an ``ensemble`` is known."""
 
     def stay(bookies: Collection[str], why: Exception) -> None:
         """Record that ``bookies`` that failed stay in the ensemble, and ``why`` none could take their place."""

@@ -14,9 +14,9 @@ from .interfaces import IBookieClient
 
 @attrs.frozen(eq=False, slots=False)
 class OperationContext:
-    """The parts that reading and writing share.
+    """The objects that reading and writing share.
 
-    :ivar bookies: of the whole client, or the flow of one handle.
+    :ivar bookies: the flow of the whole client, or that of one handle.
     """
 
     clock: IReactorTime

@@ -1,4 +1,4 @@
-"""The client's door to the world: TCP endpoints, chance, where racks come from.  Everything else is given these."""
+"""The client's door to the world: TCP endpoints, randomness, racks.  All other modules get these as arguments."""
 
 import random
 import socket
@@ -22,9 +22,9 @@ from .connections.bookie_client import EndpointOf
 def tcp_endpoints(reactor: IReactorCore, config: ClientConfig) -> EndpointOf:
     """Return a factory of TCP endpoints that have the configured connect time-out.
 
-    Addresses are used as they are; names are looked up, in a thread of the ``reactor``.
+    Addresses are used as they are; host names are looked up in a thread of the ``reactor``.
 
-    :param config: ``clientConnectTimeoutMillis`` is used.
+    :param config: the configuration; ``clientConnectTimeoutMillis`` is used.
     """
     timeout = config.client_connect_timeout_millis / 1000
     dialling = direct_reactor(reactor)
@@ -40,7 +40,7 @@ def tcp_endpoints(reactor: IReactorCore, config: ClientConfig) -> EndpointOf:
 
 
 def system_chance() -> Chance:
-    """A generator seeded by the operating system."""
+    """Return a random number generator seeded by the operating system."""
     return random.Random()
 
 
@@ -48,10 +48,10 @@ def rack_resolver(reactor: Any, config: ClientConfig, driver: IMetadataDriver) -
     """Make the resolver that the configuration names: a mapping file, else the plugin of ``reppDnsResolverClass``, else
     a script, else one that knows nothing.
 
-    :param reactor: runs the script.
+    :param reactor: the reactor that runs the script.
     :param config: ``networkTopologyMappingFileName`` and ``networkTopologyScriptFileName`` are used; no file is read
         yet.
-    :param driver: of the cluster, for a plugin.
+    :param driver: the metadata driver of the cluster, which a plugin may use.
     :raises bookkeeper_twisted.errors.ConfigError: no plugin knows the name.
     """
     if config.network_topology_mapping_file_name:
@@ -64,5 +64,5 @@ def rack_resolver(reactor: Any, config: ClientConfig, driver: IMetadataDriver) -
 
 
 def local_host_name(config: ClientConfig) -> str:
-    """Return the name of this machine, empty if ``config`` says that its place must not matter."""
+    """Return the name of this machine, or an empty string if ``config`` says that its rack must not matter."""
     return "" if config.ignore_local_node_in_placement_policy else socket.gethostname()

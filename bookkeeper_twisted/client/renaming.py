@@ -1,7 +1,7 @@
-"""Another id for a bookie in the metadata of ledgers: its machine has got another name or address.
+"""The change of a bookie's id in the metadata of ledgers, after its machine has got another name or address.
 
-Only names change: the bookie is taken to keep, under its new id, what it kept under the old one.  So nothing is changed
-before all ensembles were looked at: one that names both ids shows that they are two bookies.
+Only names change: the bookie is taken to keep the same entries under its new id.  All ensembles are checked before any
+is changed, because an ensemble that names both ids shows that they are two bookies.
 """
 
 from collections.abc import Callable
@@ -22,8 +22,8 @@ from .steps import for_each
 class RenamingProgress:
     """The progress of a renaming.
 
-    :ivar examined: ledgers that were looked at.
-    :ivar updated: ledgers whose metadata named the old id, and now name the new one.
+    :ivar examined: number of ledgers that were read.
+    :ivar updated: number of ledgers whose metadata named the old id, and now name the new one.
     """
 
     examined: int = 0
@@ -31,14 +31,14 @@ class RenamingProgress:
 
 
 class BookieRenaming:
-    """Puts one bookie id in the place of another in all ledgers.
+    """The replacement of one bookie id by another in the metadata of all ledgers.
 
-    It can be cancelled, and run again: ledgers that are done are left as they are.
+    It can be cancelled and run again: ledgers that are renamed already stay as they are.
 
-    :param updates_per_second: of metadata; > 0.
-    :param at_once: ledgers in work at most; > 0.
-    :param limit: ledgers that are changed at most; None for all.
-    :raises IncorrectParameterError: the ids are equal, one is no id, or a number is not greater than 0.
+    :param updates_per_second: number of metadata updates in a second at most; > 0.
+    :param at_once: number of ledgers that are read or changed at a time; > 0.
+    :param limit: number of ledgers that are changed at most; None for all.
+    :raises IncorrectParameterError: the ids are equal, one is no bookie id, or a number is not greater than 0.
     """
 
     def __init__(
@@ -59,10 +59,10 @@ class BookieRenaming:
         self._examined: Callable[[RenamingProgress], object] = lambda progress: None
 
     async def run(self, examined: Callable[[RenamingProgress], object] = lambda progress: None) -> RenamingProgress:
-        """Go through all ledgers.
+        """Check all ledgers, then rename the bookie in all ledgers.
 
-        :param examined: called after each ledger.
-        :raises bookkeeper_twisted.errors.MetadataError: the store failed; what was changed stays so.
+        :param examined: called with the progress after each ledger.
+        :raises bookkeeper_twisted.errors.MetadataError: the store failed; ledgers that were changed stay changed.
         :raises IncorrectParameterError: an ensemble names both ids, and no ledger was changed, unless a writer has put
             one of them beside the other meanwhile.
         """

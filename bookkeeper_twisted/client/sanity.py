@@ -1,4 +1,4 @@
-"""Ledgers that are written only to see whether that works: read back, then deleted."""
+"""Sanity checks: ledgers that are written, read back and deleted only to test a bookie or a cluster."""
 
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -18,10 +18,10 @@ _AT_ONCE = 100
 
 @attrs.frozen
 class SanityReport:
-    """The result of a check of a bookie.
+    """The result of the check of a bookie.
 
-    :ivar n_read: how many entries were read.
-    :ivar passed: whether they were the entries that had been written.
+    :ivar n_read: number of entries that were read.
+    :ivar passed: whether the entries that were read are those that were written.
     """
 
     ledger_id: int
@@ -32,8 +32,8 @@ class SanityReport:
 async def check_bookie(client: BookKeeper, n_entries: int = 10) -> SanityReport:
     """Write entries to a ledger and read them back.
 
-    :param client: its placement policy says which bookie is meant, as :class:`OneBookie` does.
-    :raises bookkeeper_twisted.errors.BookKeeperError: the bookie, or the metadata store, cannot be used.
+    :param client: a client whose placement policy chooses the bookie to check, as :class:`OneBookie` does.
+    :raises bookkeeper_twisted.errors.BookKeeperError: the bookie or the metadata store cannot be used.
     """
     n_read, same = 0, True
     async with trial_ledger(client, 1, 1, 1) as writer:
@@ -56,22 +56,22 @@ async def trial_ledger(
     """Create a ledger for the length of a context, and delete it at its end.
 
     :param ensemble_size: as of :meth:`.BookKeeper.create_ledger`, as are ``write_quorum`` and ``ack_quorum``.
-    :raises bookkeeper_twisted.errors.BookKeeperError: it could not be created, or not deleted.
+    :raises bookkeeper_twisted.errors.BookKeeperError: the ledger could not be created, or not deleted.
     """
     writer = await client.create_ledger(ensemble_size, write_quorum, ack_quorum)
     try:
         yield writer
     finally:
-        await writer.close().addErrback(lambda failure: None)  # the writer has reported why
+        await writer.close().addErrback(lambda failure: None)  # the append that failed has raised the reason
         await client.delete_ledger(writer.ledger_id)
 
 
 async def append_all(writer: LedgerWriter, payloads: Iterable[bytes]) -> int:
-    """Append payloads, a part at a time, and close the ledger.
+    """Append payloads, 100 at a time, and close the ledger.
 
-    :param writer: of the ledger.
-    :param payloads: any number; no more of them are held than those of one part.
-    :returns: the last id, -1 if there is none.
+    :param writer: the writer of the ledger.
+    :param payloads: any number of payloads; at most 100 of them are in memory.
+    :returns: the last entry id, -1 if there is no payload.
     """
     last = -1
     rest = iter(payloads)
@@ -84,12 +84,12 @@ async def append_all(writer: LedgerWriter, payloads: Iterable[bytes]) -> int:
 @implementer(IPlacementPolicy)
 @attrs.frozen
 class OneBookie:
-    """Places every ledger on one bookie."""
+    """A placement policy that puts every ledger on one bookie."""
 
     bookie_id: str
 
     async def prepare(self, bookies: Collection[str]) -> None:
-        """Nothing."""
+        """Do nothing: the policy asks nobody about bookies."""
 
     def new_ensemble(
         self, size: int, write_quorum: int, candidates: Candidates,
@@ -106,5 +106,5 @@ class OneBookie:
         raise NotEnoughBookiesError(f"no bookie but {self.bookie_id} is wanted")
 
     def adherence(self, ensemble: Sequence[str], write_quorum: int) -> Adherence:
-        """Strict: there are no rules to break."""
+        """Return STRICT: this policy has no rules that an ensemble could break."""
         return Adherence.STRICT

@@ -1,4 +1,4 @@
-"""A client as a service of an application: connected while the service runs, tried again while that fails."""
+"""A client as a service of an application: it connects when the service starts, and retries until it succeeds."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -23,8 +23,8 @@ Connect = Callable[[], "Deferred[BookKeeper]"]
 class BookKeeperService(Service):
     """A client that lives as long as the service runs, to be a child of an application's ``MultiService``.
 
-    While the metadata store cannot be reached the connection is tried again, after growing pauses.  A client that is
-    connected mends its connections itself.
+    While the metadata store cannot be reached, the service tries to connect again after growing pauses.  A client that
+    is connected restores lost connections itself.
     """
 
     _log = Logger()
@@ -34,8 +34,8 @@ class BookKeeperService(Service):
         pause_after: Callable[[int], float] | None = None,
     ) -> None:  # fmt: skip
         """
-        :param connect: instead of :meth:`.BookKeeper.connect` with the arguments before.
-        :param pause_after: seconds until the next attempt, by the number of failed ones.
+        :param connect: a function to call instead of :meth:`.BookKeeper.connect` with the arguments before.
+        :param pause_after: a function from the number of failed attempts to the seconds until the next one.
         """
         self._reactor = reactor
         self._uri = without_credentials(check_type("uri", uri, str, "str"))
@@ -47,10 +47,10 @@ class BookKeeperService(Service):
         self._waiting: list[Deferred[BookKeeper]] = []
 
     def when_connected(self) -> "Deferred[BookKeeper]":
-        """Give the client, now or as soon as it is connected.
+        """Return the client, now or as soon as it is connected.
 
         :raises bookkeeper_twisted.errors.ClientClosedError: the service does not run, or stops before.
-        :raises Exception: why no attempt can succeed, a policy that no plugin knows for example.
+        :raises Exception: the reason why no attempt can succeed, for example a policy that no plugin knows.
         """
         if self._client is not None:
             return succeed(self._client)
@@ -104,7 +104,7 @@ class BookKeeperService(Service):
             waiter.errback(error)
 
     def stopService(self) -> "Deferred[None]":
-        """Close the client; fires when that is done."""
+        """Close the client; fire when it is closed."""
         super().stopService()
         return Deferred.fromCoroutine(self._stop())
 

@@ -1,4 +1,4 @@
-"""Asynchronous iterations taken in steps, or worked on several items at a time."""
+"""Loops over asynchronous iterations: take some items, or work on several items at a time."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from typing import Any, Protocol, TypeVar
@@ -18,13 +18,13 @@ class Iteration(Protocol[T_co]):
     def __anext__(self) -> Awaitable[T_co]: ...
 
     def aclose(self) -> Coroutine[Any, Any, None]:
-        """End the iteration, and the requests under way."""
+        """End the iteration and the requests under way."""
 
 
 async def take(items: AsyncIterator[T], count: int) -> list[T]:
     """Take items of an iteration.
 
-    :param count: most items.
+    :param count: number of items to take at most.
     :returns: fewer than ``count`` only at the end of ``items``.
     """
     found: list[T] = []
@@ -41,10 +41,10 @@ async def for_each(
 ) -> None:
     """Work on the items of an iteration, several at a time.
 
-    The first error, of the iteration or of the work, cancels what is at work and is raised; so does a cancellation.
+    The first error, of the iteration or of the work, cancels all work under way and is raised; so is a cancellation.
 
     :param work: called with each item, in order; its result is dropped.
-    :param at_once: items in work at most, at least one.
+    :param at_once: number of items to work on at a time, at least one.
     """
     crew = _Crew()
     try:
@@ -62,7 +62,7 @@ async def for_each(
 
 
 class _Crew:
-    """The works of one iteration that are under way."""
+    """The coroutines that :func:`for_each` has started and that have not ended."""
 
     def __init__(self) -> None:
         self._running: dict[Deferred[object], None] = {}
@@ -70,9 +70,9 @@ class _Crew:
         self._one_ended: Deferred[None] | None = None
 
     async def down_to(self, count: int) -> None:
-        """Wait until no more than ``count`` are under way.
+        """Wait until no more than ``count`` coroutines are under way.
 
-        :raises Exception: the first error of one.
+        :raises Exception: the first error of a coroutine.
         """
         while len(self._running) > count and self._failure is None:
             self._one_ended = Deferred()
@@ -81,7 +81,7 @@ class _Crew:
             self._failure.raiseException()
 
     def begin(self, work: Coroutine[Deferred[Any], Any, object]) -> None:
-        """Start one."""
+        """Start a coroutine."""
         running = Deferred.fromCoroutine(work)
         self._running[running] = None
         running.addBoth(self._ended, running)
@@ -95,6 +95,6 @@ class _Crew:
             one_ended.callback(None)
 
     def cancel(self) -> None:
-        """Cancel all that are under way."""
+        """Cancel all coroutines under way."""
         for running in list(self._running):
             running.cancel()

@@ -2,7 +2,7 @@
 
 Theory of operation.  A thread *claims* a piece of the ledger's :mod:`.claim_log`, encodes its entry there (a
 :mod:`.producer` does this without a lock) and commits it; memory is reused in :mod:`.terms`.  The reactor's thread cuts
-what was committed into :mod:`.frames` and seals these as any other batch (:mod:`~bookkeeper_twisted.client.writing`).
-:mod:`.thread_appender` is the public handle, :mod:`.threads` all that the log needs of the operating system's threads.
-This room knows nothing of writers: :mod:`~bookkeeper_twisted.client.writing.write_handle` drains the log.
+committed memory into :mod:`.frames` and seals these like any other batch (:mod:`~bookkeeper_twisted.client.writing`).
+:mod:`.thread_appender` is the public handle, :mod:`.threads` the operations of the operating system that the log needs.
+This room does not import writers: :mod:`~bookkeeper_twisted.client.writing.write_handle` drains the log.
 """

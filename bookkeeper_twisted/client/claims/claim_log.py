@@ -2,13 +2,13 @@
 
 Theory of operation.  Frames are laid out in *terms* of preallocated memory.  A frame is *claimed* (its place is taken;
 claim order is send order), *committed* or *aborted* (then it is a hole), *taken* by the sender in runs of consecutive
-frames, sealed (:mod:`.frames`) and *acknowledged* by position: everything below it.  A position is the number of
-bytes claimed before it.  The memory of a term serves again once everything in it is acknowledged, so what has to be
-sent again is still there, the same bytes.
+frames, sealed (:mod:`.frames`) and *acknowledged*, by a position below which everything is acknowledged.  A position
+is the number of bytes claimed before it.  The memory of a term is reused once everything in it is acknowledged, so a
+frame that has to be sent again still has the same bytes.
 
 :attr:`ClaimLog.limit` is the gate: a claim that would end above it goes the slow way, which rotates terms and
-finds out why there is no room.  A gate of 0 lets no claim pass, so code that works behind it, under the lock, needs no
-further care.
+finds out why there is no room.  A gate of 0 lets no claim pass, so code that runs behind it, under the lock, is safe
+from claims without a lock.
 """
 
 import sys
@@ -27,10 +27,10 @@ from .threads import Signal, Threads
 
 MAX_POSITION = (1 << 63) - 1
 MAX_TERMS = 3
-"""Terms a log holds at most, if nothing else is said; with the window this bounds its memory."""
+"""Number of terms that a log holds at most by default; with the window this bounds its memory."""
 
 STUCK_SECONDS = 15.0
-"""Seconds for which a claim may hold up the claims behind it."""
+"""Seconds for which an open claim may hold up the claims behind it."""
 
 
 @attrs.define(eq=False)
@@ -41,18 +41,18 @@ class _Blocked:
 
 
 class ClaimLog:
-    """Producers claim through handles, one for each thread; the rest belongs to the reactor's thread.
+    """A queue of frames: threads claim through handles of their own; all else is called on the reactor's thread.
 
     :ivar tail: position behind the last claim.
-    :ivar limit: position up to which claims need no care.
-    :ivar term: the one that is being filled.
+    :ivar limit: position up to which claims need no lock.
+    :ivar term: the term that is being filled.
     :ivar taken: position up to which frames were given to the sender.
     :ivar acknowledged: position up to which everything is acknowledged.
-    :ivar failure: why it takes nothing more, None while it does.
-    :ivar lost_from: position from which on nothing will be acknowledged; None while all may be.
-    :ivar shapes: see :class:`~.log_frames.FrameLayout`; where there is none, :meth:`shape` is asked.
+    :ivar failure: the reason why it takes no more claims, None while it does.
+    :ivar lost_from: position from which on nothing will be acknowledged; None while everything may be.
+    :ivar shapes: the shapes of :class:`~.frames.FrameLayout` by payload size; :meth:`shape` makes those it lacks.
     :ivar armed: whether the sender has been woken and has not looked yet.
-    :ivar dropped: offers that found no room and were dropped.
+    :ivar dropped: number of offers that found no room and were dropped.
     """
 
     __slots__ = (
@@ -66,10 +66,10 @@ class ClaimLog:
         window: int | None = None, start: int = 0, max_terms: int = MAX_TERMS,
     ) -> None:  # fmt: skip
         """
-        :param wake: has the sender look for frames; called on any thread, once until it has looked.
+        :param wake: wakes the sender; called on any thread, once until the sender has looked for frames.
         :param window: bytes that may be claimed and not acknowledged, by default the size of three terms.
         :param start: the first position.
-        :param max_terms: how many it may hold.
+        :param max_terms: number of terms that it may hold.
         """
         self.tail = self.taken = self.acknowledged = start
         self.limit = 0
@@ -85,11 +85,11 @@ class ClaimLog:
         self._wake = wake
         self._window = MAX_TERMS * pool.size if window is None else window
         self._max_terms = max_terms
-        self._terms: list[Term] = []  # lists are short, and smaller than deques where there is nothing in them
+        self._terms: list[Term] = []  # a list, as it is short, and an empty list is smaller than an empty deque
         self._skipped: list[tuple[int, int]] = []
         self._waiters: list[tuple[int, int, Deferred[int]]] = []
         self._asked = 0
-        self._lock = threads.lock()  # of code that works behind the gate
+        self._lock = threads.lock()  # held by code that runs behind the gate
         self._blocked: deque[_Blocked] = deque()
         self._producers: tuple[Producer, ...] = ()
         self._locked = not getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -98,10 +98,10 @@ class ClaimLog:
     # ---- any thread ----------------------------------------------------------------------------------
 
     def producer(self, when_full: WhenFull = WhenFull.CODE, patience: float | None = None) -> Producer:
-        """A handle for the calling thread.
+        """Make a handle for the calling thread.
 
-        :param when_full: what its offers and claims do that find no room.
-        :param patience: seconds they wait at most, if they wait; None for ever.
+        :param when_full: what its offers and claims do if they find no room.
+        :param patience: seconds that they wait for room at most, if they wait; None for ever.
         """
         if sys.gettrace() is not None:
             self.use_lock()
@@ -112,14 +112,14 @@ class ClaimLog:
         return producer
 
     def use_lock(self) -> None:
-        """Has every claim use the lock from now on."""
+        """Make every claim use the lock from now on."""
         if not self._locked:
             with self._lock:
                 self.limit = 0
                 self._locked = True
 
     def wake(self) -> None:
-        """Has the sender look, unless it is going to."""
+        """Wake the sender, unless that was done since it last looked."""
         if not self.armed:
             self.armed = True
             self._wake()
@@ -129,10 +129,10 @@ class ClaimLog:
         return self.shapes.get(size) or self._layout.shape(size)
 
     def claim_slowly(self, producer: Producer) -> int:
-        """A claim behind the gate, of the handle's size.
+        """Claim a frame of the handle's size behind the gate, under the lock.
 
-        :returns: the position behind it, or a :class:`~.producer.ClaimResult`.
-        :raises IncorrectParameterError: there can never be room for so much.
+        :returns: the position behind the frame, or a :class:`~.producer.ClaimResult`.
+        :raises IncorrectParameterError: the frame is larger than the window, so there will never be room.
         :raises IllegalOperationError: the reactor's thread would have to wait.
         """
         if producer.size > self._window:
@@ -166,7 +166,7 @@ class ClaimLog:
         return blocked.result
 
     def _withdraw(self, blocked: _Blocked) -> None:
-        """Waits no more, if it has not been served."""
+        """Remove a waiting claim from the queue, unless it was served already."""
         with self._lock:
             if blocked in self._blocked:
                 self._blocked.remove(blocked)
@@ -176,7 +176,7 @@ class ClaimLog:
     # ---- room, behind the gate -----------------------------------------------------------------------
 
     def _claim(self, producer: Producer) -> int:
-        """Takes the place for a producer."""
+        """Take the next place in the log for the claim of a producer."""
         result = self._make_room(producer.size)
         if result:
             return result
@@ -186,9 +186,9 @@ class ClaimLog:
         return self.tail
 
     def _make_room(self, size: int) -> int:
-        """Sees to it that the active term has room for a frame.
+        """Give the active term room for a frame of ``size`` bytes, by rotation to another term if need be.
 
-        :returns: 0, or a :class:`~.producer.ClaimResult`.
+        :returns: 0, or the :class:`~.producer.ClaimResult` that says why there is no room.
         """
         if self.failure is not None:
             return ClaimResult.CLOSED
@@ -208,7 +208,7 @@ class ClaimLog:
         return 0
 
     def _serve(self) -> None:
-        """Give room to the oldest waiter until it is satisfied: the claim is made for it."""
+        """Make the claims that wait for room, the oldest first, until one finds no room."""
         while self._blocked:
             blocked = self._blocked[0]
             result = self._claim(blocked.producer)
@@ -219,9 +219,9 @@ class ClaimLog:
             blocked.signal.set()
 
     def _open_gate(self) -> None:
-        """Lets claims pass again as far as there is room for certain.
+        """Let claims pass the gate again, up to the end of the term and of the window.
 
-        Not past claims that wait, nor where the lock is to be used.
+        The gate stays shut while claims wait for room, and if every claim has to use the lock.
         """
         if self._terms and self.failure is None and not self._blocked and not self._locked:
             end, room = self.term.end, self.acknowledged + self._window
@@ -231,20 +231,21 @@ class ClaimLog:
 
     @property
     def in_flight(self) -> int:
-        """Bytes that are claimed and not acknowledged."""
+        """The number of bytes that are claimed and not acknowledged."""
         return self.tail - self.acknowledged
 
     @property
     def waiting(self) -> bool:
-        """Whether something is claimed that was not taken."""
+        """Whether a claimed frame was not taken yet."""
         return self.tail > self.taken
 
     def disarm(self) -> None:
-        """To be called before the sender looks, so that no frame committed from now on goes unnoticed."""
+        """Record that the sender looks now: frames committed from now on wake it again."""
         self.armed = False
 
     def _committed(self) -> int:
-        """Position up to which every claim is committed or aborted: the tail is read first, then the open claims."""
+        """Return the position up to which every claim is committed or aborted."""
+        # reads the tail before the open claims, so that a claim made in between is behind the result
         committed = self.tail
         for producer in self._producers:
             start = producer.start
@@ -253,7 +254,7 @@ class ClaimLog:
         return committed
 
     def take(self, limit: int) -> Frames | None:
-        """The next frames to be sent, ``limit`` bytes at most but one frame at least; None if there are none."""
+        """Take the next frames to send, ``limit`` bytes at most but at least one frame; None if there is none."""
         committed = self._committed()
         for term in self._terms:
             if term.end <= self.taken:
@@ -270,10 +271,10 @@ class ClaimLog:
         return None
 
     def _skip_holes(self, term: Term, end: int) -> int:
-        """Goes past the holes that are next.
+        """Skip the holes of aborted claims at the position that is taken next.
 
-        :param end: up to where all is committed or aborted.
-        :returns: up to where there are frames then.
+        :param end: position up to which every claim is committed or aborted.
+        :returns: position up to which there are frames before the next hole.
         """
         term.sort_holes()
         for hole_start, hole_end in term.holes:
@@ -285,10 +286,10 @@ class ClaimLog:
         return end
 
     def unblock(self, now: float) -> bool:
-        """Gives up the claim the sender waits for, if its thread is dead or has had :data:`STUCK_SECONDS`.
+        """Give up the claim that the sender waits for, if its thread is dead or :data:`STUCK_SECONDS` have passed.
 
-        :param now: seconds by a clock that does not go back.
-        :returns: whether the sender waits for a claim, so that this is to be called again.
+        :param now: seconds of a monotonic clock.
+        :returns: whether the sender waits for a claim, so that this must be called again.
         """
         committed = self._committed()
         for producer in self._producers:
@@ -309,9 +310,9 @@ class ClaimLog:
     # ---- acknowledgement and the end -------------------------------------------------------------------
 
     def acknowledge(self, position: int) -> None:
-        """Record that everything below a position is acknowledged; its memory may serve again.
+        """Record that everything below a position is acknowledged, so that its memory may be reused.
 
-        The callbacks of its claims are invoked in the order of their positions.
+        Deferreds of :meth:`when_acknowledged` fire in the order of their positions.
 
         :param position: the end of a taken frame.
         """
@@ -321,7 +322,7 @@ class ClaimLog:
             waiter.callback(at)
 
     def _advance_acknowledged(self, position: int) -> None:
-        """Move the acknowledged position, and what follows from that for terms and for claims that wait for room."""
+        """Move the acknowledged position, give back terms below it, and serve claims that wait for room."""
         with self._lock:
             self.limit = 0
             skipped, terms = self._skipped, self._terms
@@ -354,7 +355,7 @@ class ClaimLog:
         return waiter
 
     def trim(self) -> None:
-        """Gives back the last term too, if everything is acknowledged and no claim is open: for logs that are idle."""
+        """Give back the last term of an idle log: everything is acknowledged and no claim is open."""
         with self._lock:
             self.limit = 0
             if self._terms and self.tail == self.acknowledged and self._committed() == self.tail:
@@ -363,7 +364,7 @@ class ClaimLog:
             self._open_gate()
 
     def shut(self, why: Exception) -> None:
-        """Refuse further claims, and let threads go that wait for room; what is claimed can be taken and acknowledged.
+        """Refuse further claims, and end the waits for room; claimed frames can still be taken and acknowledged.
 
         :param why: the reason, which becomes :attr:`failure`; a second one has no effect.
         """
@@ -374,11 +375,11 @@ class ClaimLog:
             self._serve()
 
     def abandon(self, why: Exception) -> None:
-        """Give up the log and its memory: what is claimed will not be sent, nor sent again.
+        """Give up the log and its memory: claimed frames will not be sent, nor sent again.
 
-        To be called again if threads had claims open.
+        It must be called again if threads had claims open.
 
-        :param why: that the Deferreds of :meth:`when_acknowledged` fail with.
+        :param why: the error that the Deferreds of :meth:`when_acknowledged` fail with.
         """
         if self.lost_from is None:
             self.lost_from, self.failure = self.acknowledged, why

@@ -1,8 +1,8 @@
-"""Frames in claim logs: room for what stands in front of a payload on the wire, and the payload.
+"""Frames in claim logs: room for the bytes in front of a payload on the wire, and the payload.
 
-Producers store a frame with one call: its length word and the payload.  What lies between is known only when the
-frame's turn has come, and is put in when frames are sealed, a column at a time (:mod:`~bookkeeper_twisted.codec.adds`).
-So a frame that is given up leaves no gap in the ids, the LAC is that of the moment it is sent, and positions count the
+Producers store a frame with one call: its length word and the payload.  The bytes between them are known only when the
+frame is sent, and are filled in when frames are sealed, a column at a time (:mod:`~bookkeeper_twisted.codec.adds`).
+So a frame that is given up leaves no gap in the ids, the LAC is that of the moment of sending, and positions count the
 bytes that are sent.
 
 ====  ==========================================================================
@@ -25,22 +25,22 @@ from ...entries.columns import column
 from .terms import Term
 
 STORED_BY_SLICE = 4096
-"""Payloads from this size on are stored as a slice: a compiled layout for each size would not pay."""
+"""Bytes of a payload from which on it is stored as a slice: a compiled layout for each size would not pay."""
 
 _LENGTH = struct.Struct(">i")
 
 StoreFrame = Callable[[bytearray, int, bytes, Any], None]
-"""``store(buffer, at, length_word, payload)``: lays out a frame in one step."""
+"""``store(buffer, at, length_word, payload)``, which lays out a frame in one step."""
 
 FrameShape = tuple[StoreFrame, int, bytes]
 """The layout of all frames of one payload size: how to store them, their size, their length word."""
 
 
 class FrameLayout:
-    """Frames of ledgers with digests of one size.
+    """The layout of the frames of ledgers with digests of one size.
 
-    :ivar payload_at: where the payload begins.
-    :ivar shapes: those that are kept, by payload size; any thread may look there first.
+    :ivar payload_at: offset of the payload in a frame, in bytes.
+    :ivar shapes: the shapes that are kept, by payload size; any thread may look there before it calls :meth:`shape`.
     """
 
     __slots__ = ("payload_at", "shapes")
@@ -50,7 +50,7 @@ class FrameLayout:
         self.shapes: dict[int, FrameShape] = {}
 
     def shape(self, size: int) -> FrameShape:
-        """Makes the shape of frames with payloads of ``size`` bytes, and keeps it if that pays."""
+        """Make the shape of frames with payloads of ``size`` bytes, and keep it if the payloads are small."""
         payload_at = self.payload_at
         word = _LENGTH.pack(payload_at - 4 + size)
         if size >= STORED_BY_SLICE:
@@ -80,7 +80,7 @@ def _stored_by_slice(payload_at: int) -> StoreFrame:
 
 
 class Frames:
-    """Consecutive frames of one term, without holes, at least one.
+    """At least one frame: consecutive frames of one term, without holes.
 
     :ivar start: position of the first byte.
     :ivar end: position behind the last frame.
@@ -94,14 +94,14 @@ class Frames:
         self._term = term
 
     def view(self) -> memoryview:
-        """All of them.  Memory with a view on it is lost for the pool: views are not to be kept."""
+        """Return the bytes of all frames.  Do not keep the view: memory with a view on it is lost for the pool."""
         base = self._term.base
         return self._term.view[self.start - base : self.end - base]
 
     def payloads(self, payload_at: int) -> Sequence[bytes]:
-        """The payloads.
+        """Copy the payloads out of the frames.
 
-        :param payload_at: where frames have them.
+        :param payload_at: offset of the payload in a frame, in bytes.
         """
         at, size, buffer = self.start - self._term.base, self.end - self.start, self._term.buffer
         stride = _common_stride(buffer, at, size)
@@ -117,10 +117,10 @@ class Frames:
     ) -> tuple[Adds, Sequence[int]]:  # fmt: skip
         """Seal the entries from ``first`` on.
 
-        :param last_add_confirmed: that their headers say.
+        :param last_add_confirmed: the LAC in their headers.
         :param length: bytes of all payloads of the ledger before the first one.
         :param deferred_sync: whether bookies acknowledge before they sync.
-        :returns: the adds, and the length of the ledger with each of them.
+        :returns: the adds, and for each the length of the ledger up to it, in bytes.
         """
         payloads = self.payloads(FRAME_OVERHEAD + digester.size)
         count, sizes = len(payloads), list(map(len, payloads))
@@ -131,9 +131,9 @@ class Frames:
 
 
 def cut_frames(term: Term, start: int, end: int, limit: int) -> Frames:
-    """The first frames of a range of positions: ``limit`` bytes at most, but at least one frame.
+    """Cut the first frames out of a range of positions: ``limit`` bytes at most, but at least one frame.
 
-    :param end: where a frame ends; greater than ``start``.
+    :param end: the position of the end of a frame; greater than ``start``.
     """
     if end - start > limit:
         at, buffer = start - term.base, term.buffer
@@ -147,14 +147,14 @@ def cut_frames(term: Term, start: int, end: int, limit: int) -> Frames:
 
 
 def _common_stride(buffer: bytearray, at: int, size: int) -> int:
-    """Bytes of each of the frames that fill ``size`` bytes, 0 if they differ."""
+    """Return the size of each of the frames that fill ``size`` bytes, 0 if their sizes differ."""
     stride: int = _LENGTH.unpack_from(buffer, at)[0] + 4
     if stride == size:
         return stride
     count, rest = divmod(size, stride)
     if rest:
         return 0
-    for i in range(at + 3, at - 1, -1):  # the bytes that differ most come first
+    for i in range(at + 3, at - 1, -1):  # first the byte of the length word that differs most often
         if buffer[i : at + size : stride].count(buffer[i]) != count:
             return 0
     return stride

@@ -2,12 +2,13 @@
 
 Theory of operation.  CPython lets another thread run only at a call, a return or a backward jump.  So a straight
 run of loads, additions, comparisons, forward branches and stores cannot be split, and *is* the atomic
-fetch-and-add: it takes the place and publishes, in this handle, that it is taken.  A call or a loop in there
-breaks everything, which a test of the byte code prevents.  Trace functions run in between too, but where a line
-begins: so what must not be split is one line.  Against debuggers that trace every instruction, a log has its handles
-use its lock if a trace function is set when they are made, and so it does in an interpreter without a global lock.
+fetch-and-add: it takes the place and publishes, in this handle, that it is taken.  A call or a loop within it
+would let two threads claim one place; a test of the byte code prevents that.  Trace functions run too, but only at
+the beginning of a line: so the code that must not be split is one line.  Against debuggers that trace every
+instruction, a log has its handles use its lock if a trace function is set when they are made, and so it does in an
+interpreter without a global lock.
 
-A commit is one store; the sender's frontier is the least place that is still open in any handle.
+A commit is one store; the sender may send up to the lowest position that is still claimed in any handle.
 """
 # ruff: noqa: E701, E702
 
@@ -30,7 +31,7 @@ _NO_SHAPES: dict[int, FrameShape] = {}
 
 
 class ClaimResult(IntEnum):
-    """The results of ``offer`` and ``claim`` that are no position: the reasons why nothing was claimed."""
+    """The results of ``offer`` and ``claim`` that are not positions: the reasons why nothing was claimed."""
 
     BACK_PRESSURED = -2
     CLOSED = -4
@@ -38,7 +39,7 @@ class ClaimResult(IntEnum):
 
 
 class WhenFull(Enum):
-    """The choices of an offer that finds no room."""
+    """The choices for an offer that finds no room."""
 
     CODE = "code"
     """Says so."""
@@ -54,9 +55,9 @@ class ProducersLog(Protocol):
     """The log of a producer (:class:`~.claim_log.ClaimLog`), as the producer needs it.
 
     :ivar tail: the position behind the last claim.
-    :ivar limit: up to where claims need no lock.
-    :ivar term: the memory that claims below the limit lie in.
-    :ivar shapes: of frames, by payload size.
+    :ivar limit: the position up to which claims need no lock.
+    :ivar term: the memory of claims below the limit.
+    :ivar shapes: the shapes of frames, by payload size.
     :ivar armed: whether the sender has been woken and has not looked yet.
     """
 
@@ -67,29 +68,29 @@ class ProducersLog(Protocol):
     armed: bool
 
     def claim_slowly(self, producer: "Producer") -> int:
-        """Claim behind the gate, where another term is needed, or there is no room.
+        """Claim a frame behind the gate, because another term is needed or there is no room.
 
-        :param producer: its frame is claimed.
+        :param producer: the handle that claims; its ``size`` is that of the frame.
         :returns: the position behind the frame, or a :class:`ClaimResult`, which is negative.
         :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait.
         """
 
     def shape(self, size: int) -> FrameShape:
-        """Return what frames with payloads of ``size`` bytes share."""
+        """Return the shape that frames with payloads of ``size`` bytes share."""
 
     def wake(self) -> None:
         """Wake the reactor, unless that was done since it last looked."""
 
 
 class Producer:
-    """A handle for one thread; its frames keep their order.
+    """The handle of one thread; its frames keep their order.
 
-    :ivar start: the position claimed, :data:`IDLE` without a claim, :data:`REVOKED` if the log gave it up.
-    :ivar size: bytes of the last claim; stored before it is made, so that a thread that sees the one sees the other.
-    :ivar term: where the last claim lies that was made behind the gate; for the others the log finds it.
-    :ivar alive: whether the thread is.
-    :ivar when_full: what its claims do that find no room.
-    :ivar patience: seconds they wait for it at most.
+    :ivar start: the claimed position, :data:`IDLE` without a claim, :data:`REVOKED` if the log gave the claim up.
+    :ivar size: bytes of the last claim; stored before ``start``, so that a thread that sees ``start`` sees ``size``.
+    :ivar term: the term of the last claim that was made behind the gate; the log finds the term of other claims.
+    :ivar alive: tests whether the thread is alive.
+    :ivar when_full: what its claims do if they find no room.
+    :ivar patience: seconds that they wait for room at most.
     """
 
     __slots__ = ("start", "size", "term", "alive", "when_full", "patience", "_log", "_shapes", "_payload")
@@ -110,10 +111,10 @@ class Producer:
     def offer(self, payload: bytes) -> int:
         """Claim, store and commit a frame.
 
-        :param payload: copied before this returns.
-        :returns: the position behind it, or a :class:`ClaimResult`.
+        :param payload: the bytes of the entry; copied before this returns.
+        :returns: the position behind the frame, or a :class:`ClaimResult`.
         :raises IllegalOperationError: another claim of the handle is open, or the log gave this one up; the frame is
-            not sent then.
+            then not sent.
         """
         log = self._log
         try:
@@ -129,14 +130,14 @@ class Producer:
             if end < 0:
                 return end
             start, term = self.start, self.term
-            if start < 0:  # given up before this thread went on
+            if start < 0:  # the log gave the claim up before this thread went on
                 self._revoked()
         try:
             store(term.buffer, start - term.base, head, payload)
         except BaseException:
             self.give_up(term)
             raise
-        # the very number that was stored: where positions are large, comparing takes longer
+        # compares the identity with the stored number: comparing values takes longer where positions are large
         if self.start is start: self.start = IDLE  # fmt: skip
         else:
             self._revoked()
@@ -145,9 +146,9 @@ class Producer:
         return end
 
     def claim(self, size: int) -> int:
-        """Takes a place for a payload of ``size`` bytes, to be filled in (:attr:`payload`), then committed or aborted.
+        """Claim a frame for a payload of ``size`` bytes, to be filled in (:attr:`payload`), then committed or aborted.
 
-        :returns: the position behind it, or a :class:`ClaimResult`.
+        :returns: the position behind the frame, or a :class:`ClaimResult`.
         """
         store, frame_size, head = self._shape(size)
         self.size = frame_size
@@ -156,24 +157,24 @@ class Producer:
             at = end - frame_size - self.term.base
             store(self.term.buffer, at, head, bytes(size))
             self._payload = self.term.view[at + frame_size - size : at + frame_size]
-            self._shapes = _NO_SHAPES  # so that offers need not ask whether a claim is open
+            self._shapes = _NO_SHAPES  # offers then find no shape, and need no test of their own for an open claim
         return end
 
     @property
     def payload(self) -> memoryview:
-        """The place of the open claim.
+        """The writable memory of the open claim.
 
-        :raises IllegalOperationError: there is none.
+        :raises IllegalOperationError: no claim is open.
         """
         if self._payload is None:
             raise IllegalOperationError(_NO_CLAIM)
         return self._payload
 
     def commit(self) -> int:
-        """Makes the claim a frame.
+        """Commit the open claim, so that its frame is sent.
 
-        :returns: the position behind it.
-        :raises IllegalOperationError: there is no claim, or the log has given it up.
+        :returns: the position behind the frame.
+        :raises IllegalOperationError: no claim is open, or the log has given it up.
         """
         self._let_go()
         end = self.start + self.size
@@ -184,9 +185,9 @@ class Producer:
         return end
 
     def abort(self) -> None:
-        """Give the claim up, if the log has not done so.
+        """Give the open claim up, if the log has not done so.
 
-        :raises IllegalOperationError: there is no claim.
+        :raises IllegalOperationError: no claim is open.
         """
         if self.start == IDLE:
             raise IllegalOperationError(_NO_CLAIM)
@@ -195,11 +196,11 @@ class Producer:
         self._log.wake()
 
     def revoke(self, start: int, term: Term) -> bool:
-        """Give up the claim of a thread that is gone or stuck; called by the log only.
+        """Give up the claim of a thread that is dead or stuck; called by the log only.
 
-        :param start: its position.
-        :param term: where it lies.
-        :returns: whether it was still open.
+        :param start: the position of the claim.
+        :param term: the term of the claim.
+        :returns: whether the claim was still open.
         """
         if self.start == start: size = self.size; self.start = REVOKED  # fmt: skip
         else:
@@ -220,9 +221,9 @@ class Producer:
         return self._log.shape(size)
 
     def give_up(self, term: Term) -> None:
-        """Makes a claim a hole instead of a frame, which is reported before the place counts as free.
+        """Turn a claim into a hole; the hole is recorded in the term before the claim ends.
 
-        :param term: where it lies.
+        :param term: the term of the claim.
         """
         if self.start >= 0:
             term.aborted.append((self.start, self.start + self.size))

@@ -4,18 +4,18 @@ from bisect import insort
 
 DEFAULT_TERM_SIZE = 256 << 10
 SMALL_TERM_SIZE = 8 << 10
-"""That of the first term of a log that holds none, so that thousands of ledgers may have an entry on its way each."""
+"""Bytes of the first term of a log that holds none, so that thousands of ledgers may each have an entry in flight."""
 
 
 class Term:
-    """A stretch of a log's positions and the memory behind it.
+    """A range of a log's positions and the memory behind it.
 
     :ivar base: position of the first byte.
-    :ivar end: position behind the last frame; that of the memory while the term is the active one.
-    :ivar buffer: the memory; :attr:`view` is what bytes are stored through.
-    :ivar holes: ranges of positions that were claimed and given up, in order; read by the reactor's thread.
-    :ivar aborted: such ranges as any thread reports them, in no order.
-    :ivar tainted: some thread may still write here, so that the memory must not serve again.
+    :ivar end: position behind the last frame; behind the last byte of memory while the term is the active one.
+    :ivar buffer: the memory; bytes are stored through :attr:`view`.
+    :ivar holes: ranges of positions that were claimed and given up, in order; used by the reactor's thread only.
+    :ivar aborted: the same ranges as any thread adds them, in no order.
+    :ivar tainted: whether a thread may still write here, so that the memory must not be reused.
     """
 
     __slots__ = ("base", "end", "buffer", "view", "holes", "aborted", "tainted")
@@ -30,32 +30,32 @@ class Term:
         self.tainted = False
 
     def sort_holes(self) -> None:
-        """Move the holes of aborted claims to their places among the others."""
+        """Move the ranges of aborted claims to their places among the holes."""
         while self.aborted:
             insort(self.holes, self.aborted.pop())
 
 
 NO_TERM = Term(0, bytearray())
-"""The term of logs without memory: nothing fits."""
+"""The term of logs without memory, in which nothing has room."""
 
 
 class TermPool:
-    """Gives terms to the logs that share it, and keeps the memory of terms that come back.
+    """The memory for the terms of the logs that share it; it keeps the memory of terms that are given back.
 
-    A log without frames on their way holds no term, so thousands of idle ledgers cost nothing.  Any
+    A log without frames in flight holds no term, so thousands of idle ledgers take no memory.  Any
     thread may take and give.
 
     :ivar size: bytes of an ordinary term; a frame that is larger gets one of its own size, which is not kept.
-    :ivar small: bytes of a small one.
-    :ivar made: pieces of memory made so far: in a steady state the number does not grow.
+    :ivar small: bytes of a small term.
+    :ivar made: number of pieces of memory made so far; it does not grow in a steady state.
     """
 
     __slots__ = ("size", "small", "made", "_kept", "_free")
 
     def __init__(self, size: int = DEFAULT_TERM_SIZE, kept: int = 64, prepared: int = 0) -> None:
         """
-        :param kept: pieces of memory of each size that may lie unused.
-        :param prepared: how many ordinary ones are made at once.
+        :param kept: number of unused pieces of memory of each size that are kept.
+        :param prepared: number of pieces of ordinary size that are made now.
         """
         self.size = size
         self.small = min(SMALL_TERM_SIZE, size)
@@ -65,7 +65,7 @@ class TermPool:
         self._free[size] += [self._make(size) for _ in range(prepared)]
 
     def take(self, base: int, room: int) -> Term:
-        """A term that begins at position ``base`` and has room for ``room`` bytes; small if that is enough."""
+        """Return a term that begins at position ``base`` and has room for ``room`` bytes, small if that suffices."""
         size = self.small if room <= self.small else max(room, self.size)
         try:
             buffer = self._free[size].pop()
@@ -74,9 +74,9 @@ class TermPool:
         return Term(base, buffer)
 
     def give(self, term: Term) -> None:
-        """Take a ``term`` back, which must not be used any more.
+        """Take back a ``term``, which must not be used any more.
 
-        Its memory serves again unless a slice of it is still held.
+        Its memory is reused unless a slice of it is still held.
         """
         buffer = term.buffer
         term.view.release()

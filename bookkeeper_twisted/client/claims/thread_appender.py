@@ -1,9 +1,9 @@
 """Appending from any thread: a log that threads fill, futures for the outcome, and the drain of both.
 
-Theory of operation.  A thread lays out its entry in the ledger's claim log (:mod:`.claim_log`) and, if
-no other thread has yet, wakes the reactor: one call from a thread for all that is offered until the reactor looks.  The
-drain turns the log into runs, gives their entries the next ids, and takes up the futures.  While a
-claim that is neither committed nor given up holds up others, the look is repeated.
+Theory of operation.  A thread lays out its entry in the ledger's claim log (:mod:`.claim_log`) and wakes the reactor,
+if no other thread has done so since the reactor last looked at the log.  The drain turns committed frames into runs,
+gives their entries the next ids, and registers the futures of flushes.  While an open claim holds up others, the
+reactor looks again each second.
 """
 
 from collections import deque
@@ -29,11 +29,11 @@ def _failed(failure: Failure, future: "Future[int]") -> None:
 class ThreadAppender:
     """An appender to one ledger, for any thread and for many at once.
 
-    What one thread offers keeps its order; what several offer is in the order of their calls.  A thread that has its
-    entry as bytes offers it; one that encodes it claims its place first, and encodes it there.
+    The entries of one thread keep their order; those of several threads are in the order of their calls.  A thread that
+    has its entry as bytes offers it; a thread that encodes it claims memory first, and encodes it there.
 
-    *Positions*, which offers, claims and flushes give, only grow: they count the bytes that go to a bookie.  They are
-    no entry ids.  What was offered is durable once a :meth:`flush` that was asked for later has a result.
+    *Positions*, which offers, claims and flushes return, only grow: they count the bytes that go to a bookie.  They are
+    not entry ids.  An offered entry is durable once a later :meth:`flush` has a result.
     """
 
     __slots__ = ("_ledger_id", "_log", "_flush", "_local", "_largest", "_when_full", "_patience")
@@ -43,7 +43,7 @@ class ThreadAppender:
         when_full: WhenFull, patience: float | None = None,
     ) -> None:  # fmt: skip
         """
-        :param flush: see :meth:`ThreadAppends.flush`.
+        :param flush: the function :meth:`ThreadAppends.flush`.
         :param largest: bytes of a payload at most.
         """
         self._ledger_id = ledger_id
@@ -55,11 +55,11 @@ class ThreadAppender:
         self._patience = patience
 
     def offer(self, data: bytes | bytearray | memoryview) -> int:
-        """Append an entry, without waiting for anything but, with ``WhenFull.BLOCK``, room.
+        """Append an entry without a wait for its acknowledgement; with ``WhenFull.BLOCK`` it may wait for room.
 
         :param data: bytes, a bytearray or a memoryview; copied before this returns.
-        :returns: the position behind it, or a negative number, which is a ``ClaimResult``: BACK_PRESSURED if there was
-            no room, and nothing is appended.
+        :returns: the position behind the entry, or a negative number, which is a ``ClaimResult``: BACK_PRESSURED if
+            there was no room, and nothing is appended.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not bytes, or is larger than an entry may be.
         :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait for room, or a
             claim of this thread is open.
@@ -74,21 +74,21 @@ class ThreadAppender:
         except AttributeError:
             producer = self._new_producer()
         position = producer.offer(data)
-        # the sign first: members of an enumeration are slow to look up
+        # tests the sign first, because looking up a member of an enumeration is slow
         if position < 0:
             self._check_open(position)
         return position
 
     def claim(self, size: int) -> int:
-        """Claim the place of the next entry, for this thread to encode it there without another copy.
+        """Claim the memory of the next entry, for this thread to encode it there without another copy.
 
-        It is filled through :attr:`payload`, then :meth:`commit` or :meth:`abort` ends the claim.  A thread has one
-        claim at a time.  Entries behind an open claim wait for it: after 15 s, or if its thread has ended, it is given
-        up for them.
+        The thread fills it through :attr:`payload`, then :meth:`commit` or :meth:`abort` ends the claim.  A thread has
+        one claim at a time.  Entries behind an open claim wait for it; after 15 s, or if its thread has ended, it is
+        given up.
 
         :param size: bytes of the entry, at least one; they are zero at first.
-        :returns: the position behind it, or a negative number, which is a ``ClaimResult``: BACK_PRESSURED if there was
-            no room, and nothing is claimed.
+        :returns: the position behind the entry, or a negative number, which is a ``ClaimResult``: BACK_PRESSURED if
+            there was no room, and nothing is claimed.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an entry cannot have this size.
         :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait for room, or a
             claim of this thread is open.
@@ -102,23 +102,23 @@ class ThreadAppender:
 
     @property
     def payload(self) -> memoryview:
-        """The place that this thread has claimed, until it commits or aborts.
+        """The writable memory of the claim that this thread holds open.
 
-        :raises bookkeeper_twisted.errors.IllegalOperationError: it has claimed none.
+        :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim.
         """
         return self._producer().payload
 
     def commit(self) -> int:
-        """Append what this thread has claimed and filled in.
+        """Append the entry that this thread has encoded in its claim.
 
-        :returns: the position behind it, as :meth:`claim` did.
+        :returns: the position behind the entry, as :meth:`claim` did.
         :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim, or had it for so long that it
             was given up; nothing is appended then.
         """
         return self._producer().commit()
 
     def abort(self) -> None:
-        """Append nothing in the place that this thread has claimed: no entry id is used for it.
+        """Give up the claim of this thread: nothing is appended, and no entry id is used.
 
         A claim that was given up meanwhile is aborted already, which is no error.
 
@@ -127,7 +127,7 @@ class ThreadAppender:
         self._producer().abort()
 
     def _producer(self) -> Producer:
-        """The handle of this thread."""
+        """Return the log's handle of the calling thread; make it at the first call."""
         producer: Producer | None = getattr(self._local, "producer", None)
         return self._new_producer() if producer is None else producer
 
@@ -137,18 +137,18 @@ class ThreadAppender:
         return producer
 
     def _check_open(self, position: int) -> None:
-        """Raises why the ledger takes no more, if that is what the result of a claim says."""
+        """Raise the reason why the ledger takes no more entries, if the result of a claim is CLOSED."""
         if position == ClaimResult.CLOSED and self._log.failure is not None:
             raise self._log.failure
 
     def flush(self) -> "Future[int]":
-        """Return a future of all that threads have offered, and claimed and committed, up to now.
+        """Return a future that completes once all entries offered or committed up to now are acknowledged.
 
-        It must not be waited for on the thread of the reactor or the loop, which does the work:
+        Do not block on it on the thread of the reactor or the loop, which does the work:
         ``await asyncio.wrap_future(appender.flush())`` there.
 
         :returns: its result is the position up to which everything is acknowledged; it fails with the reason why that
-            will never be.
+            will never happen.
         """
         return self._flush()
 
@@ -162,9 +162,9 @@ class ThreadAppender:
 
 
 class ThreadAppends:
-    """The side of the reactor's thread.
+    """The part of appends from threads that runs on the reactor's thread.
 
-    :ivar log: what threads fill.
+    :ivar log: the log that threads fill.
     """
 
     def __init__(
@@ -172,8 +172,8 @@ class ThreadAppends:
         drain: Callable[[], None],
     ) -> None:  # fmt: skip
         """
-        :param new_log: makes the log, of what wakes its sender.
-        :param drain: sends what is in it.
+        :param new_log: makes the log from the function that wakes its sender.
+        :param drain: sends the frames in the log.
         """
         self._ledger_id = ledger_id
         self._clock = clock
@@ -181,21 +181,21 @@ class ThreadAppends:
         self._drain = drain
         self._repeated = False
         self.log = new_log(lambda: threads.call(self.look))
-        self._asked: deque[tuple[int, Future[int]]] = deque()  # of flushes
+        self._asked: deque[tuple[int, Future[int]]] = deque()  # position and future of flushes
 
     def appender(self, largest: int, when_full: WhenFull, patience: float | None) -> ThreadAppender:
         """Make a handle by which threads append to the ledger; see :class:`ThreadAppender`.
 
         :param largest: bytes of the largest payload that is taken.
-        :param when_full: what an offer does that finds no room.
+        :param when_full: what an offer does if it finds no room.
         :param patience: seconds that an offer waits with ``WhenFull.BLOCK``, None for any time.
         """
         return ThreadAppender(self._ledger_id, self.log, self.flush, self._threads, largest, when_full, patience)
 
     def flush(self) -> "Future[int]":
-        """Return a future that completes once all that was offered up to now is acknowledged; any thread.
+        """Return a future that completes once all entries offered up to now are acknowledged; for any thread.
 
-        :returns: it fails with the error that ended the log, if that comes first.
+        :returns: a future that fails with the error that ended the log, if the log ends first.
         """
         position, future = self.log.tail, Future[int]()
         self._asked.append((position, future))
@@ -210,9 +210,9 @@ class ThreadAppends:
                 done.addCallbacks(future.set_result, _failed, errbackArgs=(future,))
 
     def look(self) -> None:
-        """Sends what was committed and takes up the futures."""
+        """Send committed frames, register the futures of flushes, and give up a claim that blocks the log."""
         log = self.log
-        log.disarm()  # first: what is committed from now on leads to another look
+        log.disarm()  # before all else, so that a frame committed from now on leads to another look
         self._take_up_flushes()
         if log.lost_from is not None and log.failure is not None:
             log.abandon(log.failure)

@@ -1,4 +1,4 @@
-"""The client's door to threads: what logs that many threads fill are given."""
+"""The client's door to threads: the operations that logs filled by many threads get as arguments."""
 
 import threading
 from collections.abc import Callable
@@ -12,20 +12,20 @@ class Signal(Protocol):
     """An event that one thread waits for, once."""
 
     def set(self) -> None:
-        """Lets the thread go on."""
+        """Let the waiting thread go on."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits, ``timeout`` seconds at most; whether it was set."""
+        """Wait until the event is set, ``timeout`` seconds at most; return whether it was set."""
 
 
 @attrs.frozen
 class Threads:
     """The operations on threads that a claim log needs.
 
-    :ivar on_reactor: whether the caller runs on the reactor's thread, which must never wait.
-    :ivar is_alive: makes the question whether the thread that calls this is alive.
-    :ivar call: has the reactor's thread call something soon; for any thread.
-    :ivar local: an object with attributes of each thread's own.
+    :ivar on_reactor: tests whether the caller runs on the reactor's thread, which must never wait.
+    :ivar is_alive: returns a function that tests whether the thread that called ``is_alive`` is still alive.
+    :ivar call: makes the reactor's thread call a function soon; for any thread.
+    :ivar local: makes an object whose attributes each thread has for itself.
     """
 
     on_reactor: Callable[[], bool]
@@ -37,7 +37,7 @@ class Threads:
 
 
 def system_threads(reactor: Any) -> Threads:
-    """Make threads of the operating system available; must be called on the thread of the ``reactor``."""
+    """Return the thread operations of the operating system; call this on the thread of the ``reactor``."""
     reactor_thread = threading.get_ident()
     return Threads(
         on_reactor=lambda: threading.get_ident() == reactor_thread,

@@ -1,4 +1,4 @@
-"""Bookies over the network: the pool, its first flow, and how a bookie's address is found."""
+"""Bookies over the network: the connection pool, its first flow, and the look-up of addresses."""
 
 from collections.abc import Callable
 
@@ -19,11 +19,11 @@ from .metrics import ClientMetrics
 from .pool import ConnectionPool
 
 EndpointOf = Callable[[str, int], IStreamClientEndpoint]
-"""Host and port to endpoint."""
+"""A function from host and port to an endpoint."""
 
 
 class BookieAddresses:
-    """Finds bookies: by what they registered, else by an id that reads ``host:port``."""
+    """The addresses of bookies: the registered one, else that in an id of the form ``host:port``."""
 
     def __init__(self, registration: IRegistration, endpoint_of: EndpointOf) -> None:
         self._registration = registration
@@ -32,7 +32,7 @@ class BookieAddresses:
     def resolve(self, bookie_id: str) -> "Deferred[IStreamClientEndpoint]":
         """Return an endpoint for connections to the bookie ``bookie_id``.
 
-        :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: there is no address.
+        :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: no address is known.
         """
         return Deferred.fromCoroutine(self._resolve(bookie_id))
 
@@ -40,9 +40,9 @@ class BookieAddresses:
         return self._endpoint_of(*await bookie_address(self._registration, bookie_id))
 
     async def host_of(self, bookie_id: str) -> str:
-        """Name or address of its machine.
+        """Return the name or the address of the machine of a bookie.
 
-        :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: there is no address.
+        :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: no address is known.
         """
         return (await bookie_address(self._registration, bookie_id))[0]
 
@@ -51,10 +51,10 @@ class NetworkBookieClient(Flow):
     """The flow of calls that belong to no handle; the flows of handles are opened from it, and it owns the
     pool that all of them share.
 
-    :param resolve: see :class:`BookieAddresses`.
+    :param resolve: a function from a bookie id to an endpoint; see :class:`BookieAddresses`.
     :param answered: called with the outcome of every request, if given.
-    :param metrics: where it counts; by default what is counted is not exported.
-    :param authentication: authenticates this client to bookies; none has to be by default.
+    :param metrics: the metrics of the connections; by default they are not exported.
+    :param authentication: the provider that authenticates this client to bookies; by default there is no exchange.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""The sockets to one bookie in one wire protocol: which of them a flow gets, when there is another, when fewer.
+"""The sockets to one bookie in one wire protocol: which of them a flow gets, when one is opened or closed.
 
-A flow gets the socket with the least to do; a new one is made while there may be more and none is without
-flows.  A socket that is being made counts as one, and a flow counts from the moment it chose, so that a
-burst of flows spreads before the first connection is there.  A failed attempt is followed by a pause in
+A flow gets the socket with the least to do; a new one is made while the limit allows it and none is without
+flows.  A socket that is being connected counts as one, and a flow counts from the moment it chose, so that a
+burst of flows spreads before the first connection is established.  A failed attempt is followed by a pause in
 which no socket is made, and a request without one fails at once, because there are other bookies;
 the pause doubles with each failure up to a limit.
 """
@@ -18,13 +18,13 @@ from .bookie_socket import BookieSocket, SocketSettings
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 3.0
 LOG_PAUSE = 60.0
-"""Seconds in which the log has one line at most for connections of a bookie that were lost or refused."""
+"""Seconds in which at most one line is logged about lost or refused connections of a bookie."""
 
 
 def least_busy(sockets: "list[BookieSocket]") -> BookieSocket:
     """Choose the socket with the least to do.
 
-    Compared are bytes unacknowledged and lately written, then flows, then how long ago a socket was chosen.
+    Sockets are compared by their unacknowledged and lately written bytes, then by flows, then by the last choice.
 
     :param sockets: at least one.
     """
@@ -35,11 +35,11 @@ def least_busy(sockets: "list[BookieSocket]") -> BookieSocket:
 class PeerCounts:
     """The numbers of connections, and of bytes and replies in flight, at one bookie.
 
-    :ivar open: connections that are there.
-    :ivar sockets: the same, with sockets that are being made.
+    :ivar open: established connections.
+    :ivar sockets: the same, with sockets that are being connected.
     :ivar queued: bytes that wait to be written.
     :ivar unacknowledged: bytes of requests that wait for their replies.
-    :ivar orphans: replies to come that no request waits for.
+    :ivar orphans: outstanding replies that no request waits for.
     """
 
     open: int
@@ -51,19 +51,19 @@ class PeerCounts:
 
 
 class BookiePeer:
-    """Sockets to one bookie.
+    """The sockets to one bookie in one wire protocol.
 
     :ivar sockets: the sockets that flows can be on.
-    :ivar key: bookie id and wire protocol, which is also the key of these sockets in every flow: there are many.
-    :ivar n_lost: connections that were there and ended without being asked to.
-    :ivar n_failed: attempts to connect that failed.
-    :ivar n_reconnects: attempts made in the place of a lost connection or a failed attempt.
+    :ivar key: bookie id and wire protocol: one object, which is also the key in every flow, to save memory.
+    :ivar n_lost: number of established connections that this side did not close.
+    :ivar n_failed: number of attempts to connect that failed.
+    :ivar n_reconnects: number of attempts made after a lost connection or a failed attempt.
     """
 
     _log = Logger()
 
     def __init__(self, settings: SocketSettings, bookie_id: str, wire: IWireProtocol, limit: int) -> None:
-        """:param limit: most sockets at a time; 0: one for each flow."""
+        """:param limit: number of sockets at a time, at most; 0 for one socket for each flow."""
         self.sockets: list[BookieSocket] = []
         self.key = bookie_id, wire
         self.n_lost = self.n_failed = self.n_reconnects = 0
@@ -79,8 +79,8 @@ class BookiePeer:
     def choose(self, ids: RequestIds) -> BookieSocket:
         """Choose a socket for a flow, or make one.
 
-        :param ids: of the flow, which is counted as one of the socket's.
-        :raises bookkeeper_twisted.errors.BookKeeperError: there is none, and it is too early to try again.
+        :param ids: the request ids of the flow, which is counted as one of the socket's.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no socket is usable, and it is too early to connect again.
         """
         sockets = self.sockets
         paused = self._last_error is not None and self._clock.seconds() < self._paused_until
@@ -99,7 +99,7 @@ class BookiePeer:
         return socket
 
     def _least_busy(self) -> BookieSocket:
-        """The newcomer counts like the average flow until its own bytes are seen."""
+        """Choose the least busy socket, and charge it the traffic of an average flow until the new flow writes."""
         sockets = self.sockets
         socket = least_busy(sockets)
         n_flows = sum(len(each.flows) for each in sockets)
@@ -132,7 +132,7 @@ class BookiePeer:
         self._last_error = socket.error
 
     def _log_lost(self, socket: BookieSocket) -> None:
-        """One line for a bookie that is lost, however many sockets and ledgers it had, and again if it stays away."""
+        """Log one line for a lost bookie, however many sockets and ledgers it had, and again if it stays away."""
         now = self._clock.seconds()
         if now >= self._silent_until:
             self._silent_until = now + LOG_PAUSE
@@ -141,19 +141,19 @@ class BookiePeer:
     def leave(self, socket: BookieSocket, ids: RequestIds, error: Exception) -> None:
         """Take a flow off a socket.  The socket stays, unless it was that flow's own.
 
-        :param ids: of the flow.
-        :param error: that its outstanding requests fail with.
+        :param ids: the request ids of the flow.
+        :param error: the error that its outstanding requests fail with.
         """
         socket.leave(ids, error)
         if not self._limit:
             socket.close(error)
 
     def tick(self, idle_limit: float, minimum: int, error: Exception) -> None:
-        """Close sockets that have had no flow for a while, and check the life of the others.
+        """Close sockets that have had no flow for a while, and check that the other connections are alive.
 
         :param idle_limit: seconds without a flow after which a socket is closed.
         :param minimum: number of sockets that stay even so.
-        :param error: the reason that closed sockets give.
+        :param error: the error that closed sockets fail requests with.
         """
         for socket in list(self.sockets):
             spare = len(self.sockets) > minimum and not socket.flows
@@ -163,7 +163,7 @@ class BookiePeer:
                 socket.tick()
 
     def counts(self) -> PeerCounts:
-        """Return the present numbers."""
+        """Return the current numbers."""
         connections = [socket.connection for socket in self.sockets if socket.connection is not None]
         return PeerCounts(
             open=len(connections),
@@ -175,9 +175,9 @@ class BookiePeer:
         )
 
     def close(self, error: Exception, grace: float = 0.0) -> "Deferred[None]":
-        """Ends everything; fires when all sockets are gone.
+        """Close all sockets; fire when they are gone.
 
-        :param grace: see :meth:`BookieSocket.close`.
+        :param grace: seconds; see :meth:`BookieSocket.close`.
         """
         gone = [_after(socket.gone) for socket in self._all]
         for socket in list(self.sockets):

@@ -1,4 +1,4 @@
-"""One socket to a bookie: made, shared by flows, lost.  It is never made again; its peer makes another."""
+"""One socket to a bookie: connected once, shared by flows, then closed or lost; its peer opens another."""
 
 from collections import deque
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from ...protocol.client.traffic import Traffic
 from ...protocol.connection_state import ConnectionState, following
 
 Resolve = Callable[[str], "Deferred[IStreamClientEndpoint]"]
-"""Bookie id to endpoint; fails with a BookKeeperError if there is no address."""
+"""A function from a bookie id to an endpoint; it fails with a BookKeeperError if no address is known."""
 
 
 _choices = count(1)
@@ -36,9 +36,9 @@ _USABLE = (ConnectionState.CONNECTING, ConnectionState.AUTHENTICATING, Connectio
 class SocketSettings:
     """The settings that all sockets of a client share.
 
-    :ivar authentication: makes the client's side of the exchange for each of them.
+    :ivar authentication: the provider that makes the client's side of the exchange for each socket.
     :ivar connect_timeout: seconds after which the endpoints give up.
-    :ivar writes: where each write is counted.
+    :ivar writes: the histograms of writes.
     """
 
     clock: IReactorTime
@@ -52,7 +52,7 @@ class SocketSettings:
 
 
 class _QuietFactory(Factory):
-    """Has no line in the log for each socket."""
+    """A factory that does not log a line for each socket."""
 
     noisy = False
 
@@ -62,17 +62,17 @@ class BookieSocket:
 
     :ivar key: bookie id and wire protocol.
     :ivar flows: ids of the flows.
-    :ivar ready: the connection, while a request made now would be in its turn on it.
-    :ivar chosen: when it was chosen last, as a running number.
-    :ivar idle_since: since when no flow is on it.
-    :ivar error: why it is of no more use, once it is.
-    :ivar dismissed: whether its end was asked for.
+    :ivar ready: the connection, while no earlier request waits for it; else None.
+    :ivar chosen: the running number of its last choice.
+    :ivar idle_since: the time since which no flow is on it, in seconds of the clock.
+    :ivar error: the reason why it cannot be used any more, None while it can.
+    :ivar dismissed: whether this side asked for its end.
     """
 
     _log = Logger()
 
     def __init__(self, settings: SocketSettings, key: tuple[str, IWireProtocol], ended: "Ended") -> None:
-        """:param ended: called once when it cannot be chosen any more, before any other callback."""
+        """:param ended: called once when the socket cannot be chosen any more, before any other callback."""
         self.key = key
         self.state = ConnectionState.CONNECTING
         self.traffic = Traffic(settings.clock.seconds)
@@ -93,7 +93,7 @@ class BookieSocket:
         self._grace_end: IDelayedCall | None = None
 
     def connect(self) -> None:
-        """Starts the attempt."""
+        """Start the attempt to connect."""
         dialled = self._dialled().addErrback(self._dial_again, self._settings.clock.seconds())
         self._attempt = dialled.addCallbacks(self._opened, self._refused).addErrback(self._unexpected)
 
@@ -101,7 +101,7 @@ class BookieSocket:
         return self._settings.resolve(self._bookie_id).addCallback(self._dial)
 
     def _dial_again(self, failure: Failure, began: float) -> "Deferred[IProtocol] | Failure":
-        """Dials once more after a time-out that came late: the process was held up, the bookie may have answered."""
+        """Dial once more after a time-out that came late: the process was held up, and the bookie may have answered."""
         late = self._settings.clock.seconds() - began - self._settings.connect_timeout
         if failure.check(ConnectTimeout) and late > TOLERANCE and self.usable:
             return self._dialled()
@@ -117,8 +117,8 @@ class BookieSocket:
     def leave(self, ids: RequestIds, error: Exception) -> None:
         """Take a flow off this socket; its outstanding requests fail, in the order in which they were made.
 
-        :param ids: of the flow.
-        :param error: that they fail with.
+        :param ids: the request ids of the flow.
+        :param error: the error that they fail with.
         """
         self.flows.pop(ids.flow_id, None)
         if not self.flows:
@@ -128,12 +128,12 @@ class BookieSocket:
         left = [waiter for flow_id, waiter in self._waiting if flow_id == ids.flow_id]
         self._waiting = deque(item for item in self._waiting if item[0] != ids.flow_id)
         for waiter in left:
-            if not waiter.called:  # else an errback before this one has cancelled it
+            if not waiter.called:  # an errback of an earlier waiter may have cancelled it
                 waiter.errback(error)
 
     @property
     def usable(self) -> bool:
-        """Whether flows can be on it."""
+        """Whether flows can be on this socket."""
         return self.state in _USABLE
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
@@ -141,11 +141,11 @@ class BookieSocket:
         return self.connection is not None and self.connection.in_flight.waits(ids, quiet)
 
     def connected(self, flow_id: int) -> "Deferred[ClientConnection]":
-        """Return the connection once it is there.
+        """Return the connection once it is established.
 
-        :param flow_id: of the flow that asks; its Deferreds fail when it leaves.
-        :returns: Deferreds fire in the order of the calls.  They fail with :attr:`error` once the socket is of no more
-            use.
+        :param flow_id: the id of the flow that asks; its Deferreds fail when it leaves.
+        :returns: Deferreds fire in the order of the calls.  They fail with :attr:`error` once the socket cannot be
+            used any more.
         """
         if self.error is not None:
             return fail(self.error)
@@ -194,7 +194,7 @@ class BookieSocket:
 
     def _opened(self, protocol: IProtocol) -> None:
         connection = cast(ClientConnection, protocol)
-        if not self.usable:  # closed meanwhile, and the attempt succeeded all the same
+        if not self.usable:  # the socket was closed while the attempt succeeded
             connection.abort(cast(Exception, self.error))
             return
         self.connection = connection
@@ -209,9 +209,9 @@ class BookieSocket:
         self._log.failure("connecting to {bookie_id} failed", failure, bookie_id=self._bookie_id)
 
     def close(self, error: Exception, grace: float = 0.0) -> None:
-        """Ends everything on it with ``error``; :ivar:`gone` fires once the socket is gone.
+        """Fail all requests with ``error`` and close the connection; ``gone`` fires once the socket is gone.
 
-        :param grace: seconds that what is under way may take first; nothing more can be asked meanwhile.
+        :param grace: seconds that requests under way may take first; no request can be made meanwhile.
         """
         if not self.usable:
             return
@@ -237,8 +237,8 @@ class BookieSocket:
             self._grace_end.reset(0)
 
     def tick(self) -> None:
-        """Looks after a connection that may be dead: asks for a sign of life after a silent interval, and
-        aborts after one more."""
+        """Check that the connection is alive: ask for a sign of life after a silent interval, and abort it
+        after one more."""
         connection = self.connection
         if connection is None or self.state is not ConnectionState.READY:
             return
@@ -264,7 +264,7 @@ class BookieSocket:
         self.error, self.ready = error, None
         self.flows.clear()
         self._ended(self)
-        while self._waiting:  # an errback may cancel the ones behind it
+        while self._waiting:  # an errback may cancel the waiters behind it
             self._waiting.popleft()[1].errback(error)
         if state is ConnectionState.CLOSED:
             self.gone.callback(None)

@@ -1,12 +1,12 @@
 """The calls of one handle: bound to a socket of each bookie they go to, matched by request ids of their own.
 
-The main protocol, V2, carries adds, reads and batch reads; a complete one, V3, what only that has, and the requests
-whose V2 reply could be mistaken for another's: fencing reads, and keys that are taken (see
-:mod:`~bookkeeper_twisted.protocol.client.in_flight`), be it by another flow on the same ledger.  With
+The main protocol, V2, carries adds, reads and batch reads.  The complete one, V3, carries the operations that only it
+has, and the requests whose V2 reply could be mistaken for that of another: fencing reads, and requests whose key is
+taken (see :mod:`~bookkeeper_twisted.protocol.client.in_flight`), even by another flow on the same ledger.  With
 ``wireProtocol = v3`` everything is V3; ``auto`` is V2 as described, and V3 for deferred sync, which V2
-cannot say and ``v2`` therefore refuses (:class:`~bookkeeper_twisted.protocol.wire_protocols.ClientWires`).
+cannot express and ``v2`` therefore refuses (:class:`~bookkeeper_twisted.protocol.wire_protocols.ClientWires`).
 
-A flow stays with a socket until that is lost or the flow ends.
+A flow stays with a socket until the socket is lost or the flow ends.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,11 +33,11 @@ from .pool import ConnectionPool
 T = TypeVar("T")
 
 CountAnswer = Callable[[str, Exception | None], None]
-"""Takes a bookie id, and why it did not do what it was asked, None if it did."""
+"""A function of a bookie id and the error of its answer, None if the request succeeded."""
 
 
 def _report_outcome(answered: CountAnswer, done: Callable[..., None], bookie_id: str, *outcome: Any) -> None:
-    """:param outcome: ends with the error."""
+    """:param outcome: the arguments of ``done`` behind the bookie id; the last one is the error."""
     answered(bookie_id, outcome[-1])
     done(bookie_id, *outcome)
 
@@ -91,7 +91,7 @@ class Flow:
             self._add_later(wires.complete, bookie_id, adds, done, fresh)
 
     def _add_later(self, wire: IWireProtocol, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool) -> None:
-        """Adds once there is a connection."""
+        """Send adds once the connection is established."""
 
         def send(connection: ClientConnection) -> None:
             if not connection.add(self._ids, adds, done, fresh):
@@ -191,11 +191,11 @@ class Flow:
         return succeed(None)
 
     def _refuse(self, error: Exception) -> None:
-        """Requests that are made from now on fail with ``error``."""
+        """Fail the requests that are made from now on with ``error``."""
         self._end = error
 
     def _leave_if_quiet(self) -> None:
-        """The end of a flow that asks nothing more, as soon as it waits for nothing."""
+        """Leave all sockets if the flow is retired and waits for no reply; else try again at its last reply."""
         waits = self._pending or [s for s in self._sockets.values() if s.waits(self._ids, self._leave_if_quiet)]
         if self._end is not None and not waits:
             self._leave(self._end)
@@ -224,7 +224,7 @@ class Flow:
     def _with(
         self, bookie_id: str, wire: IWireProtocol, request: "Callable[[ClientConnection], Deferred[T]]"
     ) -> "Deferred[T]":
-        """Makes a request on the connection, now if there is one."""
+        """Make a request on the connection to a bookie, at once if the connection is established."""
         self._pending += 1
         ready = self._ready(bookie_id, wire)
         if ready is None:
@@ -256,7 +256,7 @@ class Flow:
         self._log.failure("completing adds failed", failure)
 
     def _ready(self, bookie_id: str, wire: IWireProtocol) -> ClientConnection | None:
-        """The connection, if a request may be made on it at once."""
+        """Return the connection to a bookie if a request may be made on it at once, else None."""
         socket = self._sockets.get((bookie_id, wire))
         return None if socket is None or self._end is not None else socket.ready
 

@@ -1,7 +1,7 @@
-"""The metrics of a client's connections: sockets and flows by bookie, and how well requests are grouped.
+"""The metrics of a client's connections: sockets and flows by bookie, and the sizes of writes.
 
-Everything but the writes is asked for when it is exported; a write to a socket costs two histogram
-entries.  Where Apache's client counts the same, the name is the same.
+All values but the writes are read when they are exported; a write to a socket costs two histogram
+entries.  Metrics that Apache's client has too have its names.
 """
 
 from collections.abc import Callable
@@ -17,9 +17,9 @@ _BYTES = (128, 512, 1024, 4096, 16 << 10, 64 << 10, 128 << 10, 256 << 10)
 
 
 class ClientMetrics:
-    """The connections of one client, of which no other may count here.
+    """The metrics of the connections of one client; no other client may share them.
 
-    :ivar writes: writes to sockets.
+    :ivar writes: the histograms of writes to sockets.
     """
 
     def __init__(self, instruments: Instruments) -> None:
@@ -31,9 +31,9 @@ class ClientMetrics:
         )
 
     def watch(self, peer: BookiePeer) -> None:
-        """Exports what is going on at the sockets to a bookie, and what has been.
+        """Export the numbers of the sockets to a bookie.
 
-        :param peer: the bookie, in one wire protocol; for as long as the client lives.
+        :param peer: the sockets in one wire protocol; exported as long as the client lives.
         """
 
         bookie_id, wire = peer.key

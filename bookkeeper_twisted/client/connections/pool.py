@@ -1,8 +1,8 @@
 """All connections of a client: thousands of flows over few sockets for each bookie.
 
-There are at most ``maxConnectionsPerBookie`` sockets to a bookie, whatever is asked and by how many
-flows.  A connection speaks one wire protocol, so the number is shared: where V2 carries the entries, one
-socket is kept for what only V3 has, and V2 has the others.  With 1, V3 carries everything.  With 0 every
+There are at most ``maxConnectionsPerBookie`` sockets to a bookie, for any number of requests and
+flows.  A connection speaks one wire protocol, so the number is shared: if V2 carries the entries, one
+socket is kept for the operations that only V3 has, and V2 has the others.  With 1, V3 carries everything.  With 0 every
 flow has sockets of its own.
 """
 
@@ -22,10 +22,10 @@ from .bookie_socket import BookieSocket, SocketSettings
 
 
 class ConnectionPool:
-    """Sockets by bookie and wire protocol; everything happens on the reactor's thread.
+    """The sockets of a client, by bookie and wire protocol; used on the reactor's thread only.
 
-    :ivar settings: of the sockets.
-    :ivar wires: the protocols in use.
+    :ivar settings: the settings of the sockets.
+    :ivar wires: the wire protocols in use.
     """
 
     def __init__(
@@ -46,22 +46,22 @@ class ConnectionPool:
         self._watch = watch
 
     def new_flow(self) -> RequestIds:
-        """Request ids of a flow, to be given back by :meth:`end_flow`."""
+        """Return the request ids of a new flow, to be given back by :meth:`end_flow`."""
         return RequestIds(self.settings.flow_ids.take())
 
     def end_flow(self, ids: RequestIds) -> None:
         """Release the id of a flow that is on no socket any more.
 
-        :param ids: of the flow.
+        :param ids: the request ids of the flow.
         """
         self.settings.flow_ids.release(ids.flow_id)
 
     def socket(self, bookie_id: str, wire: IWireProtocol, ids: RequestIds) -> BookieSocket:
         """Choose a socket to a bookie for a flow, or make one.
 
-        :param wire: the protocol that it speaks.
-        :param ids: of the flow, which is counted as one of the socket's.
-        :raises bookkeeper_twisted.errors.BookKeeperError: there is none, or the pool is closed.
+        :param wire: the protocol that the socket speaks.
+        :param ids: the request ids of the flow, which is counted as one of the socket's.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no socket is usable, or the pool is closed.
         """
         if self._closed is not None:
             raise self._closed
@@ -80,8 +80,8 @@ class ConnectionPool:
         """Take a flow off a ``socket`` to a bookie.
 
         :param wire: the protocol of that socket.
-        :param ids: of the flow.
-        :param error: that its outstanding requests fail with.
+        :param ids: the request ids of the flow.
+        :param error: the error that its outstanding requests fail with.
         """
         self._peers[bookie_id, wire].leave(socket, ids, error)
 
@@ -90,7 +90,7 @@ class ConnectionPool:
         self._tick_call = self.settings.clock.callLater(self._interval, self._tick)
 
     def _tick(self) -> None:
-        """Looks after the sockets, unless it comes late: what bookies have sent meanwhile is not read yet."""
+        """Check the sockets, unless this call comes late: then the replies sent meanwhile are not read yet."""
         self._tick_call = None
         if not self._time.arrived():
             idle = ClientClosedError("the connection was not used")
@@ -100,13 +100,13 @@ class ConnectionPool:
             self._tick_later()
 
     def counts(self) -> dict[tuple[str, IWireProtocol], PeerCounts]:
-        """Return the present numbers, by bookie and wire protocol."""
+        """Return the current numbers, by bookie and wire protocol."""
         return {key: peer.counts() for key, peer in self._peers.items()}
 
     def close(self, error: Exception) -> "Deferred[None]":
-        """Refuses everything from now on and ends all connections with ``error``; fires when they are gone.
+        """Refuse requests from now on and end all connections with ``error``; fire when they are gone.
 
-        What is under way may take ``connectionGraceSec`` first.
+        Requests under way may take ``connectionGraceSec`` seconds first.
         """
         self._closed = error
         if self._tick_call is not None:

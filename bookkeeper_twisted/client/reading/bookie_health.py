@@ -1,4 +1,4 @@
-"""The recent experience of a client with bookies it read from: failures, slowness, missing batch reads."""
+"""The record of a client about the bookies it read from: failures, slowness, missing batch reads."""
 
 from twisted.internet.interfaces import IReactorTime
 
@@ -17,9 +17,9 @@ _HARMLESS = (NoSuchEntryError, NoSuchLedgerError, BadRequestError, ClientClosedE
 
 
 class BookieHealth:
-    """Failures and slowness by bookie.
+    """The recent failures and slowness of bookies, by which reads choose a replica.
 
-    :param remembered: seconds.
+    :param remembered: seconds after which a failure or slowness is forgotten.
     """
 
     def __init__(self, clock: IReactorTime, remembered: float) -> None:
@@ -41,15 +41,15 @@ class BookieHealth:
         self._slow[bookie_id] = self._clock.seconds()
 
     def succeeded(self, bookie_id: str) -> None:
-        """Forget the failure of ``bookie_id``, which gave an entry; whether it is slow is another matter."""
+        """Forget the failure of ``bookie_id``, which gave an entry; that it was slow stays recorded."""
         self._failures.pop(bookie_id, None)
 
     def failed_at(self, bookie_id: str) -> float | None:
-        """Return when ``bookie_id`` failed last, in seconds of the clock; None if it did not, or that is long ago."""
+        """Return the time at which ``bookie_id`` failed last, in seconds of the clock; None if not or too long ago."""
         return self._recent(self._failures, bookie_id)
 
     def is_slow(self, bookie_id: str) -> bool:
-        """Test whether ``bookie_id`` was overtaken lately."""
+        """Test whether ``bookie_id`` was overtaken within the remembered time."""
         return self._recent(self._slow, bookie_id) is not None
 
     def _recent(self, times: dict[str, float], bookie_id: str) -> float | None:
@@ -61,19 +61,19 @@ class BookieHealth:
 
 
 REMEMBERED = 300.0
-"""Seconds."""
+"""Seconds for which no batch read is sent to a bookie that does not know batch reads."""
 
 UNANSWERED = (BookieHandleNotAvailableError, RequestTimeoutError, UnexpectedConditionError)
-"""Errors of a batch read that a bookie did not answer, or not with what was asked for; it may answer plain reads."""
+"""Errors of a batch read without a valid answer, from a bookie that may still answer plain reads."""
 
 _ENOUGH_FAILURES = 2
 
 
 class BatchSupport:
-    """Every bookie is taken to know batch reads until it showed otherwise.
+    """The record of the bookies that do not know batch reads; every other bookie is taken to know them.
 
-    A bookie that knows nothing of them refuses the operation, closes the connection, or does not answer.  The last two
-    alone say little, so it takes more than one of them in a row, each followed by a plain read that succeeded.
+    A bookie that does not know batch reads refuses the operation, closes the connection, or does not answer.  The last
+    two also have other causes, so they count only twice in a row, each followed by a plain read that succeeded.
     """
 
     def __init__(self, clock: IReactorTime) -> None:
@@ -82,7 +82,7 @@ class BatchSupport:
         self._unanswered: dict[str, int] = {}
 
     def is_expected(self, bookie_id: str) -> bool:
-        """Test whether a batch read of ``bookie_id`` is worth trying."""
+        """Test whether ``bookie_id`` is taken to know batch reads."""
         until = self._lacking.get(bookie_id)
         if until is None:
             return True
@@ -92,7 +92,7 @@ class BatchSupport:
         return True
 
     def gave_one(self, bookie_id: str) -> None:
-        """Record that a batch read of ``bookie_id`` succeeded."""
+        """Record that a batch read from ``bookie_id`` succeeded."""
         self._unanswered.pop(bookie_id, None)
 
     def refused(self, bookie_id: str) -> None:
@@ -102,7 +102,7 @@ class BatchSupport:
         self._lacking[bookie_id] = self._clock.seconds() + REMEMBERED
 
     def unanswered(self, bookie_id: str) -> None:
-        """Record that a batch read of ``bookie_id`` failed as :data:`UNANSWERED`, and a plain read succeeded then.
+        """Record that a batch read from ``bookie_id`` failed as :data:`UNANSWERED`, and a plain read then succeeded.
 
         The second time it counts as :meth:`refused`.
         """

@@ -1,4 +1,4 @@
-"""The collaborators that all readers of one client share."""
+"""The objects that all readers of one client share."""
 
 import attrs
 
@@ -14,11 +14,11 @@ _STICKY_BITS = 16
 
 @attrs.frozen(eq=False, slots=False)
 class ReadingContext(OperationContext):
-    """An operation's context with what the client has learnt of bookies by reading.
+    """An operation's context with the client's records about the bookies it read from.
 
-    :ivar batch_support: which bookies do not know batch reads.
-    :ivar poll_support: which bookies do not know batch reads that wait, which are V3's.
-    :ivar health: recent failures and slowness of bookies.
+    :ivar batch_support: the record of bookies that do not know batch reads.
+    :ivar poll_support: the record of bookies that do not know batch reads that wait, which only V3 has.
+    :ivar health: the recent failures and slowness of bookies.
     """
 
     batch_support: BatchSupport = attrs.field(kw_only=True)
@@ -38,7 +38,7 @@ class ReadingContext(OperationContext):
         return BookieHealth(self.clock, self.config.bookie_failure_history_expiration_msec * _MS)
 
     def read_order(self, schedule: Schedule) -> ReadOrder:
-        """Make the order of bookies for a new reader of a ledger with this ``schedule``."""
+        """Make the order in which a new reader of a ledger with this ``schedule`` asks bookies."""
         config, sticky = self.config, None
         if config.sticky_reads_enabled:
             sticky = self.chance.getrandbits(_STICKY_BITS) % schedule.ensemble_size

@@ -1,4 +1,4 @@
-"""The last add confirmed of a ledger that is not closed, as its bookies know it."""
+"""Reading the last add confirmed of a ledger that is not closed from its bookies."""
 
 from collections.abc import Callable, Collection
 
@@ -24,9 +24,9 @@ from ..interfaces import IBookieClient
 class KnownLac:
     """The last add confirmed (LAC) that bookies reported, and the entry it came with.
 
-    :ivar last_add_confirmed: the highest one reported, -1 if none.
-    :ivar length: of the ledger with the entry it came with, 0 if it came without one.
-    :ivar entry_id: that entry, -1 if none.
+    :ivar last_add_confirmed: the highest LAC reported, -1 if none.
+    :ivar length: bytes of the ledger up to the entry that the LAC came with, 0 if it came without an entry.
+    :ivar entry_id: the id of that entry, -1 if none.
     """
 
     last_add_confirmed: int = INVALID_ENTRY_ID
@@ -35,11 +35,11 @@ class KnownLac:
 
 
 class LacCoverage:
-    """Asks every bookie of the last ensemble, and ends as soon as the answers cover it.
+    """A question for the LAC to every bookie of the last ensemble; it ends as soon as the answers cover the ensemble.
 
     An answer counts once its bytes are verified; "no such entry" and "no such ledger" are answers.
 
-    :param is_covered: whether the positions that answered suffice; None asks the schedule of the ledger.
+    :param is_covered: tests whether the positions that answered suffice; None asks the schedule of the ledger.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class LacCoverage:
         self._covered: Deferred[None] = Deferred()
 
     async def read(self) -> KnownLac:
-        """Ask the bookies of the last ensemble, until enough have answered; the other questions are cancelled then.
+        """Ask the bookies of the last ensemble until enough have answered, then cancel the other questions.
 
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: a bookie refused the password.
         :raises bookkeeper_twisted.errors.RequestTimeoutError: too few answered, the last one not in time.
@@ -71,7 +71,7 @@ class LacCoverage:
             await self._covered
         finally:
             for answer in asked:
-                answer.cancel()  # what is not here yet is not needed
+                answer.cancel()  # answers that have not arrived are not needed
         return self._best
 
     async def _ask(self, position: int, bookie_id: str) -> None:
@@ -91,7 +91,7 @@ class LacCoverage:
             self._finish()
 
     async def _answer_of(self, bookie_id: str) -> KnownLac:
-        """Ask one bookie for what it knows, and verify it."""
+        """Ask one bookie for its explicit LAC and its last entry, and verify both."""
         lac_packet, last_entry = await self._bookies.read_lac(bookie_id, self._ledger_id)
         known = self._told_by(last_entry) if last_entry else KnownLac()
         if lac_packet:

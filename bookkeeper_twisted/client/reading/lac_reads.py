@@ -1,4 +1,4 @@
-"""Asking bookies how far a ledger came: by coverage, by the first that knows more, by waiting for news."""
+"""Asking bookies for the LAC of a ledger: by coverage, from the first that knows a higher one, or by a long poll."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
@@ -30,10 +30,10 @@ from .speculation import Speculation
 
 @attrs.frozen
 class Confirmed:
-    """The end of a wait for the LAC.
+    """The result of a wait for a confirmed entry.
 
-    :ivar last_add_confirmed: as known now.
-    :ivar entry: the one that was waited for, if it came.
+    :ivar last_add_confirmed: the LAC known at the end of the wait.
+    :ivar entry: the entry that was waited for, None if it was not confirmed in time.
     """
 
     last_add_confirmed: int
@@ -42,7 +42,7 @@ class Confirmed:
 
 @attrs.frozen
 class _News:
-    """The news that ended a wait; None: no entry."""
+    """The news that ended a wait: the entries that came, None if none came."""
 
     entries: EntryRun | None = None
 
@@ -51,9 +51,11 @@ class _News:
 class _Poll:
     """The answers of bookies to one long poll.
 
-    :ivar first: the entry that is waited for.
-    :ivar max_size: bytes of a batch.
-    :ivar empty: how many had no news.
+    :ivar first: the id of the entry that is waited for.
+    :ivar max_size: bytes of a batch at most.
+    :ivar deadline: the end of the wait, in seconds of the clock.
+    :ivar empty: number of bookies that had no news.
+    :ivar errors: the errors of the other bookies.
     """
 
     first: int
@@ -64,7 +66,7 @@ class _Poll:
 
 
 class LacReads:
-    """LAC requests for one ledger; every answer updates the view, which keeps the highest (S13)."""
+    """LAC requests for one ledger; every answer updates the view, which keeps the highest LAC (S13)."""
 
     def __init__(self, context: ReadingContext, digester: Digester, view: LedgerView, order: ReadOrder) -> None:
         self._clock = context.clock
@@ -82,7 +84,7 @@ class LacReads:
         return self._view.metadata.segments[-1].bookies
 
     async def read(self) -> int:
-        """Read the LAC from answers that cover every write set: no entry acknowledged before is above it.
+        """Read the LAC from answers that cover every write set, so that no entry acknowledged before is above it.
 
         :raises BookKeeperError: as :meth:`~.lac_coverage.LacCoverage.read`.
         """
@@ -95,7 +97,7 @@ class LacReads:
     # ---- any that knows more -------------------------------------------------------------------------
 
     async def read_any(self) -> int:
-        """The LAC, of the first bookie that knows a higher one than this handle.
+        """Read the LAC from the first bookie that knows a higher one than this handle.
 
         :raises bookkeeper_twisted.errors.LedgerRecoveryError: no bookie answered.
         """
@@ -116,7 +118,7 @@ class LacReads:
                 raise DigestMatchError(ledger_id, INVALID_ENTRY_ID, "nothing came with the reply")
             last = self._digester.entry(ledger_id, None, reply.entry)
         except (NoSuchEntryError, NoSuchLedgerError):
-            return None  # an answer, if no news
+            return None  # an answer, though without news
         except BookKeeperError as error:
             errors.append(error)
             return None
@@ -126,11 +128,11 @@ class LacReads:
     # ---- news when they come -------------------------------------------------------------------------
 
     async def wait(self, entry_id: int, timeout: float) -> Confirmed:
-        """Waits until an entry beyond the LAC is confirmed, the ledger is closed, or time is up.
+        """Wait until an entry beyond the LAC is confirmed, the ledger is closed, or time is up.
 
         :param timeout: seconds.
-        :raises BookKeeperError: no bookie could be asked; NoSuchEntryError or NoSuchLedgerError if all of
-            them have nothing of the ledger.
+        :raises BookKeeperError: no bookie could be asked; NoSuchEntryError or NoSuchLedgerError if no bookie
+            has an entry of the ledger.
         :raises bookkeeper_twisted.errors.LedgerClosedError: the handle was closed meanwhile.
         """
         run = await self._wait(_Poll(entry_id, 0, self._clock.seconds() + timeout), self._entry_from)
@@ -138,15 +140,15 @@ class LacReads:
         return Confirmed(self._view.last_add_confirmed, entry)
 
     async def wait_for_batch(self, first: int, timeout: float, max_size: int) -> EntryBatch | None:
-        """As :meth:`wait`, and gives as many confirmed entries from there on as came with the news.
+        """Wait as :meth:`wait` does, and return the confirmed entries from ``first`` on that came with the news.
 
-        A batch read that waits brings them in one round trip; where a bookie does not know it, and in striped ledgers,
-        it is one entry.
+        A batch read that waits brings them in one round trip.  Bookies that do not know it, and bookies of striped
+        ledgers, give one entry.
 
         :param first: the entry that is waited for.
         :param timeout: seconds.
-        :param max_size: bytes; what is there and not confirmed comes for nothing, so rather few.
-        :returns: None if it did not come in time, or never will.
+        :param max_size: bytes of a reply at most.  Rather few: entries that are not confirmed come along in vain.
+        :returns: None if the entry was not confirmed in time, or the ledger ended before it.
         """
         ask = self._batch_from if self._batching else self._entry_from
         run = await self._wait(_Poll(first, max_size, self._clock.seconds() + timeout), ask)
@@ -166,14 +168,14 @@ class LacReads:
             return (await polling).entries
         except CancelledError:
             if view.metadata is known and not view.ended:
-                raise  # it was not us
+                raise  # the caller cancelled, not this wait
             view.check()
             return None
         finally:
             forget()
 
     async def _poll(self, poll: _Poll, ask: "_Ask") -> _News:
-        """Asks the bookies one after the other; one that is slow to say anything has company soon."""
+        """Ask the bookies one after the other, the next one also when the one before is slow to answer."""
         # the LAC travels with later entries, so the bookies of the next entry learn it first
         bookies = self._order.everybody(self._ensemble, poll.first + 1)
         asked = [partial(self._poll_one, bookie_id, poll, ask) for bookie_id in bookies]
@@ -207,7 +209,7 @@ class LacReads:
         return max(0.0, poll.deadline - self._clock.seconds())
 
     async def _entry_from(self, bookie_id: str, poll: _Poll) -> "_Told":
-        """One entry at most; also from bookies that have later ones only."""
+        """Long-poll a bookie for one entry at most; a bookie that has only later entries reports its LAC."""
         ledger_id = self._view.ledger_id
         reply = await self._bookies.long_poll(bookie_id, ledger_id, poll.first - 1, self._time_left(poll))
         if reply.entry is None:
@@ -217,7 +219,7 @@ class LacReads:
         return run, reply.max_lac
 
     async def _batch_from(self, bookie_id: str, poll: _Poll) -> "_Told":
-        """Several entries, of bookies that know how."""
+        """Read several entries by a batch read that waits, from a bookie that knows batch reads."""
         ledger_id = self._view.ledger_id
         if not self._support.is_expected(bookie_id):
             return await self._entry_from(bookie_id, poll)
@@ -229,11 +231,11 @@ class LacReads:
             self._support.refused(bookie_id)
             return await self._entry_from(bookie_id, poll)
         except NoSuchEntryError:
-            return None, None  # time is up, or it has later ones only
+            return None, None  # time is up, or the bookie has later entries only
         return verified_batch(reply.entries, ledger_id, poll.first, MAX_COUNT, self._digester), reply.max_lac
 
     def _enough(self, poll: _Poll) -> _News | None:
-        """Whether more answers without news are not worth waiting for."""
+        """Return the news that end the wait if further answers cannot help, else None."""
         metadata = self._view.metadata
         needed = metadata.ensemble_size - metadata.ack_quorum_size + 1
         if poll.empty >= needed or self._clock.seconds() >= poll.deadline:
@@ -245,4 +247,4 @@ _Told = tuple[EntryRun | None, int | None]
 """Verified entries from the one that is waited for on, and the LAC that came with them."""
 
 _Ask = Callable[[str, _Poll], Coroutine[Deferred[Any], Any, _Told]]
-"""A question to one bookie."""
+"""A function that asks one bookie."""

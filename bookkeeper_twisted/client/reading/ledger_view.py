@@ -1,4 +1,4 @@
-"""The knowledge that a reader has of a ledger that may still grow: metadata, LAC, length (S13)."""
+"""The state of a ledger that may still grow, as a reader knows it: metadata, LAC, length (S13)."""
 
 from collections.abc import Callable
 
@@ -10,18 +10,18 @@ HANDLE_CLOSED = "close() was called"
 
 
 def _nothing() -> None:
-    """Ends no watch."""
+    """Do nothing: the function that ends a watch, while no watch is set."""
 
 
 class LedgerView:
     """The end of a ledger as one handle sees it.
 
-    The LAC never falls.  It rises with the answers of bookies, to the entry before the newest ensemble, which
-    began when everything before it was acknowledged, and to the last entry once the ledger is closed;
-    after that it stands.
+    The LAC never falls.  It rises with the answers of bookies; to the entry before the newest ensemble, which
+    began when everything before it was acknowledged; and to the last entry once the ledger is closed,
+    after which it does not change.
 
-    :ivar metadata: the newest seen.
-    :ivar last_add_confirmed: -1 if none.
+    :ivar metadata: the newest metadata seen.
+    :ivar last_add_confirmed: the LAC, -1 if none.
     :ivar handle_closed: whether the reader was closed, which says nothing about the ledger.
     :ivar length: bytes of all payloads; of a ledger that is not closed, up to the last entry reported.
     """
@@ -53,13 +53,13 @@ class LedgerView:
 
     @property
     def ended(self) -> bool:
-        """Whether there is no point in waiting for more."""
+        """Whether no more entries can come: the ledger is closed or deleted, or the handle is closed."""
         return self.closed or self._deleted or self.handle_closed
 
     def confirmed(self, last_add_confirmed: int, length: int = 0) -> None:
-        """Take over a LAC that a bookie reported; a lower one than is known has no effect.
+        """Take over a LAC that a bookie reported; a LAC below the known one has no effect.
 
-        :param length: bytes of all payloads up to an entry that came along, 0 if none did.
+        :param length: bytes of all payloads up to the entry that came with the LAC, 0 if none did.
         """
         if not self.closed:
             self.length = max(self.length, length)
@@ -76,7 +76,7 @@ class LedgerView:
             raise LedgerClosedError(f"the reader of ledger {self.ledger_id} is closed: {HANDLE_CLOSED}")
 
     def check_growing(self) -> None:
-        """Whether it makes sense to wait for more.
+        """Check that the handle is open and the ledger was not deleted.
 
         :raises bookkeeper_twisted.errors.LedgerClosedError: the handle was closed.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger was deleted.
@@ -98,7 +98,7 @@ class LedgerView:
     def stored(self, news: Versioned[LedgerMetadata] | None) -> None:
         """Take over stored metadata, and call the listeners.
 
-        :param news: None if the ledger was deleted; what is older than what is known is ignored.
+        :param news: the metadata, None if the ledger was deleted; metadata older than the known one is ignored.
         """
         if news is None:
             self._deleted = True
@@ -112,9 +112,9 @@ class LedgerView:
         self._tell()
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` after each change of anything.
+        """Call ``listener`` after each change of the view.
 
-        :returns: a function that ends this.
+        :returns: a function that ends the calls.
         """
         self._listeners[listener] = None
         return lambda: self._listeners.pop(listener, None)

@@ -1,4 +1,4 @@
-"""Batches in order, several of them on their way while the consumer works on the one before."""
+"""Read-ahead: batches in order, several of them requested while the consumer works on the one before."""
 
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -18,10 +18,10 @@ _SHARES = 4
 
 @attrs.define(eq=False)
 class _Piece:
-    """Entries that are asked for at once.
+    """A range of entries that one request asks for.
 
     :ivar work: the request, None until it is made.
-    :ivar cost: bytes of the budget the request takes.
+    :ivar cost: bytes of the budget that the request takes.
     :ivar wanted: False once the result will not be used.
     """
 
@@ -37,13 +37,13 @@ class _Piece:
 class ReadAhead:
     """An asynchronous iterator over the batches from ``first`` to ``last``.
 
-    What waits for the consumer and what was asked for is at most ``budget`` bytes together, of which a
-    request may bring a quarter; an entry that is greater comes all the same, and makes the requests fewer.
-    How many entries a request asks for is learned from the replies, so that the next can be made before
-    this one is answered.  A reply that comes short leaves a gap, which is asked for before anything behind
-    it; the last quarter is kept for that.
+    Batches that wait for the consumer and batches under way take at most ``budget`` bytes together, and one
+    request a quarter of it; a larger entry is read all the same, and leaves room for fewer requests.
+    The number of entries of a request is learned from the replies, so that the next request can be made
+    before this one is answered.  A reply with fewer entries leaves a gap, which is requested before anything
+    behind it; the last quarter of the budget is kept for gaps.
 
-    Cancelling a step, and :meth:`aclose`, end the requests under way and let go of what was read.
+    Cancelling a step, and :meth:`aclose`, end the requests under way and drop the batches that were read.
     """
 
     def __init__(self, fetch: Fetch, first: int, last: int, budget: int) -> None:
@@ -52,10 +52,10 @@ class ReadAhead:
         self._last = last
         self._budget = budget
         self._share = max(1, budget // _SHARES)
-        self._cost = self._share  # of a request; more where entries are greater
+        self._cost = self._share  # bytes of a request; more if entries are larger
         self._pieces: deque[_Piece] = deque()
-        self._count: int | None = None  # entries of a piece, None as long as nothing is known
-        self._used = 0  # of the budget
+        self._count: int | None = None  # entries of a piece, None until the first reply
+        self._used = 0  # bytes of the budget
         self._advancing = False
         self._consumer: Deferred[None] | None = None
 
@@ -84,14 +84,14 @@ class ReadAhead:
         self.close()
 
     def close(self) -> None:
-        """As :meth:`aclose`."""
+        """End the iteration, as :meth:`aclose` does."""
         self._next = self._last + 1
         pieces, self._pieces = self._pieces, deque()
         _drop(pieces)
         self._wake()
 
     async def _something(self) -> None:
-        """Waits for an answer."""
+        """Wait until a request has ended."""
         self._consumer = Deferred()
         try:
             await self._consumer
@@ -106,9 +106,9 @@ class ReadAhead:
     # ---- requests ------------------------------------------------------------------------------------
 
     def _advance(self) -> None:
-        """Asks for what there is room for, beginning with what the consumer needs first."""
+        """Make requests while the budget has room, in the order in which the consumer needs their entries."""
         if self._advancing:
-            return  # an answer that was there at once
+            return  # called by a request that was answered within the call
         self._advancing = True
         while (piece := self._to_ask()) is not None:
             piece.cost = self._cost
@@ -118,7 +118,7 @@ class ReadAhead:
         self._advancing = False
 
     def _to_ask(self) -> _Piece | None:
-        """The next piece to ask for, if there is room for it."""
+        """Return the next piece to request, None if the budget has no room or all pieces are requested."""
         piece = next((piece for piece in self._pieces if piece.work is None), None)
         if piece is not None and piece is self._pieces[0]:
             return piece
@@ -142,7 +142,7 @@ class ReadAhead:
         self._wake()
 
     def _learn(self, piece: _Piece, batch: EntryBatch) -> None:
-        """Learn how many entries to ask for: about as many as a reply holds."""
+        """Adjust the number of entries of a request to about as many as a reply holds."""
         self._cost = max(self._share, batch.size // len(batch))
         if self._count is None:
             self._count = len(batch)
@@ -152,14 +152,14 @@ class ReadAhead:
             self._count = max(self._count, 2 * len(batch))
 
     def _leave_gap(self, piece: _Piece, first: int) -> None:
-        """A reply ended before ``first``, within a piece."""
+        """Plan a request for the rest of a piece whose reply ended before the entry ``first``."""
         if piece.last + 1 == self._next:
             self._next = first
         else:
             self._pieces.insert(self._pieces.index(piece) + 1, _Piece(first, piece.last))
 
     def _failed(self, failure: Failure, piece: _Piece) -> None:
-        """Drop what is behind a piece that failed; what is before it still comes."""
+        """Drop the pieces behind a piece that failed; the pieces before it are still delivered."""
         if not piece.wanted:
             return
         self._used -= piece.cost

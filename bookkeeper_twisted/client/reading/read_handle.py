@@ -23,11 +23,11 @@ class LedgerReader:
     """A reader of one ledger up to its last add confirmed.
 
     Errors of all reads: IncorrectParameterError, ReadError beyond the LAC, LedgerClosedError after
-    :meth:`close`; else, once every replica was tried, the most telling error: one that is neither
-    "missing" nor "no connection" first, NoSuchEntryError only if every replica said so.
+    :meth:`close`; else, once every replica was tried, the most telling error: first an error that is neither
+    "missing" nor "no connection", and NoSuchEntryError only if every replica answered it.
 
-    The reader of a ledger that was not closed when it was opened follows the metadata: new bookies, and
-    the end.  :meth:`close` it when it is no longer needed.
+    The reader of a ledger that was not closed when it was opened watches the metadata for new ensembles and
+    the close of the ledger.  :meth:`close` it when it is no longer needed.
 
     :ivar ledger_id: the id of the ledger.
     """
@@ -69,7 +69,7 @@ class LedgerReader:
         return self._view.closed
 
     def _follow(self) -> None:
-        """Follows the metadata from now on, until the ledger is closed or deleted, or the handle is closed."""
+        """Watch the metadata from now on, until the ledger is closed or deleted, or the handle is closed."""
         self._view.follow(self._ledgers)
 
     # ---- entries -------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ class LedgerReader:
         return entry
 
     def read_unconfirmed(self, first: int, last: int) -> "Deferred[list[Entry]]":
-        """Read entries beyond the LAC too: they were perhaps never acknowledged, and a recovery may drop them.
+        """Read entries, also beyond the LAC: such entries may not be acknowledged, and a recovery may drop them.
 
         :param first: id of the first entry, >= 0.
         :param last: id of the last entry.
@@ -160,13 +160,13 @@ class LedgerReader:
         return EntryBatch(run, self._digester)
 
     async def _moved(self, entry_id: int) -> bool:
-        """Whether an entry has other bookies than were asked for it: re-replication moves the
-        entries of closed ledgers too, which have no watch."""
+        """Test whether the stored metadata names other bookies for an entry than were asked: re-replication
+        moves the entries of closed ledgers too, whose metadata is not watched."""
         asked = self._replicas.metadata.ensemble_at(entry_id)
         try:
             stored = await self._ledgers.read(self.ledger_id)
         except MetadataError:
-            return False  # then the error of the bookies is more useful
+            return False  # the caller then raises the error of the bookies, which says more
         self._view.stored(stored)
         self._replicas.moved(self._view.metadata)
         return self._replicas.metadata.ensemble_at(entry_id) != asked

@@ -1,4 +1,4 @@
-"""In which order the bookies that keep an entry are asked for it."""
+"""The order in which a reader asks the bookies that keep an entry."""
 
 from collections.abc import Sequence
 
@@ -11,13 +11,13 @@ _HEALTHY, _FAILED, _READ_ONLY, _SLOW, _UNKNOWN = range(5)
 
 
 class ReadOrder:
-    """The order of one reader.
+    """The order in which one reader asks bookies.
 
     It begins with the order of the write set, which spreads the load.  A *sticky* reader stays with one
-    bookie as long as that does not fail, which is kinder to caches; it needs ensembles in which
+    bookie as long as that does not fail, which uses the bookie's caches better; it needs ensembles in which
     every bookie keeps every entry.
 
-    :ivar schedule: which bookies keep which entries.
+    :ivar schedule: the distribution of entries to positions of the ensemble.
     :param reorder: whether bookies that are likely to fail, or to take long, are asked last.
     :param sticky: the position to begin with, None to spread the load.
     """
@@ -34,7 +34,7 @@ class ReadOrder:
     def of(self, ensemble: Sequence[str], entry_id: int) -> list[str]:
         """Return the ids of the bookies of an entry's write set, in the order in which to ask them.
 
-        :param ensemble: that of the entry.
+        :param ensemble: the ensemble of the entry.
         """
         first = entry_id if self._sticky is None else self._sticky
         return self.preferred([ensemble[position] for position in self.schedule.write_set(first)])
@@ -42,13 +42,13 @@ class ReadOrder:
     def everybody(self, ensemble: Sequence[str], entry_id: int) -> list[str]:
         """Return all bookies of an ensemble in the order in which to ask them, beginning with a write set.
 
-        :param entry_id: of an entry that is still to come, whose write set it is.
+        :param entry_id: id of an entry that is not written yet, whose write set comes first.
         """
         start = entry_id % len(ensemble)
         return self.preferred([*ensemble[start:], *ensemble[:start]])
 
     def preferred(self, bookies: list[str]) -> list[str]:
-        """Return the same ``bookies``, the most promising first; equally promising ones stay as they are."""
+        """Return the same ``bookies``, the most promising first; equally promising ones keep their order."""
         return sorted(bookies, key=self._rank) if self._reorder else bookies
 
     def _rank(self, bookie_id: str) -> tuple[int, float]:
@@ -72,8 +72,8 @@ class ReadOrder:
     def failed(self, bookie_id: str, ensemble: Sequence[str], error: Exception) -> None:
         """Record that a bookie did not give an entry; a sticky reader goes to the next position.
 
-        :param ensemble: that of the entry.
-        :param error: "no such entry" does not move a sticky reader.
+        :param ensemble: the ensemble of the entry.
+        :param error: the error; "no such entry" does not move a sticky reader.
         """
         self._health.failed(bookie_id, error)
         if self._sticky is None or isinstance(error, NoSuchEntryError):

@@ -1,9 +1,9 @@
-"""Reading entries from whichever replica gives them whole.
+"""Reading entries from any replica that has them undamaged.
 
 A read asks the bookies of the write set one after the other (:mod:`.read_order`), the next one also when
-one takes long (:mod:`.speculation`).  An error, a missing entry and bytes that do not verify all lead to
-the next one; what verified before a damaged entry is kept (S18).  Bookies that do not know batch reads,
-or do not answer them, and striped ledgers are read entry by entry, many at a time.
+one takes long (:mod:`.speculation`).  After an error, a missing entry or bytes that do not verify the read
+goes to the next bookie; the entries verified before a damaged one are kept (S18).  Bookies that do not know
+batch reads, or do not answer them, and striped ledgers are read entry by entry, many at a time.
 """
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
@@ -25,13 +25,13 @@ from .context import ReadingContext
 from .speculation import Speculation
 
 MAX_SINGLE_READS = 512
-"""Entries asked for one by one at a time: with half as many a client and its bookies take a fourth more time an entry.
+"""Single reads under way at a time: with half as many, a client and its bookies take a fourth more time for an entry.
 With twice as many, bookies look more rows up than they keep.
 """
 
 
 async def _all_of(works: Sequence[Coroutine[Deferred[Any], Any, None]]) -> None:
-    """Runs all at once; an error or a cancellation of one ends the others."""
+    """Run coroutines at the same time; an error of one, or a cancellation, cancels the others."""
     running = [Deferred.fromCoroutine(work) for work in works]
     try:
         for one in running:
@@ -46,8 +46,8 @@ async def _all_of(works: Sequence[Coroutine[Deferred[Any], Any, None]]) -> None:
 class _BatchAttempt:
     """The outcome of the batch reads of one range.
 
-    :ivar unanswered: bookies that gave no answer to what was asked, which plain reads may get.
-    :ivar incomplete: some replica was not asked because it knows no batch reads.
+    :ivar unanswered: bookies that did not answer a batch read, and may answer plain reads.
+    :ivar incomplete: whether some replica was not asked because it does not know batch reads.
     """
 
     errors: list[Exception] = attrs.field(factory=list)
@@ -56,10 +56,10 @@ class _BatchAttempt:
 
 
 class ReplicaReader:
-    """Reads the entries of one ledger; its metadata may be replaced by a newer version.
+    """The reads of one ledger from its replicas; newer metadata may replace the metadata.
 
-    :ivar metadata: where the entries are.
-    :ivar order: in which order bookies are asked.
+    :ivar metadata: the metadata whose segments say which bookies keep the entries.
+    :ivar order: the order in which bookies are asked.
     """
 
     def __init__(
@@ -86,10 +86,10 @@ class ReplicaReader:
         self._usual_size = UsualSize()
 
     async def fetch(self, first: int, max_count: int, max_size: int) -> EntryRun:
-        """Entries from ``first`` on: at least one, fewer than asked for where that is all one reply gave.
+        """Fetch entries from ``first`` on: at least one, fewer than asked for if one reply gave no more.
 
-        :param max_count: > 0.
-        :param max_size: bytes; <= 0, or more than a frame holds: what a frame holds.
+        :param max_count: number of entries at most, > 0.
+        :param max_size: bytes at most; <= 0, and more than a frame holds, mean the bytes that a frame holds.
         """
         count = min(max_count, self._entries_of_segment(first), MAX_COUNT)
         size = min(max_size, self._max_frame_size) if max_size > 0 else self._max_frame_size
@@ -104,7 +104,7 @@ class ReplicaReader:
         return await self._one_by_one(first, count, size, attempt.unanswered)
 
     async def _by_batch(self, first: int, count: int, size: int, attempt: _BatchAttempt) -> EntryRun | None:
-        """The first verified answer, None if there is none."""
+        """Send batch reads to replicas, and return the first verified answer, None if there is none."""
         replicas = self._replicas(first)
         capable = [bookie_id for bookie_id in replicas if self._support.is_expected(bookie_id)]
         attempt.incomplete = len(capable) < len(replicas)
@@ -141,7 +141,7 @@ class ReplicaReader:
         return run
 
     def moved(self, metadata: LedgerMetadata) -> None:
-        """Read from where newer ``metadata`` have the entries from now on."""
+        """Read from the bookies that newer ``metadata`` names from now on."""
         self.metadata = metadata
 
     def _failed(self, bookie_id: str, entry_id: int, error: Exception) -> None:
@@ -172,10 +172,10 @@ class ReplicaReader:
         return run
 
     async def fetch_each(self, entry_ids: Sequence[int]) -> tuple[Mapping[int, bytes], Mapping[int, Exception]]:
-        """Entries that one ensemble keeps, each read by itself and verified.
+        """Read entries of one ensemble one by one, and verify each.
 
-        :param entry_ids: at most :data:`MAX_SINGLE_READS` of them.
-        :returns: the stored bytes of the entries, and why no replica gave the others.
+        :param entry_ids: at most :data:`MAX_SINGLE_READS` ids.
+        :returns: the stored bytes of entries by id, and by id of the others the error why no replica gave them.
         """
         reads = SingleReads(self._ledger_id, entry_ids, self._digester)
         await self._read_each(reads, entry_ids)
@@ -183,17 +183,17 @@ class ReplicaReader:
 
     async def _read_each(self, reads: SingleReads, wanted: Sequence[int]) -> None:
         size, replicas = self._schedule.ensemble_size, dict[int, list[str]]()
-        for entry_id in wanted:  # they repeat after an ensemble
+        for entry_id in wanted:  # write sets repeat after as many entries as the ensemble has bookies
             if entry_id % size not in replicas:
                 replicas[entry_id % size] = self._replicas(entry_id)
         rounds = [partial(self._round, rank, replicas, reads) for rank in range(self._schedule.write_quorum)]
         await Speculation(self._clock, rounds, self._patience).run()
 
     async def _round(self, rank: int, replicas: Mapping[int, list[str]], reads: SingleReads) -> bool | None:
-        """Asks the replica of a rank for each entry that is missing.
+        """Ask the replica of a rank for each entry that is missing.
 
-        :param replicas: by entry id modulo the size of the ensemble.
-        :returns: True if nothing is missing then.
+        :param replicas: bookie ids in the order to ask, by entry id modulo the size of the ensemble.
+        :returns: True if no entry is missing any more.
         """
         self._check(reads)  # a round under way has answers
         by_bookie: dict[str, list[int]] = {}
@@ -211,7 +211,7 @@ class ReplicaReader:
     async def _read_from(
         self, bookie_id: str, entry_ids: Sequence[int], reads: SingleReads, lacs: dict[str, int]
     ) -> None:
-        """:param lacs: gets the LAC that comes with the answers of the bookie."""
+        """:param lacs: a list to which the LAC that came with the answers of the bookie is added."""
         ledger_id = self._ledger_id
         try:
             replies = await self._bookies.read_many(bookie_id, ledger_id, entry_ids)

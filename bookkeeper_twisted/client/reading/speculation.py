@@ -1,4 +1,4 @@
-"""Trying one thing after the other, without waiting for a slow one."""
+"""Speculative attempts: one after the other, the next one also while a slow one is still under way."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Generic, TypeVar
@@ -11,16 +11,16 @@ from twisted.python.failure import Failure
 T = TypeVar("T")
 
 Attempt = Callable[[], Coroutine[Deferred[Any], Any, T | None]]
-"""Gives a result, or None if there is none to be had this way."""
+"""A function that starts an attempt; the result is None if the attempt failed."""
 
 
 @attrs.frozen
 class Patience:
     """The time that one attempt may take before the next is made as well.
 
-    :ivar first: seconds for the first one; 0: until it has failed.
-    :ivar longest: seconds for any.
-    :ivar growth: from one to the next.
+    :ivar first: seconds for the first attempt; 0 waits until it has failed.
+    :ivar longest: seconds for any attempt at most.
+    :ivar growth: factor by which the time grows from one attempt to the next.
     """
 
     first: float = 0.0
@@ -32,7 +32,7 @@ class Patience:
 class Success(Generic[T]):
     """The outcome of a speculation.
 
-    :ivar result: of the attempt that succeeded first.
+    :ivar result: the result of the attempt that succeeded first.
     :ivar overtaken: indexes of earlier attempts that were still in progress.
     """
 
@@ -41,9 +41,9 @@ class Success(Generic[T]):
 
 
 class Speculation(Generic[T]):
-    """Make attempts in order until one succeeds, each when all earlier ones have failed or take long.
+    """Attempts that are made in order until one succeeds, each when all earlier ones have failed or take long.
 
-    :param at_once: how many to begin with.
+    :param at_once: number of attempts to begin with.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class Speculation(Generic[T]):
         self._outcome: Deferred[Success[T] | None] = Deferred()
 
     async def run(self) -> Success[T] | None:
-        """The first success, None if all failed; an exception of an attempt is raised.
+        """Return the first success, None if all attempts failed; raise the exception of an attempt.
 
-        What is under way when it ends is cancelled.
+        Attempts under way at the end are cancelled.
         """
         try:
             while not self._outcome.called and self._made < min(self._at_once, len(self._attempts)):
@@ -76,7 +76,7 @@ class Speculation(Generic[T]):
                 attempt.cancel()
 
     def _next(self) -> None:
-        """Makes the next attempt."""
+        """Make the next attempt."""
         self._stop_timer()
         if self._made == len(self._attempts):
             self._outcome.callback(None)

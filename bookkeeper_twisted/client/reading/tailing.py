@@ -1,4 +1,4 @@
-"""Following a ledger while it is written: every entry as soon as it is confirmed, until the ledger is closed."""
+"""Tailing a ledger while it is written: every entry as soon as it is confirmed, until the ledger is closed."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -14,10 +14,10 @@ from .ledger_view import LedgerView
 from .read_ahead import Fetch
 
 POLL_TIME = 5.0
-"""Seconds a bookie is asked to wait for a higher LAC; the end of the ledger is learnt from the metadata."""
+"""Seconds that a bookie is asked to wait for a higher LAC; the metadata tells when the ledger is closed."""
 
 POLL_BYTES = 64 << 10
-"""Most that comes with the news; the rest of what is confirmed is read without waiting."""
+"""Bytes of a batch read that waits, at most; the other confirmed entries are read without a wait."""
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0
@@ -30,7 +30,7 @@ begin at the same time, and its bookies do not let a reader wait before they hav
 
 
 class Tail:
-    """The entries of one ledger from ``first`` on, never one above the LAC (S12, S13)."""
+    """The iteration over the entries of one ledger from ``first`` on, never above the LAC (S12, S13)."""
 
     def __init__(
         self, clock: IReactorTime, view: LedgerView, reads: LacReads, fetch: Fetch, first: int, batch_bytes: int
@@ -45,14 +45,14 @@ class Tail:
         self._prompt_until = clock.seconds() + PROMPT_TIME
 
     async def entries(self) -> AsyncGenerator[Entry, None]:
-        """The entries of :meth:`batches`, one by one."""
+        """Yield the entries of :meth:`batches` one by one."""
         async with aclosing(self.batches()) as batches:
             async for batch in batches:
                 for entry in batch:
                     yield entry
 
     async def batches(self) -> AsyncGenerator[EntryBatch, None]:
-        """Batches of what is confirmed, as soon as it is; ends with the ledger.
+        """Yield batches of entries as soon as they are confirmed, until the ledger is closed.
 
         :raises BookKeeperError: an entry cannot be read, no bookie can be asked, or the ledger was deleted.
         """
@@ -73,7 +73,7 @@ class Tail:
         return self._view.last_add_confirmed - self._next + 1
 
     async def _news(self) -> EntryBatch | None:
-        """Waits for something to happen; the next entries, if that is what happened."""
+        """Wait for a higher LAC or the end of the ledger; return the next entries if they came with the news."""
         self._view.check_growing()
         began, known, is_empty = self._clock.seconds(), self._view.last_add_confirmed, False
         try:
@@ -91,7 +91,7 @@ class Tail:
         return batch
 
     async def _rest(self, pause: float) -> None:
-        """A pause that any change of the ledger ends."""
+        """Wait for ``pause`` seconds, or until the view of the ledger changes."""
 
         def wake() -> None:
             if not over.called:

@@ -1,8 +1,8 @@
-"""Closes a ledger after the last entry that its writer, dead or alive, can have acknowledged (S17).
+"""The recovery of a ledger: it is closed after the last entry that its writer can have acknowledged (S17).
 
-The steps are those of the class below, in this order.  Each may be repeated by any client at any time, by
-several at once too: the ledger stays IN_RECOVERY until one closes it, and a client that comes second
-adopts what the first stored (S14).  So a recovery that dies, or fails, leaves nothing to clean up.
+The steps are those of the class below, in this order.  Any client may repeat each at any time, and several
+may at once: the ledger stays IN_RECOVERY until one of them closes it, and a client that comes second
+adopts the entries that the first stored (S14).  So a recovery that dies, or fails, leaves nothing to clean up.
 """
 
 from collections.abc import Callable
@@ -37,13 +37,13 @@ from .write_back import WriteBack
 T = TypeVar("T")
 
 _KEPT = (UnauthorizedAccessError, RequestTimeoutError, ClientClosedError, MetadataUnavailableError)
-"""Errors that reach the caller as they are."""
+"""Errors that are raised to the caller unchanged."""
 
 
 class LedgerRecovery:
     """One recovery of one ledger.
 
-    :param rules: makes the rules, once the metadata is known that they are for.
+    :param rules: makes the rules of the recovery from the metadata.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class LedgerRecovery:
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: a bookie knows another password.
         :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered, for lack of time.
         :raises bookkeeper_twisted.errors.MetadataUnavailableError: the metadata store did not answer in time.
-        :raises bookkeeper_twisted.errors.LedgerRecoveryError: it failed for another reason, its cause.
+        :raises bookkeeper_twisted.errors.LedgerRecoveryError: the recovery failed for another reason, its cause.
         """
         try:
             return await Deferred.fromCoroutine(self._recover(known)).addBoth(self._leave)
@@ -86,12 +86,12 @@ class LedgerRecovery:
         confirmed = rules.confirmed(heard.last_add_confirmed)
         changes = RememberedEnsembleChange(stored.value, self._context.watcher)
         last, length = await self._rescue(rules, confirmed, changes)
-        if last == confirmed:  # nothing was found that has the length
+        if last == confirmed:  # no entry was written back, so none has told the length
             length = await self._length_of(stored.value, confirmed, fence.lengths)
         return await self._close(stored, last, length, changes)
 
     async def _announce(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
-        """IN_RECOVERY: from here on its writer cannot change the ensembles (S15).
+        """Store the state IN_RECOVERY, after which the ledger's writer cannot change the ensembles (S15).
 
         A ledger that is IN_RECOVERY already is recovered all the same: the client that began may be dead.
         """
@@ -105,9 +105,9 @@ class LedgerRecovery:
         return await update(self._context.ledgers, self._ledger_id, known, is_open, announced)
 
     async def _rescue(self, rules: RecoveryRules, confirmed: int, changes: RememberedEnsembleChange) -> tuple[int, int]:
-        """Reads beyond what is confirmed and writes everything that is found back.
+        """Read the entries beyond the confirmed ones, and write all that are found back.
 
-        :returns: the last entry, and the length up to there if there is any beyond what was confirmed.
+        :returns: the id of the last entry, and the length in bytes up to it, which is valid if it was written back.
         """
         context, config = self._context, self._context.config
         batch_size = config.netty_max_frame_size_bytes if config.batch_read_enabled else 0
@@ -130,8 +130,8 @@ class LedgerRecovery:
         return back.last_add_confirmed, back.length
 
     async def _length_of(self, metadata: LedgerMetadata, last: int, lengths: dict[int, int]) -> int:
-        """Length up to an entry.  The length of another entry, read with the LAC, would not do: it may be one
-        that was never acknowledged."""
+        """Return the length of the ledger up to an entry.  The length that came with a LAC would not do: it may
+        be that of an entry that was never acknowledged."""
         if last == INVALID_ENTRY_ID:
             return 0
         if last in lengths:
@@ -157,12 +157,12 @@ class LedgerRecovery:
 
 
 class FencingCoverage(LacCoverage):
-    """Reads the last entry of every bookie with a fence, until the bookies without an answer cannot acknowledge.
+    """Reads of the last entry of every bookie with a fence, until the bookies without an answer cannot acknowledge.
 
-    An answer that does not verify does not count, though its bookie is fenced: the LAC that it has is lost,
-    and another bookie of its write set has to give it.
+    An answer that does not verify does not count, though its bookie is fenced: its LAC is lost, and another bookie
+    of the write set has to report it.
 
-    :ivar lengths: length of the ledger by entry, as far as bookies reported it.
+    :ivar lengths: bytes of the ledger up to an entry, by entry id, as bookies reported them.
     """
 
     def __init__(self, bookies: IBookieClient, digester: Digester, ledger_id: int, rules: RecoveryRules) -> None:

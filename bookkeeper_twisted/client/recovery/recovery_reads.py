@@ -1,10 +1,10 @@
 """Reading beyond the last add confirmed: which entries a recovery keeps, and where the ledger ends.
 
-What is decided is decided entry by entry: all bookies of the write set are asked, and
-:class:`~bookkeeper_twisted.ledger.recovery_rules.EntryVote` counts.  A batch read is only a faster way to entries that
-are there; it never says where the ledger ends, and when it gives nothing the next entry is put to the vote.  A bookie
-that does not answer a batch read is asked for no other one in this recovery, so it costs one timeout, and while no
-bookie gives batches more and more entries are put to the vote at a time.
+Each entry is decided by a vote: all bookies of the write set are asked, and
+:class:`~bookkeeper_twisted.ledger.recovery_rules.EntryVote` counts.  A batch read is only a faster way to stored
+entries; it never shows where the ledger ends, and if it gives no entry the next one is put to the vote.  A bookie
+that does not answer a batch read gets no other one in this recovery, so it costs one timeout; and while no
+bookie gives batches, more and more entries are put to the vote at a time.
 """
 
 from twisted.internet.defer import Deferred
@@ -22,10 +22,10 @@ from ..reading.bookie_health import UNANSWERED, BatchSupport
 
 
 class RecoveryReads:
-    """Reads the last ensemble of one ledger, fencing.
+    """Fencing reads from the last ensemble of one ledger.
 
     :param batch_size: bytes of a batch read; 0 reads no batches.
-    :param max_votes: entries put to the vote at a time, where batch reads do not help.
+    :param max_votes: number of entries put to the vote at a time, at most, while no bookie gives batches.
     """
 
     def __init__(
@@ -38,17 +38,17 @@ class RecoveryReads:
         self._rules = rules
         self._ensemble = rules.metadata.segments[-1].bookies
         self._support = support
-        # the entries a bookie of a striped ledger holds are not consecutive
+        # the entries that a bookie of a striped ledger keeps are not consecutive
         self._batch_size = 0 if rules.schedule.striped else batch_size
         self._max_votes = max_votes
         self._window = 1
         self._source: str | None = None
-        self._unanswered: set[str] = set()  # bookies that are asked for no further batch
-        self._doubted: set[str] = set()  # those of them that have not answered a plain read since
+        self._unanswered: set[str] = set()  # bookies that get no further batch read
+        self._doubted: set[str] = set()  # those of them that have not answered a plain read since then
         self._end: int | None = None
 
     async def entries_from(self, first: int) -> EntryRun | None:
-        """The entries from ``first`` on, at least one, or None where the ledger ends.
+        """Read entries from ``first`` on: at least one, or None if the ledger ends before ``first``.
 
         :raises BookKeeperError: too few bookies answered to say whether the entry was acknowledged.
         """
@@ -60,7 +60,7 @@ class RecoveryReads:
     # ---- batches -------------------------------------------------------------------------------------
 
     async def _by_batch(self, first: int) -> EntryRun | None:
-        """Read what the bookie that had the entry before has from here on; None says nothing."""
+        """Read a batch from the bookie that gave the last entry; None does not mean that the ledger ends."""
         source = self._source
         if source is None or not self._gives_batches(source):
             return None
@@ -90,7 +90,7 @@ class RecoveryReads:
     # ---- votes ---------------------------------------------------------------------------------------
 
     async def _by_votes(self, first: int) -> EntryRun | None:
-        """Puts the next entries to the vote, more at a time the further it goes."""
+        """Put the next entries to the vote, and return those that are kept; None if the ledger ends here."""
         votes = [Deferred.fromCoroutine(self._vote(first + i)) for i in range(self._window)]
         stored: list[bytes] = []
         try:
@@ -104,7 +104,7 @@ class RecoveryReads:
             if not stored:
                 raise
         finally:
-            for vote in votes:  # what comes after the end, or after an error, is not wanted any more
+            for vote in votes:  # votes behind the end, or behind an error, are not needed any more
                 vote.addErrback(lambda _: None)
                 vote.cancel()
         if len(stored) == self._window and self._source is not None and not self._gives_batches(self._source):
@@ -112,7 +112,7 @@ class RecoveryReads:
         return EntryRun.of_entries(self._ledger_id, first, stored) if stored else None
 
     async def _vote(self, entry_id: int) -> bytes | None:
-        """One entry, or None if it was never acknowledged."""
+        """Put one entry to the vote; return it as stored, or None if it was never acknowledged."""
         poll = _EntryPoll(self._rules)
         asked = [Deferred.fromCoroutine(self._ask(b, entry_id, poll)) for b in self._write_set(entry_id)]
         for answer in asked:
@@ -147,11 +147,11 @@ class RecoveryReads:
 
 
 class _EntryPoll:
-    """One entry that is voted on.
+    """The vote on one entry.
 
     :ivar decided: fires with the first verdict.
-    :ivar entry: as stored, None if there is none.
-    :ivar source: the bookie that gave it.
+    :ivar entry: the entry as stored, None if no bookie gave it.
+    :ivar source: the id of the bookie that gave it.
     """
 
     def __init__(self, rules: RecoveryRules) -> None:
@@ -171,7 +171,7 @@ class _EntryPoll:
         self._tell()
 
     def crashed(self, failure: Failure) -> None:
-        if not self.decided.called:  # else it was only cancelled
+        if not self.decided.called:  # after a verdict the failure is only the cancellation of a read
             self.decided.errback(failure)
 
     def _tell(self) -> None:

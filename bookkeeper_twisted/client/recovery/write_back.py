@@ -1,4 +1,4 @@
-"""Writing what a recovery keeps to the whole write quorum, before the ledger is closed with it (S17)."""
+"""The write-back of the entries that a recovery keeps to the whole write quorum, before the ledger is closed (S17)."""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -24,14 +24,14 @@ _LENGTH_AT = 24
 
 
 class WriteBack:
-    """Adds entries again, with the same ids, payloads and lengths.
+    """The adds of recovered entries, with the same ids, payloads and lengths.
 
-    The headers are new: the LAC in them is the one the recovery began with.  What is in place since then is
-    not confirmed before the ledger is closed with it: its writer, or another recovery, may close it before
-    these entries, and no reader may have learnt that they are confirmed (S13, S14).  A bookie that fails is
-    replaced, but only in what is remembered here; the metadata changes once, when the ledger is closed.
+    The headers are new: their LAC is the one with which the recovery began.  The entries that are written back are
+    not confirmed before the ledger is closed with them: its writer, or another recovery, may close it before
+    these entries, and no reader may have learnt that they are confirmed (S13, S14).  The replacement of a bookie
+    that fails is only remembered here; the metadata changes once, when the ledger is closed.
 
-    :param last_add_confirmed: the entry before the first that will be added.
+    :param last_add_confirmed: the id of the entry before the first that will be added.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class WriteBack:
 
     @property
     def last_add_confirmed(self) -> int:
-        """The last entry that is in place, as all before it are."""
+        """The id of the last entry that is written back, as all entries before it are."""
         return self._writer.completed
 
     @property
     def length(self) -> int:
-        """Of the ledger up to there, once an entry was added."""
+        """Bytes of the ledger up to :attr:`last_add_confirmed`, once an entry was added."""
         return self._writer.length
 
     async def add(self, run: EntryRun) -> None:
@@ -73,7 +73,7 @@ class WriteBack:
         self._check()
 
     async def finish(self) -> None:
-        """Waits until everything is in place.
+        """Wait until all entries that were added have their ack quorum.
 
         :raises BookKeeperError: as :meth:`add`.
         """
@@ -82,7 +82,7 @@ class WriteBack:
         self._check()
 
     def abandon(self) -> None:
-        """Answers are not waited for any more; harmless after :meth:`finish`."""
+        """Stop waiting for answers; without effect after :meth:`finish`."""
         self._writer.stop(LedgerRecoveryError("the recovery was given up"))
 
     def _check(self) -> None:
@@ -104,9 +104,9 @@ class WriteBack:
 
 
 def _stretches(run: EntryRun, payloads: Sequence[bytes]) -> Iterator[tuple[Sequence[bytes], int]]:
-    """Payloads and length before them, of the stretches in which lengths add up.
+    """Split a run into stretches in which lengths add up; yield the payloads and the length before each stretch.
 
-    They always do, except where the writer was given the ids: it counts in the order of its calls.
+    Lengths always add up, unless callers gave the ids: Apache's writer then counts in the order of its calls.
     """
     ends = [_LENGTH.unpack_from(stored, _LENGTH_AT)[0] for stored in run.entries()]
     starts = [end - len(payload) for end, payload in zip(ends, payloads, strict=True)]

@@ -1,4 +1,4 @@
-"""The writer of a ledger; its entries are numbered by the caller."""
+"""The writer of a ledger whose entries are numbered by the caller."""
 
 import attrs
 from twisted.internet.defer import Deferred, fail
@@ -18,8 +18,8 @@ class _Later:
 class AdvLedgerWriter(BaseWriter):
     """The only writer of one ledger, whose entries get the ids that the caller gives, in any order.
 
-    Entries complete without a gap: while an id is left out, later ones wait.  An entry is sent once all
-    before it were given, and not at once as by Apache's client: it could not complete earlier, and
+    Entries complete without a gap: while an id is missing, entries with higher ids wait.  An entry is sent once
+    all entries before it were given, and not at once as by Apache's client: it could not complete earlier, and
     so the length in each entry's header counts exactly the payloads up to it, in id order.  (Headers
     that count in call order make the length of a recovered ledger wrong.)
     """
@@ -27,7 +27,7 @@ class AdvLedgerWriter(BaseWriter):
     __slots__ = ("_later", "_later_size")
 
     def __init__(self, ledger: OpenLedger) -> None:
-        """:param ledger: has no other writer."""
+        """:param ledger: an open ledger without another writer."""
         super().__init__(ledger)
         self._later: dict[int, _Later] = {}
         self._later_size = 0
@@ -44,7 +44,7 @@ class AdvLedgerWriter(BaseWriter):
             not bytes or larger than an entry may be.
         :raises bookkeeper_twisted.errors.DuplicateEntryIdError: the id was given before.
         :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait; the entry that the
-            others wait for is taken all the same as long as there is room to send it.
+            others wait for is taken all the same while there is room to send it.
         :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
         """
         try:
@@ -76,13 +76,13 @@ class AdvLedgerWriter(BaseWriter):
         return None
 
     def _release(self) -> None:
-        """Pushes what waited for the entry just pushed."""
+        """Push the entries that waited for the entry just pushed."""
         while (later := self._later.pop(self.last_add_pushed + 1, None)) is not None:
             self._later_size -= len(later.data) + self._overhead
             self._push(later.data, later.waiter)
 
     def _drop_later(self, error: Exception) -> None:
-        """Fails what waits behind a gap."""
+        """Fail the entries that wait behind a gap."""
         later, self._later = self._later, {}
         self._later_size = 0
         for entry_id in sorted(later):

@@ -1,7 +1,7 @@
 """Appends: entries get their ids, and join the batch of the turn as long as there is room for them.
 
-The room is bounded for each writer and, by a budget, for all writers of a client.  What finds none is held back in
-order.  Nothing but this module is entered when one of thousands of ledgers gets an entry: an append costs a call.
+The room is bounded for each writer and, by a budget, for all writers of a client.  Entries without room are held back
+in order.  With thousands of ledgers the cost of an append matters, so it is one call that does not leave this module.
 """
 
 from bisect import bisect_right
@@ -21,18 +21,18 @@ from .quorum_writer import QuorumWriter
 
 MAX_ENTRIES = 1000
 MAX_BYTES = 256 << 10
-"""Bytes of a batch at most, but for one entry that is larger: nothing is gained beyond."""
+"""Bytes of a batch at most, unless one entry is larger: larger batches are not faster."""
 
 FULL = COLUMNS * MAX_ENTRIES
-"""Length of the list of appends of a batch that takes no more."""
+"""Length of the column list ``joined`` of a full batch."""
 
 
 @attrs.define
 class ByteBudget:
-    """The bytes that all writers together may have on their way to bookies.
+    """The bytes that all writers of a client together may have in flight.
 
-    :ivar limit: bytes; each writer that has nothing on its way may pass it by one entry, so that none starves.
-    :ivar used: bytes that are on their way.
+    :ivar limit: bytes; a writer that has nothing in flight may exceed it by one entry, so that none starves.
+    :ivar used: bytes in flight.
     """
 
     limit: int
@@ -42,7 +42,7 @@ class ByteBudget:
     def room(self, resume: Callable[[], None]) -> int:
         """Return the bytes that are left, 0 or less if there is no room.
 
-        :param resume: called once, when there is room again, if there is none now; equal ones are one.
+        :param resume: called once as soon as there is room again, if there is none now; equal functions count as one.
         """
         left = self.limit - self.used
         if left <= 0:
@@ -71,17 +71,17 @@ class Source:
 
 
 class Gatherer:
-    """Gathers in batches what writers append in a turn; a batch is complete at the end of the turn, or when it is full.
+    """The batches of the entries that writers append in a turn; a batch ends with the turn, or when it is full.
 
-    :ivar overhead: bytes of a frame beside the payload.
-    :ivar open: the batch that entries join as long as there is room in it, None where the next one begins another.
-    :ivar size: bytes of the frames of what has joined the newest batch.
+    :ivar overhead: bytes of a frame without the payload.
+    :ivar open: the batch that entries join while it has room, None if the next entry begins another batch.
+    :ivar size: bytes of the frames in the newest batch.
     """
 
     __slots__ = ("overhead", "open", "size", "_batches", "_budget", "_settings")
 
     def __init__(self, settings: BatchSettings[QuorumWriter], budget: ByteBudget) -> None:
-        """:param settings: of the batches."""
+        """:param settings: the settings of the batches."""
         self.overhead = settings.overhead
         self.open: Batch[QuorumWriter] | None = None
         self.size = 0
@@ -99,7 +99,7 @@ class Gatherer:
         return batch
 
     def _turn_begins(self) -> None:
-        """Called before the first batch of a turn."""
+        """Prepare for the first batch of a turn; for subclasses."""
 
     def _take(self) -> list[Batch[QuorumWriter]]:
         """Take out all batches of the turn."""
@@ -112,9 +112,9 @@ class Gatherer:
         """Add entries of a ``writer`` with consecutive ids to batches of this turn.
 
         :param first: id of the first entry.
-        :param length: of the ledger without them.
-        :param payloads: one for each entry, at least one.
-        :param waiter: of the last one.
+        :param length: bytes of the ledger before the first entry.
+        :param payloads: the payload of each entry, at least one.
+        :param waiter: the waiter of the last entry.
         """
         sizes, total, done = list(map(len, payloads)), len(payloads), 0
         overhead = self.overhead
@@ -140,16 +140,16 @@ class Gatherer:
                 self.open = None
 
     def cut(self) -> None:
-        """Begins another batch: the length of what a writer adds next does not follow from what it has added."""
+        """Begin another batch, because the length of the next entry does not follow from the entries before."""
         self.open = None
 
     def put(self, writer: QuorumWriter, adds: Adds, lengths: Sequence[int], waiter: Waiter) -> None:
-        """Send entries that are sealed already, behind what has joined.
+        """Send entries that are sealed already, behind the entries that have joined.
 
-        :param writer: of all of them.
+        :param writer: the writer of all of them.
         :param adds: the sealed entries.
-        :param lengths: of the ledger with each of them.
-        :param waiter: of the last one.
+        :param lengths: bytes of the ledger up to each of them.
+        :param waiter: the waiter of the last entry.
         """
         batch, self.open = self.begin(), None
         batch.fill(writer, adds, lengths, waiter)
@@ -167,9 +167,10 @@ class Gatherer:
 class _HeldBack:
     """Entries with ids that wait for room.
 
-    :ivar first: id of the first one.
-    :ivar length: of the ledger without them.
-    :ivar waiter: of the last one.
+    :ivar first: id of the first entry.
+    :ivar length: bytes of the ledger before the first entry.
+    :ivar payloads: the payload of each entry.
+    :ivar waiter: the waiter of the last entry.
     """
 
     first: int
@@ -179,7 +180,7 @@ class _HeldBack:
 
 
 class AppendingWriter(Source):
-    """The part of a writer that takes entries: ids, lengths, and room for them.
+    """The part of a writer that takes entries in: their ids, lengths, and room.
 
     :ivar last_add_pushed: the last id given out, -1 if there is none; of entries that the caller numbers, the last
         one before the first gap.
@@ -193,13 +194,13 @@ class AppendingWriter(Source):
         "_quorum", "_batcher", "last_add_pushed", "length", "_largest", "_held_size", "_held", "_max_in_flight",
         "_overhead", "_budget", "_most_held",
     )  # fmt: skip
-    # thousands of open ledgers: what each append of theirs needs lies together
+    # in the order of use by an append, so that with thousands of open ledgers an append touches few cache lines
 
     def __init__(self, largest: int, max_in_flight: int, overhead: int, budget: ByteBudget) -> None:
         """
         :param largest: bytes of the largest payload.
         :param max_in_flight: bytes of the frames that may be in flight; twice as many may wait as well.
-        :param overhead: bytes of a frame beside the payload.
+        :param overhead: bytes of a frame without the payload.
         """
         super().__init__()
         self._quorum: QuorumWriter  # made by the class that ends the ledger, as is the batcher
@@ -219,9 +220,9 @@ class AppendingWriter(Source):
         raise NotImplementedError
 
     def _push(self, payload: bytes, waiter: Waiter) -> None:
-        """Gives a payload the next id, and adds it to the batch of this turn, or holds it back.
+        """Give a payload the next id, and add it to the batch of this turn, or hold it back.
 
-        :param waiter: gets the id once the entry is acknowledged.
+        :param waiter: a Deferred that gets the id once the entry is acknowledged, or None.
         """
         quorum, budget, size = self._quorum, self._budget, len(payload)
         frame = size + self._overhead
@@ -233,7 +234,7 @@ class AppendingWriter(Source):
         ):
             self._hold(_HeldBack(entry_id, length - size, (payload,), waiter), frame)
             return
-        batcher = self._batcher  # what follows is its business, but for each entry of thousands of ledgers
+        batcher = self._batcher  # from here on the code of its join_many() for one entry, to save the call
         batch = batcher.open or batcher.begin()
         joined = batch.joined
         joined += (quorum, entry_id, length, payload, waiter)
@@ -249,7 +250,7 @@ class AppendingWriter(Source):
             batcher.open = None
 
     def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
-        """Gives payloads of ``size`` bytes together the next ids; the waiter gets the last one."""
+        """Give payloads of ``size`` bytes together the next ids; the waiter gets the last id."""
         quorum, budget, first, length = self._quorum, self._budget, self.last_add_pushed + 1, self.length
         self.last_add_pushed += len(payloads)
         self.length += size
@@ -260,21 +261,21 @@ class AppendingWriter(Source):
             self._batcher.join_many(quorum, first, length, payloads, waiter)
 
     def _hold(self, held: _HeldBack, size: int) -> None:
-        """Sends entries as far as there is room, and holds the others back.
+        """Send entries while there is room, and hold the others back.
 
-        :param size: bytes of their frames.
+        :param size: bytes of the frames of the entries.
         """
         self._held.append(held)
         self._held_size += size
         self._resume()
 
     def _resume(self) -> None:
-        """Sends what is held back, while there is room."""
+        """Send entries that are held back while there is room."""
         held = self._held
         while held and (room := self._room()) is not None:
             head, payloads = held[0], held[0].payloads
             overhead = self._overhead
-            some = payloads[: max(room // overhead, 1)]  # there is no room for more
+            some = payloads[: max(room // overhead, 1)]  # an upper bound: even empty payloads take their overhead
             ends = list(accumulate([len(payload) + overhead for payload in some], initial=0))
             count = max(bisect_right(ends, room) - 1, 1)
             self._held_size -= ends[count]
@@ -289,12 +290,12 @@ class AppendingWriter(Source):
             self._quorum.watch()
 
     def _room(self) -> int | None:
-        """Bytes that may be sent, at least one entry; None while neither this writer nor its client has room."""
+        """Return the bytes that may be sent, None for no room; an idle writer may always send one entry."""
         room = min(self._max_in_flight - self._quorum.in_flight, self._budget.room(self._resume))
         return room if room > 0 or self._quorum.idle else None
 
     def _take_held(self) -> list[Waiter]:
-        """Take out what is held back, which will not be sent; returns the waiters, in order."""
+        """Take out the entries that are held back and will not be sent; return their waiters in order."""
         held, self._held, self._held_size = self._held, [], 0
         return [each.waiter for each in held]
 
@@ -332,7 +333,7 @@ class InOrderWriter(AppendingWriter):
     def append_many(self, payloads: Sequence[bytes | bytearray | memoryview]) -> "Deferred[tuple[int, int]]":
         """Append entries with consecutive ids: all of them or, if one is refused, none.
 
-        This is many times faster than to append one by one.
+        This is many times faster than to append them one by one.
 
         :param payloads: the data of each entry, at least one; as of :meth:`append`.
         :returns: first and last id, once all are acknowledged.
@@ -356,7 +357,7 @@ class InOrderWriter(AppendingWriter):
 def _all_bytes(payloads: Iterable[object]) -> list[bytes]:
     """Return payloads as bytes.
 
-    :raises IncorrectParameterError: there is none, or one is not made of bytes.
+    :raises IncorrectParameterError: there is no payload, or one is not made of bytes.
     """
     if isinstance(payloads, bytes | bytearray | memoryview | str) or not isinstance(payloads, Iterable):
         raise refusal("payloads", payloads, "a sequence of bytes")

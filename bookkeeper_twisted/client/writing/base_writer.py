@@ -1,7 +1,7 @@
-"""The base class of all writers: completion, forced syncs, the end of the ledger; :mod:`.appends` is how entries go in.
+"""The base class of all writers: completion, forced syncs, the end of the ledger; :mod:`.appends` takes entries in.
 
-A writer that ended says why to every later call, and closes the ledger after its last confirmed entry (S12-S16): all
-of it synced, then CLOSED with last entry and length by compare-and-set.
+A writer that has ended fails every later call with the reason, and closes the ledger after its last confirmed entry
+(S12-S16): all entries are synced, then the state CLOSED is stored with last entry and length by compare-and-set.
 """
 
 from collections.abc import Sequence
@@ -36,20 +36,20 @@ from .lac_notices import LacNotice
 from .quorum_writer import QuorumWriter
 
 _rules = lru_cache(maxsize=64)(AddRules)
-"""Writers of one client share theirs."""
+"""Makes the rules of a writer; the writers of one client share one object."""
 
 _CLOSED = "close() was called"
 
 _NOTHING = -1
-"""Bytes of the largest payload that is taken by a writer that takes none."""
+"""Bytes of the largest payload of a writer that takes no more: less than any payload has."""
 
 
 class BaseWriter(AppendingWriter):
     """The only writer of one ledger.
 
     It keeps a bounded amount of memory: ``max_in_flight_bytes`` of frames are in flight, the same
-    again may wait for their turn (in order, with their ids given), and beyond that more fail with
-    TooManyRequestsError.  Cancelling an append ends the wait for it only; the entry is written.
+    again may wait for their turn (in order, with their ids given), and further appends fail with
+    TooManyRequestsError.  Cancelling an append only ends the wait for it; the entry is written.
 
     :ivar ledger_id: the id of the ledger.
     """
@@ -57,14 +57,14 @@ class BaseWriter(AppendingWriter):
     ledger_id: int
 
     _log = Logger()
-    _core = QuorumWriter  # what decides about answers and failures
+    _core = QuorumWriter  # decides about answers and failures
 
     __slots__ = (
         "ledger_id", "_ledger", "_stored", "_synced_length", "_drained", "_failure", "_closing", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, ledger: OpenLedger) -> None:
-        """:param ledger: has no other writer."""
+        """:param ledger: an open ledger without another writer."""
         context, config = ledger.context, ledger.context.config
         batcher = context.batchers.batcher(
             ledger.bookies, ledger.digester, ledger.schedule, deferred_sync=ledger.deferred_sync
@@ -129,15 +129,15 @@ class BaseWriter(AppendingWriter):
 
     @property
     def _at_rest(self) -> bool:
-        """Whether nothing is to be sent or to complete."""
+        """Whether no entry is to be sent or to complete."""
         return self._quorum.idle and not self._held
 
     # ---- completing ----------------------------------------------------------------------------------
 
     def _advanced(self) -> bool:
-        """Looks at what waits for the completion of entries.
+        """Send entries that were held back, and end the waits for the completion of all entries.
 
-        :returns: whether something still does.
+        :returns: whether something still waits for the completion of entries.
         """
         if self._held:
             self._resume()
@@ -146,20 +146,20 @@ class BaseWriter(AppendingWriter):
         return bool(self._held) or self._drained is not None
 
     def _ended(self, error: Exception, waiters: Sequence[Waiter]) -> None:
-        """Nothing succeeds after this."""
+        """Fail all waiters: no entry completes after this."""
         self._failure, self._largest = error, _NOTHING
         for waiter in (*waiters, *self._take_held()):
             if waiter is not None:
                 waiter.errback(error)
         self._drop_later(error)
         self._notify_drained()
-        self.close().addErrback(lambda _: None)  # a caller of close() gets this result
+        self.close().addErrback(lambda _: None)  # callers of close() share this result, and get its error
 
     def _drop_later(self, error: Exception) -> None:
-        """Takes nothing more, and fails what has no id yet, for writers that have such entries."""
+        """Fail the entries that wait without an id, in writers that have such entries."""
 
     def force(self) -> "Deferred[None]":
-        """Sync every entry that is acknowledged; needed with deferred sync only.
+        """Sync every acknowledged entry; needed with deferred sync only.
 
         After it the last add confirmed is at least the last entry that was acknowledged before the call.
 
@@ -185,7 +185,7 @@ class BaseWriter(AppendingWriter):
 
     @property
     def _confirmed_length(self) -> int:
-        """Bytes of all payloads up to the last add confirmed."""
+        """Return the bytes of all payloads up to the last add confirmed."""
         return self._synced_length if self._ledger.deferred_sync else self._quorum.length
 
     # ---- closing -------------------------------------------------------------------------------------
@@ -197,8 +197,7 @@ class BaseWriter(AppendingWriter):
 
         :raises bookkeeper_twisted.errors.BookKeeperError: an append failed (the ledger is closed at the
             last confirmed entry all the same, unless the client was closed or the ledger is being recovered), or
-            the metadata could not be written.  So a close that succeeds means that every append is in
-            the ledger.
+                the metadata could not be written.  So if the close succeeds, every append is in the ledger.
         """
         if self._closing is None:
             self._quorum.drain()
@@ -218,7 +217,7 @@ class BaseWriter(AppendingWriter):
     async def _close(self, drained: "Deferred[None]") -> None:
         await drained
         self._quorum.close()
-        del self._batcher  # nothing more is sent, and its flow may end
+        del self._batcher  # this writer sends nothing more; without writers the flow of the batcher ends
         await self._sync_all()
         if self._may_store_end():
             end = self._quorum.confirmed, self._confirmed_length
@@ -234,7 +233,7 @@ class BaseWriter(AppendingWriter):
             raise self._failure
 
     async def _sync_all(self) -> None:
-        """With deferred sync the ledger ends at the last synced entry, which is to be the last one."""
+        """Sync the entries that deferred sync left, because the ledger is closed after the last synced entry."""
         if self._failure is None and self._quorum.completed > self._quorum.confirmed:
             try:
                 await self._force()
@@ -242,7 +241,7 @@ class BaseWriter(AppendingWriter):
                 self._failure = error
 
     def _may_store_end(self) -> bool:
-        """A closed client writes nothing, and a writer that knows of a recovery leaves the end to it."""
+        """Test whether this writer may close the ledger: not if its client is closed or the ledger in recovery."""
         recovered = self.metadata.state is LedgerState.IN_RECOVERY
         return not recovered and not isinstance(self._failure, ClientClosedError)
 
@@ -260,7 +259,7 @@ class BaseWriter(AppendingWriter):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close; an error of the body is not hidden by one of the close."""
+        """Close the writer; an error of the body takes precedence over an error of the close."""
         closed = self.close()
         if error is not None:
             closed.addErrback(lambda _: None)
@@ -271,7 +270,7 @@ async def force_ensemble(bookies: IBookieClient, ledger_id: int, ensemble: Seque
     """Ask all bookies of an ensemble to sync: the copy of any of them may be needed.
 
     :param ensemble: ids of the bookies.
-    :raises bookkeeper_twisted.errors.BookKeeperError: of the first that did not.
+    :raises bookkeeper_twisted.errors.BookKeeperError: the error of the first bookie that did not sync.
     """
     synced = [bookies.force(bookie_id, ledger_id) for bookie_id in ensemble]
     try:
@@ -288,11 +287,11 @@ async def close_ledger(
     A ledger in recovery is closed too: the writer's last entry covers everything it acknowledged, and the recovery
     adopts what it finds stored.
 
-    :param known: the metadata as last seen; may be old.
+    :param known: the metadata as last seen; it may be out of date.
     :param last_entry_id: -1 if the ledger is empty.
     :param length: bytes of all payloads.
     :returns: the stored metadata.
-    :raises bookkeeper_twisted.errors.MetadataVersionError: it is closed with another last entry or length.
+    :raises bookkeeper_twisted.errors.MetadataVersionError: the ledger is closed with another last entry or length.
     """
 
     def is_not_closed(stored: LedgerMetadata) -> bool:

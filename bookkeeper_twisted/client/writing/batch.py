@@ -1,11 +1,11 @@
-"""A batch: what one turn of the reactor appends, to one ledger or to thousands, on its way to bookies.
+"""A batch: the appends of one turn of the reactor, to one ledger or to thousands, on their way to bookies.
 
 Theory of operation.  Appends *join* the open batch of their batcher (:mod:`.batchers`), which at the end of the turn
-seals it a column at a time (:mod:`~bookkeeper_twisted.codec.adds`) and says what each bookie is to keep.  An entry has
+seals it a column at a time (:mod:`~bookkeeper_twisted.codec.adds`) and chooses the bookies of each entry.  An entry has
 a *place* in its batch; acknowledgements are counted by sets of places (:mod:`~bookkeeper_twisted.ledger.tally`), and
 there is no object for an entry but the Deferred of its caller.
 
-A batch knows entries and bookies.  The writers of its entries, its *owners*, mean nothing to it: they learn which
+A batch knows entries and bookies.  The writers of its entries, its *owners*, are only names to it: they are told which
 places have their ack quorum, or have failed at a bookie, and they alone complete entries (:mod:`.quorum_writer`).  The
 batch keeps the sealed frames until all of its entries have ended, so that another bookie gets the same bytes (S14).
 """
@@ -21,10 +21,10 @@ from ...ledger.tally import AckTally, items_at, leading, set_of
 from ..interfaces import IBookieClient
 
 COLUMNS = 5
-"""Of what has joined: owner, entry id, length of the ledger with the entry, payload, waiter."""
+"""Number of columns of a joined entry: owner, entry id, length of the ledger with it, payload, waiter."""
 
 Waiter = Deferred[int] | None
-"""Gets the entry id."""
+"""A Deferred that gets the entry id, or None."""
 
 Owner = TypeVar("Owner")
 
@@ -34,10 +34,10 @@ class BatchSettings(Generic[Owner]):
     """The settings that all batches of a batcher share.
 
     :ivar bookies: the flow that batches are sent over.
-    :ivar give_back: called with the bytes of entries that are in flight no more.
-    :ivar fresh: whether no bookie was sent these entries before.
-    :ivar overhead: bytes of a frame beside the payload.
-    :ivar reached: called with the places that have their ack quorum by an answer; see :meth:`Batch.acknowledged`.
+    :ivar give_back: called with the number of bytes of entries that are no longer in flight.
+    :ivar fresh: whether these entries were never sent to a bookie before.
+    :ivar overhead: bytes of a frame without the payload.
+    :ivar reached: called with the places that got their ack quorum by an answer; see :meth:`Batch.acknowledged`.
     :ivar failed: called with the set of places that failed at a bookie, its id and the error.
     """
 
@@ -52,10 +52,10 @@ class BatchSettings(Generic[Owner]):
 
 
 class BatchRequest:
-    """Some entries of a batch at one bookie: takes its answers.
+    """The adds of some entries of a batch to one bookie; it takes the bookie's answers.
 
-    :ivar number: of the request in its batch, by which answers are counted.
-    :ivar places: of the entries in the batch.
+    :ivar number: the number of the request in its batch, by which answers are counted.
+    :ivar places: the places of the entries in the batch.
     :ivar bits: the set of these places.
     """
 
@@ -80,15 +80,15 @@ class BatchRequest:
 class Batch(Generic[Owner]):
     """The appends of one turn, on their way to bookies.
 
-    :ivar joined: what has joined, see :data:`COLUMNS`: the batcher adds to it; empty once it is sent.
+    :ivar joined: the fields of the joined entries, see :data:`COLUMNS`; the batcher adds to it; empty once it is sent.
     :ivar size: bytes of the frames, once it is sent.
     :ivar sent: whether it was handed to connections.
     :ivar left: entries that have not ended.
     :ivar adds: the sealed entries, None before they are sealed and after all have ended.
-    :ivar only: the owner of all entries, where there are several entries of one owner.
+    :ivar only: the owner of all entries, if there are several entries of one owner.
     :ivar owners: the owner of the entry at each place.
-    :ivar entry_ids: of the entry at each place.
-    :ivar lengths: of the ledger with the entry at each place.
+    :ivar entry_ids: the id of the entry at each place.
+    :ivar lengths: bytes of the ledger up to the entry at each place.
     :ivar everything: the set of all places.
     """
 
@@ -112,8 +112,8 @@ class Batch(Generic[Owner]):
         self._waiters: list[Waiter]
         self._tally: AckTally
         self._requests: list[BatchRequest] = []
-        self._next = 0  # where all are of one owner: the place of the first that has not completed
-        self._ended = 0  # else: the places of entries that have ended
+        self._next = 0  # if all entries are of one owner: the place of the first that has not completed
+        self._ended = 0  # else: the set of the places of entries that have ended
 
     # ---- joining -------------------------------------------------------------------------------------
 
@@ -122,8 +122,8 @@ class Batch(Generic[Owner]):
     ) -> None:  # fmt: skip
         """Take in entries of one ``owner``.
 
-        :param lengths: of the ledger with each of them.
-        :param waiter: of the last one.
+        :param lengths: bytes of the ledger up to each of them.
+        :param waiter: the waiter of the last entry.
         """
         rows: list[Any] = [owner, 0, 0, b"", None] * len(entry_ids)
         rows[1::COLUMNS] = entry_ids
@@ -133,18 +133,18 @@ class Batch(Generic[Owner]):
         self.joined += rows
 
     def fill(self, owner: Owner, adds: Adds, lengths: Sequence[int], waiter: Waiter) -> None:
-        """Take in entries of one ``owner`` that are sealed already; nothing else joins.
+        """Take in entries of one ``owner`` that are sealed already; no other entries join.
 
-        :param lengths: of the ledger with each of them.
-        :param waiter: of the last one.
+        :param lengths: bytes of the ledger up to each of them.
+        :param waiter: the waiter of the last entry.
         """
         self.adds = adds
         self.join_many(owner, adds.entry_ids, lengths, [b""] * len(adds), waiter)
 
     def drop(self, owner: Owner) -> list[Waiter]:
-        """Take out what an ``owner`` has joined.
+        """Take out the joined entries of an ``owner``.
 
-        :returns: the waiters, in order.
+        :returns: their waiters, in order.
         """
         joined, waiters, kept, size = self.joined, list[Waiter](), list[Any](), 0
         overhead = self._settings.overhead
@@ -165,11 +165,11 @@ class Batch(Generic[Owner]):
         self, owners: list[Owner], entry_ids: list[int], lengths: list[int], waiters: list[Waiter], adds: Adds,
         kept: Mapping[str, Sequence[int]], of_one: bool,
     ) -> None:  # fmt: skip
-        """Send each bookie what it is to keep; a bookie that answers within the call finds all requests made.
+        """Send each bookie its entries; a bookie that answers within the call finds all requests made.
 
-        :param owners: first of the columns of what has joined.
-        :param adds: what has joined, sealed.
-        :param kept: places by bookie.
+        :param owners: the owner of the entry at each place.
+        :param adds: the joined entries, sealed.
+        :param kept: the places of the entries that each bookie keeps, by bookie id.
         :param of_one: whether there is one owner.
         """
         self.owners, self.entry_ids, self.lengths, self._waiters = owners, entry_ids, lengths, waiters
@@ -185,7 +185,7 @@ class Batch(Generic[Owner]):
             for number, ((bookie_id, places), bits) in enumerate(zip(kept.items(), sets, strict=True))
         ]
         self._tally = tally = AckTally(settings.write_quorum, settings.ack_quorum)
-        for request in requests[:]:  # a bookie that is replaced meanwhile adds more of them
+        for request in requests[:]:  # the replacement of a bookie within a call adds requests
             if tally.replaced is None or not tally.is_replaced(request.number, request.bits):
                 some = adds if request.bits == everything else adds.some(request.places)
                 settings.bookies.add(request.bookie_id, some, request, settings.fresh)
@@ -193,13 +193,13 @@ class Batch(Generic[Owner]):
     # ---- answers -------------------------------------------------------------------------------------
 
     def acknowledged(self, request: BatchRequest, places: int) -> None:
-        """Count the acknowledgements of a ``request`` for a set of ``places``; owners learn what has its ack quorum."""
+        """Count the acknowledgements of a ``request`` for ``places``; tell owners which have their ack quorum."""
         reached = self._tally.acknowledge(request.number, places)
         if reached:
             self._settings.reached(self, reached)
 
     def failed(self, request: BatchRequest, places: int, error: Exception) -> None:
-        """Count the failures of a ``request`` for a set of ``places``; their owners learn of the ``error``."""
+        """Count the failures of a ``request`` for a set of ``places``; tell their owners the ``error``."""
         places = self._tally.fail(request.number, places)
         if places:
             self._settings.failed(self, request.bookie_id, places, error)
@@ -219,7 +219,7 @@ class Batch(Generic[Owner]):
         return sum(self.adds.sizes(places))
 
     def acked_next(self, owner: Owner) -> Sequence[int]:
-        """Return the places of an ``owner``'s entries that have their ack quorum, from its first open one on."""
+        """Return the places of an ``owner``'s entries with their ack quorum, from its first open entry up to a gap."""
         if self.adds is None or not self.sent:
             return ()
         acked = self._tally.reached
@@ -234,13 +234,13 @@ class Batch(Generic[Owner]):
 
     @property
     def has_acked_later(self) -> bool:
-        """Whether an entry has its ack quorum before one in front of it has, in a batch of one owner."""
+        """Test whether an entry has its ack quorum before an entry in front of it, in a batch of one owner."""
         return bool(self._tally.reached >> self._next)
 
     def take(self, places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
         """Take out the entries at some ``places``, which complete; :meth:`ended` follows.
 
-        :returns: their ids, and their waiters, the first one last.
+        :returns: their ids, and their waiters in reverse order.
         """
         if self.only is not None:
             first, end = places[0], places[-1] + 1
@@ -263,7 +263,7 @@ class Batch(Generic[Owner]):
         """Record that ``count`` more entries have ended."""
         self.left -= count
         if not self.left:
-            self.adds, self._requests = None, []  # bookies that are slow to answer hold the rest
+            self.adds, self._requests = None, []  # else requests of slow bookies would keep the frames in memory
             self._settings.give_back(self.size)
 
     def abandon(self, owner: Owner) -> list[Waiter]:
@@ -299,7 +299,7 @@ class Batch(Generic[Owner]):
         return bool(places & ~self._tally.reached)
 
     def unreachable(self, owner: Owner) -> int | None:
-        """Return the first entry id of an ``owner`` for which too few bookies did not fail, None if there is none."""
+        """Return the first entry id of an ``owner`` that cannot reach its ack quorum any more, None if all can."""
         lost = self._tally.unreachable if self.sent else 0
         return next((self.entry_ids[p] for p in self.open_places(owner) if lost >> p & 1), None) if lost else None
 
@@ -310,11 +310,11 @@ class Batch(Generic[Owner]):
         return {request.bookie_id for request in self._requests if self._tally.failed(request.number, places)}
 
     def replace(self, changes: Iterable[tuple[str, str, Sequence[int]]]) -> list[BatchRequest]:
-        """Have bookies keep entries in the place of others, or the same ones once more: what these acknowledge, or have
-        acknowledged, does not count (S16).
+        """Replace bookies of entries by others, or by themselves for another try: acknowledgements of the replaced
+        requests do not count (S16).
 
-        :param changes: the bookie that is replaced, the other one, and the places of entries that have not ended.
-        :returns: requests that are to be made (:meth:`ask_again`).
+        :param changes: the replaced bookie, its substitute, and the places of entries that have not ended.
+        :returns: requests that must be made (:meth:`ask_again`).
         """
         if not self.sent or self.adds is None:
             return []

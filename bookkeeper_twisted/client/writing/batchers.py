@@ -1,7 +1,7 @@
-"""Batchers: where the appends of writers that can share batches come together, and are sealed at the end of the turn.
+"""Batchers: they gather the appends of writers that can share batches, and seal them at the end of the turn.
 
-A batcher knows the writers: it seals what joined with their ids, LACs and lengths, and says which bookies are to keep
-which entries.  What follows until the last answer is the business of the batch.
+A batcher knows the writers: it seals the joined entries with their ids, LACs and lengths, and chooses the bookies of
+each entry.  The batch does the rest, until the last answer.
 """
 
 import struct
@@ -33,7 +33,7 @@ _HEADER = struct.Struct(">qqqq")
 class SealSettings:
     """The settings by which a batcher seals entries.
 
-    :ivar notices: of the last add confirmed, are told which writers send.
+    :ivar notices: the notices of the last add confirmed, which are told which writers send.
     :ivar flags: of the adds on the wire.
     :ivar deferred_sync: whether bookies acknowledge before they sync.
     :ivar watches_time: whether entries have a time limit for their ack quorum.
@@ -48,7 +48,7 @@ class SealSettings:
 
 
 class Batcher(Gatherer):
-    """The batches of writers with the same digest type, password, quorums and flags, over one flow."""
+    """The gatherer of the batches of writers with the same digest type, password, quorums and flags, over one flow."""
 
     __slots__ = ("_seals", "__weakref__")
     _log = Logger()
@@ -73,11 +73,11 @@ class Batcher(Gatherer):
                     writer.stop(WriteError(f"a batch was not sent: {error!r}"))
 
     def _send(self, batch: Batch[QuorumWriter], writers: Sequence[QuorumWriter]) -> None:
-        """Seal what has joined a batch, and send each bookie what it is to keep."""
+        """Seal the joined entries of a batch, and send each bookie its entries."""
         for writer in writers:
             if writer.failures is not None:
                 writer.replace_late()
-        joined, seals = batch.joined, self._seals  # without the entries of writers that this has ended
+        joined, seals = batch.joined, self._seals  # the loop above may end writers, whose entries are then gone
         if not joined:
             return
         writers, entry_ids, lengths, payloads, waiters = (
@@ -98,7 +98,7 @@ class Batcher(Gatherer):
         self, writers: Sequence[QuorumWriter], entry_ids: Sequence[int], lengths: Sequence[int],
         payloads: Sequence[bytes], of_one: bool,
     ) -> Adds:  # fmt: skip
-        """:param of_one: whether all are of one writer."""
+        """:param of_one: whether all entries are of one writer."""
         seals, first, count = self._seals, writers[0], len(payloads)
         ids: Sequence[int]
         ledger_ids: Sequence[int]
@@ -118,7 +118,7 @@ class Batcher(Gatherer):
 def _kept(
     writers: Sequence[QuorumWriter], entry_ids: Sequence[int], of_one: bool
 ) -> Mapping[str, Sequence[int]]:
-    """Return the places of the entries that each bookie is to keep."""
+    """Return the places of the entries that each bookie keeps, by bookie id."""
     first, count = writers[0], len(writers)
     ensemble, striped = first.ensemble, first.schedule.striped
     if not striped and (of_one or [writer.ensemble for writer in writers].count(ensemble) == count):
@@ -136,8 +136,8 @@ def _kept(
 class Batchers:
     """The batchers of one client.
 
-    Each batcher is a flow, so that there are as many for writers of one kind as there may be sockets that carry
-    entries to a bookie.  Where each handle has sockets of its own, each has a batcher of its own, too.
+    Each batcher uses one flow, and thus one socket to each bookie, so writers of one kind get as many batchers as
+    sockets may carry entries to a bookie.  If each handle has sockets of its own, each has a batcher of its own, too.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class Batchers:
     ) -> Batcher:  # fmt: skip
         """Return the batcher of a writer, which writers of the same digest, password, quorums and flags share.
 
-        :param own: the flow of its handle, for where nothing is shared.
+        :param own: the flow of its handle, used if each handle has sockets of its own.
         :param flags: of the adds on the wire.
         :param deferred_sync: whether bookies acknowledge before they sync.
         """
@@ -179,7 +179,7 @@ class Batchers:
         return batcher
 
     def _unused(self, key: object, flow: IBookieClient, batcher: "ref[Batcher]") -> None:
-        """Retires the flow of a batcher that no writer refers to: sockets that no writer needs are free to go."""
+        """Retire the flow of a batcher that no writer refers to, so that sockets that no writer needs can be closed."""
         if self._batchers.get(key) is batcher:
             del self._batchers[key]
         flow.retire()
@@ -189,7 +189,7 @@ class Batchers:
     ) -> Batcher:  # fmt: skip
         settings = BatchSettings[QuorumWriter](
             bookies, self._budget.give_back, schedule.write_quorum, schedule.ack_quorum,
-            # what a recovery sends, a writer of this client may have sent before
+            # a writer of this client may have sent the entries of a recovery before
             fresh=not flags, overhead=FRAME_OVERHEAD + digester.size,
             reached=QuorumWriter.reached, failed=QuorumWriter.failed_at,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The collaborators that all writers of one client share, and those of one ledger that is being written."""
+"""The objects that all writers of one client share, and those of one ledger that is being written."""
 
 import attrs
 
@@ -19,10 +19,10 @@ from .lac_notices import LacNotices
 class WritingContext(OperationContext):
     """An operation's context with the limits and the batches of all writers.
 
-    :ivar budget: bytes that all writers together may have in flight.
-    :ivar terms: memory of the logs that threads fill.
-    :ivar batchers: make one batch of what writers append in a turn.
-    :ivar notices: tell bookies the last add confirmed of idle writers.
+    :ivar budget: the bytes that all writers together may have in flight.
+    :ivar terms: the memory of the logs that threads fill.
+    :ivar batchers: the batchers that gather the appends of a turn.
+    :ivar notices: the notices that tell bookies the last add confirmed of idle writers.
     :ivar threads: the door to threads that append.
     """
 
@@ -53,10 +53,10 @@ class WritingContext(OperationContext):
 class OpenLedger:
     """The state of one ledger that is open for writing.
 
-    :ivar context: of the client that created it.
-    :ivar bookies: the flow it is written over.
-    :ivar metadata: as it was created.
-    :ivar write_flags: how it is written; they are not stored.
+    :ivar context: the context of the client that created it.
+    :ivar bookies: the flow over which it is written.
+    :ivar metadata: the metadata with which it was created.
+    :ivar write_flags: the flags of its adds, which are not stored.
     """
 
     context: WritingContext

@@ -1,8 +1,8 @@
 """Ensemble changes: the bookies of an ensemble that failed are replaced (S15, S16).
 
-A writer changes the stored metadata before anything more completes; a recovery, which is alone in
-writing its ledger, remembers the change and stores it when it closes the ledger; a writer of
-entries that are not synced cannot change bookies at all.
+A writer changes the stored metadata before any further entry completes.  A recovery, which alone
+writes to its ledger, remembers the change and stores it when it closes the ledger.  A writer with
+deferred sync cannot change bookies at all.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -19,9 +19,9 @@ from ..interfaces import IEnsembleChange
 
 
 def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segment, ...]:
-    """The segments of a ledger with its entries from ``change.first_entry_id`` on at other bookies.
+    """Return the segments of a ledger with its entries from ``change.first_entry_id`` on at other bookies.
 
-    The newest segment is replaced where the change begins with it: none of its entries was completed.
+    The newest segment is replaced if the change begins with its first entry: none of its entries was completed.
 
     :raises bookkeeper_twisted.errors.UnexpectedConditionError: the change begins before the newest segment.
     """
@@ -32,10 +32,10 @@ def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segmen
 
 
 def substituted(ensemble: Sequence[str], failed: Mapping[int, str], substitutes: Mapping[int, str]) -> tuple[str, ...]:
-    """Return the ensemble with substitutes where the failed bookies still are.
+    """Return the ensemble with substitutes at the positions that still have their failed bookie.
 
-    :param failed: ids of bookies by position; a position that has another bookie by now is left as it is.
-    :param substitutes: ids of bookies by position; a position without one is left as it is.
+    :param failed: ids of bookies by position; a position that has another bookie by now keeps it.
+    :param substitutes: ids of bookies by position; a position without a substitute keeps its bookie.
     """
     return tuple(
         substitutes[position] if position in substitutes and failed[position] == bookie_id else bookie_id
@@ -46,13 +46,13 @@ def substituted(ensemble: Sequence[str], failed: Mapping[int, str], substitutes:
 async def find_substitutes(
     bookies: BookieWatcher, metadata: LedgerMetadata, failed: Mapping[int, str], excluded: Collection[str]
 ) -> dict[int, str]:
-    """Choose a bookie in the place of each failed one, as far as there are any.
+    """Choose substitutes for failed bookies, for as many as there are other bookies.
 
-    :param metadata: its newest ensemble is the one to be changed.
+    :param metadata: the metadata whose newest ensemble is to be changed.
     :param failed: ids of bookies by position, at least one.
     :param excluded: more bookies that must not be chosen.
     :returns: ids of bookies by position, at least one.
-    :raises bookkeeper_twisted.errors.NotEnoughBookiesError: there is none at all.
+    :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no failed bookie has a substitute.
     """
     ensemble = list(metadata.segments[-1].bookies)
     unusable = {*excluded, *failed.values()}
@@ -74,9 +74,9 @@ async def find_substitutes(
 
 @implementer(IEnsembleChange)
 class StoredEnsembleChange:
-    """Changes the stored metadata by compare-and-set, as the only writer of an open ledger.
+    """The ensemble change of the only writer of an open ledger, stored by compare-and-set.
 
-    :ivar metadata: as last seen.
+    :ivar metadata: the metadata as last seen.
     """
 
     def __init__(
@@ -94,9 +94,9 @@ class StoredEnsembleChange:
     ) -> tuple[str, ...]:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.replace`.
 
-        :raises bookkeeper_twisted.errors.WriteError: it was changed too often.
+        :raises bookkeeper_twisted.errors.WriteError: the ensemble was changed too often.
         :raises bookkeeper_twisted.errors.LedgerFencedError: the ledger is being recovered.
-        :raises bookkeeper_twisted.errors.LedgerClosedError: it was closed by another client.
+        :raises bookkeeper_twisted.errors.LedgerClosedError: the ledger was closed by another client.
         """
         if self._changes_left <= 0:
             raise WriteError(f"ledger {self._ledger_id}: maxNumEnsembleChanges is reached")
@@ -128,7 +128,7 @@ class StoredEnsembleChange:
         self._bookies.missed(bookies, why)
 
     def _check_stored(self, first_entry_id: int) -> None:
-        """Raise if the ledger is not open any more: its writer has written its last entry (S15)."""
+        """Raise an error if the ledger is not open any more: its writer has written its last entry (S15)."""
         state, newest = self.metadata.value.state, self.metadata.value.segments[-1]
         if state is LedgerState.IN_RECOVERY:
             raise LedgerFencedError(self._ledger_id, detail="it is being recovered")
@@ -140,11 +140,12 @@ class StoredEnsembleChange:
 
 @implementer(IEnsembleChange)
 class RememberedEnsembleChange:
-    """Changes nothing but what it knows, to be stored with the end of a recovery.
+    """The ensemble change of a recovery: remembered, and stored when the ledger is closed.
 
-    A recovery is short: a bookie that failed is not tried again, so that it ends when all have.
+    A recovery is short: a bookie that failed is never chosen again, so the recovery ends at the latest when all have
+    failed.
 
-    :ivar changes: segments that differ from the metadata it began with.
+    :ivar changes: segments that differ from the metadata with which the recovery began.
     """
 
     def __init__(self, metadata: LedgerMetadata, bookies: BookieWatcher) -> None:
@@ -173,9 +174,9 @@ class RememberedEnsembleChange:
         self._bookies.missed(bookies, why)
 
     def applied_to(self, metadata: LedgerMetadata) -> LedgerMetadata:
-        """Metadata with the changes.
+        """Return ``metadata`` with the remembered changes.
 
-        :raises bookkeeper_twisted.errors.UnexpectedConditionError: its newest segment begins after a change.
+        :raises bookkeeper_twisted.errors.UnexpectedConditionError: the newest segment begins after a change.
         """
         segments = metadata.segments
         for change in self.changes:
@@ -185,12 +186,12 @@ class RememberedEnsembleChange:
 
 @implementer(IEnsembleChange)
 class NoEnsembleChange:
-    """For entries that are acknowledged before they are synced: what the failed bookie had may be lost."""
+    """The ensemble change with deferred sync: none, as a failed bookie may lose acknowledged entries before a sync."""
 
     async def replace(
         self, failed: Mapping[int, str], first_entry_id: int, excluded: Collection[str] = ()
     ) -> tuple[str, ...]:
-        """Ends the writer.
+        """Raise an error, which ends the writer.
 
         :raises bookkeeper_twisted.errors.WriteError: always.
         """
@@ -198,8 +199,8 @@ class NoEnsembleChange:
         raise WriteError(f"{names} failed, and bookies of a ledger with deferred sync cannot be replaced")
 
     def has_spare(self, ensemble: Collection[str]) -> bool:
-        """Return False: there is no use for one."""
+        """Return False: a spare bookie would be of no use."""
         return False
 
     def stay(self, bookies: Collection[str], why: Exception) -> None:
-        """Never called: the writer has ended."""
+        """Do nothing: this is never called, as the writer has ended."""

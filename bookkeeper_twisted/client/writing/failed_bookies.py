@@ -1,4 +1,4 @@
-"""The account of the bookies of one ledger that failed its entries: which are to be replaced, and which stay."""
+"""The record of the bookies of one ledger that failed its entries: which are to be replaced, and which stay."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -7,20 +7,20 @@ import attrs
 from ...errors import NotEnoughBookiesError
 
 RETRY_SECONDS = 0.5
-"""Between two tries of bookies that none can take the place of."""
+"""Seconds between two tries of bookies that no other bookie can replace."""
 
 SPARE_SECONDS = 10.0
-"""Before a bookie that none could take the place of is to be replaced again, where a spare one was seen meanwhile."""
+"""Seconds for which a bookie that could not be replaced stays, even if a spare bookie was seen meanwhile."""
 
 
 @attrs.frozen
 class AddRules:
-    """The rules of one writer for adds that fail, or take long.
+    """The rules of one writer for adds that fail or take long.
 
-    :ivar confirms: whether an entry that completes is confirmed by that (not with deferred sync, not in a recovery).
-    :ivar delay_change: replace bookies only where entries cannot reach their ack quorum without.
-    :ivar quorum_timeout: seconds until the ack quorum of an entry, None to wait for ever.
-    :ivar patience: seconds in which bookies that failed, and that none can take the place of, are tried again.
+    :ivar confirms: whether completion confirms an entry (not with deferred sync, and not in a recovery).
+    :ivar delay_change: whether bookies are replaced only if entries cannot reach their ack quorum without it.
+    :ivar quorum_timeout: seconds in which an entry must reach its ack quorum, None to wait for ever.
+    :ivar patience: seconds for which failed bookies that no other bookie can replace are tried again.
     """
 
     confirms: bool = True
@@ -30,11 +30,11 @@ class AddRules:
 
 
 class FailedBookies:
-    """The failures of one ledger's bookies; a ledger without failures has no such account.
+    """The failures of one ledger's bookies; a ledger without failures has no such object.
 
-    :ivar late: bookies of the ensemble that failed entries which had their ack quorum already: they are replaced before
-        the next entries are sent.
-    :ivar useless: bookies that failed since an entry completed, which must not be chosen again and again.
+    :ivar late: bookies of the ensemble that failed only entries with an ack quorum: they are replaced before the next
+        entries are sent.
+    :ivar useless: bookies that failed since an entry last completed, which must not be chosen again.
     """
 
     __slots__ = ("late", "useless", "_failed", "_staying", "_errors", "_deadline")
@@ -43,14 +43,14 @@ class FailedBookies:
         self.late: dict[str, None] = {}
         self.useless: dict[str, None] = {}
         self._failed: dict[str, None] = {}
-        self._staying: dict[str, float] = {}  # none can take their place before this time
-        self._errors: dict[str, Exception] = {}  # what each failed with first, in its time as a member
-        self._deadline: float | None = None  # of the tries of bookies that none can take the place of
+        self._staying: dict[str, float] = {}  # time until which a bookie that could not be replaced stays
+        self._errors: dict[str, Exception] = {}  # the first error of each bookie since it became a member
+        self._deadline: float | None = None  # end of the tries of bookies that could not be replaced
 
     def note(self, bookie_id: str, error: Exception) -> bool:
-        """Record the ``error`` that a member of the ensemble failed with.
+        """Record the ``error`` with which a member of the ensemble failed.
 
-        :returns: whether it is the first one of this member.
+        :returns: whether it is the first error of this member.
         """
         return self._errors.setdefault(bookie_id, error) is error
 
@@ -72,15 +72,15 @@ class FailedBookies:
 
     @property
     def waiting(self) -> bool:
-        """Whether a bookie has failed that no round has taken."""
+        """Whether a bookie has failed that no round of an ensemble change has taken."""
         return bool(self._failed)
 
     def forget(self) -> None:
-        """Forget failures, as the bookies are tried again: they may be back."""
+        """Forget all failures, because the bookies are tried again."""
         self._failed, self.useless = {}, {}
 
     def stay(self, bookies: Iterable[str], now: float) -> None:
-        """Record that ``bookies`` stay in the ensemble, since none could take their place ``now``."""
+        """Record that ``bookies`` stay in the ensemble, since no other bookie could replace them ``now``."""
         self._staying.update(dict.fromkeys(bookies, now + SPARE_SECONDS))
 
     def stays_until(self, bookie_id: str) -> float | None:
@@ -93,13 +93,13 @@ class FailedBookies:
         self._staying = {bookie_id: until for bookie_id, until in self._staying.items() if bookie_id in ensemble}
 
     def completed(self) -> None:
-        """Record that an entry has completed: the bookies are of use again."""
+        """Record that an entry has completed: any bookie may be chosen again."""
         self.useless, self._deadline = {}, None
 
     def pause(self, now: float, patience: float) -> float | None:
-        """Return the seconds until the next try of bookies that none can take the place of, None for no more tries.
+        """Return the seconds until the next try of bookies that could not be replaced, None to give up.
 
-        :param patience: seconds since the first try in which there are tries.
+        :param patience: seconds after the first try in which there are more tries.
         """
         if self._deadline is None:
             self._deadline = now + patience
@@ -108,7 +108,7 @@ class FailedBookies:
     def explained(
         self, shortage: NotEnoughBookiesError, ensemble: Iterable[str], failed: Collection[str]
     ) -> NotEnoughBookiesError:
-        """Return a ``shortage`` with what ``failed`` members of an ``ensemble`` failed with.
+        """Return a ``shortage`` with the errors of the ``failed`` members of an ``ensemble``.
 
         The first of these errors is its cause.
         """

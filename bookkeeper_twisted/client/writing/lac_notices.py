@@ -1,9 +1,9 @@
-"""Tells bookies the last add confirmed of writers that fall idle (BP-7's explicit LAC), for readers who follow them.
+"""Notices that tell bookies the last add confirmed of writers that fall idle (BP-7's explicit LAC), for tailing.
 
-An entry carries the last add confirmed of the moment in which it is sent, and never its own id.  The newest entries of
-a ledger are therefore known to be confirmed only by what comes after them: another entry, the close, or a notice.  One
-timer serves all writers of a client, and stands still while none has anything to tell.  Nothing is done when an entry
-completes: a batch says which writers it was sent for, and what the timer looks at, and sends, is bounded.
+An entry carries the last add confirmed of the moment in which it is sent, and never its own id.  Readers therefore
+learn that the newest entries are confirmed only from what follows them: another entry, the close, or a notice.  One
+timer serves all writers of a client, and is stopped while no writer needs a notice.  The completion of an entry costs
+nothing here: a batch reports the writers it was sent for, and one call of the timer checks and sends a bounded number.
 """
 
 from collections.abc import Iterable
@@ -22,24 +22,24 @@ from ...model import INVALID_ENTRY_ID
 from ..interfaces import IBookieClient
 
 MOST_LOOKS = 256
-"""Writers that one look of the timer passes: thousands of writers must not take a turn of the reactor."""
+"""Number of writers that one call of the timer checks: thousands of them must not block the reactor."""
 
 MOST_SENT = 16
-"""Notices that one look sends: writers that append seldom, and are many, must not send as many notices as entries."""
+"""Number of notices that one call sends, so that many writers with rare appends do not double the requests."""
 
 FIRST_REST = 1.0
 LONGEST_REST = 60.0
-"""Seconds between two tries of a notice that bookies did not take; doubled with each."""
+"""Seconds between two tries of a notice that bookies did not take; doubled with each try."""
 
 
 @attrs.define(eq=False)
 class LacNotice:
-    """The last add confirmed that the bookies of one ledger were told.
+    """The state of the notices of one ledger.
 
-    :ivar bookies: the flow that the ledger is written over.
-    :ivar told: the last add confirmed that they have taken.
-    :ivar due: time before which nothing is sent.
-    :ivar rest: seconds until the next try of a notice that is not taken.
+    :ivar bookies: the flow over which the ledger is written.
+    :ivar told: the last add confirmed that enough bookies have taken.
+    :ivar due: time before which no notice is sent, in seconds of the clock.
+    :ivar rest: seconds until the next try if bookies do not take the next notice.
     """
 
     bookies: IBookieClient
@@ -66,8 +66,8 @@ class NoticedWriter(Protocol):
 class LacNotices:
     """The notices of all writers of one client.
 
-    :param interval: seconds for which a writer sends no entry, at least, before a notice; at most twice as many.  0 for
-        no notices at all.
+    :param interval: seconds without an entry after which a notice is sent, at the latest after twice as many; 0 sends
+        no notices.
     """
 
     _log = Logger()
@@ -75,15 +75,15 @@ class LacNotices:
     def __init__(self, clock: IReactorTime, interval: float) -> None:
         self._clock = clock
         self._interval = interval
-        self._sent: dict[NoticedWriter, None] = {}  # since the last look; a set has no order that repeats
-        self._quiet: dict[NoticedWriter, None] = {}  # have something to tell, in the order in which they are looked at
+        self._sent: dict[NoticedWriter, None] = {}  # since the last call of the timer; a set has no stable order
+        self._quiet: dict[NoticedWriter, None] = {}  # writers that may need a notice, in the order of their checks
         self._timer: IDelayedCall | None = None
-        self._is_near = False  # whether the next look is an interval away at most
+        self._is_near = False  # whether the timer is due within an interval
 
     def sent(self, writers: Iterable[NoticedWriter]) -> None:
-        """Look at writers again once the interval has passed, because entries of theirs were sent or confirmed.
+        """Check writers again once the interval has passed, because their entries were sent or confirmed.
 
-        :param writers: of the entries.
+        :param writers: the writers of the entries.
         """
         if self._interval:
             self._sent.update(dict.fromkeys(writers))
@@ -91,7 +91,7 @@ class LacNotices:
                 self._look_after(self._interval)
 
     def stop(self) -> None:
-        """Send nothing more."""
+        """Stop the timer and send no more notices."""
         self._interval = 0.0
         self._sent.clear()
         self._quiet.clear()
@@ -128,7 +128,7 @@ class LacNotices:
             self._look_after(self._interval if self._sent else wait)
 
     def _send(self, writer: NoticedWriter, notice: LacNotice) -> None:
-        """Tells all bookies of the newest entries: readers wait at those of the entry that they have next."""
+        """Send a notice to all bookies of the newest ensemble: readers poll the bookies of the next entry."""
         ledger_id, lac, key = writer.ledger_id, writer.confirmed, notice.digester.master_key
         body = notice.digester.seal_lac(ledger_id, lac)
         writes = [notice.bookies.write_lac(bookie_id, ledger_id, key, lac, body) for bookie_id in writer.ensemble]
@@ -137,7 +137,7 @@ class LacNotices:
     def _answered(
         self, outcomes: Any, writer: NoticedWriter, notice: LacNotice, lac: int
     ) -> None:  # fmt: skip
-        """A notice is taken where no write set has fewer bookies that know it than have its entries."""
+        """Record a notice as taken if an ack quorum of every write set took it; else try again later."""
         errors = [failure.value for ok, failure in outcomes if not ok]
         schedule = writer.schedule
         if len(errors) <= schedule.write_quorum - schedule.ack_quorum:

@@ -1,4 +1,4 @@
-"""New ledgers: bookies, an id, metadata.  No bookie is asked; each learns of the ledger with its first entry."""
+"""The creation of ledgers: bookies, an id, metadata.  A bookie learns of the ledger with its first entry."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from ...model import DigestType, LedgerMetadata, Segment, WriteFlag, check_ledge
 from ...placement.bookie_watcher import BookieWatcher
 
 LARGEST_ENSEMBLE = 1000
-"""Bookies of a ledger at most: a schedule keeps a table of ensemble size times write quorum."""
+"""Size of an ensemble at most: a schedule keeps a table of ensemble size times write quorum."""
 
 _WRITE_FLAGS = (WriteFlag.NONE, WriteFlag.DEFERRED_SYNC)
 
@@ -21,8 +21,9 @@ _WRITE_FLAGS = (WriteFlag.NONE, WriteFlag.DEFERRED_SYNC)
 class NewLedger:
     """The properties of a ledger that is to be created.
 
-    :ivar ledger_id: None for one that was never given out.
-    :raises bookkeeper_twisted.errors.IncorrectParameterError: not E >= Wq >= Aq >= 1, no ledger id, or no flags.
+    :ivar ledger_id: the wanted id; None for an id that no ledger has had.
+    :raises bookkeeper_twisted.errors.IncorrectParameterError: not ensemble size >= write quorum >= ack quorum >= 1, or
+        the id or the flags are invalid.
     """
 
     ensemble_size: int
@@ -44,9 +45,9 @@ class NewLedger:
             raise refusal("write_flags", self.write_flags, f"one of {', '.join(map(repr, _WRITE_FLAGS))}")
 
     def metadata(self, ensemble: tuple[str, ...], token: int) -> LedgerMetadata:
-        """The metadata to be stored.
+        """Make the metadata to store.
 
-        :param token: marks repetitions of the same create.
+        :param token: a random number by which a repetition of the same create is recognized.
         """
         return LedgerMetadata(
             len(ensemble), self.write_quorum, self.ack_quorum, (Segment(0, ensemble),), digest_type=self.digest_type,
@@ -57,11 +58,11 @@ class NewLedger:
 async def choose_ensemble(wanted: NewLedger, watcher: BookieWatcher, opportunistic: bool) -> tuple[str, ...]:
     """Choose the bookies of a new ledger.
 
-    :param wanted: its sizes and custom metadata.
-    :param watcher: chooses.
-    :param opportunistic: take fewer bookies than wanted, but a write quorum, where there are not more.
-    :returns: ids by position.
-    :raises bookkeeper_twisted.errors.NotEnoughBookiesError: there are not even these.
+    :param wanted: the properties of the ledger, with sizes and custom metadata.
+    :param watcher: the watcher that knows the bookies and asks the placement policy.
+    :param opportunistic: whether fewer bookies than wanted, but at least a write quorum, suffice.
+    :returns: ids of the bookies by position.
+    :raises bookkeeper_twisted.errors.NotEnoughBookiesError: too few bookies are writable.
     """
     size = wanted.ensemble_size
     while True:
@@ -76,12 +77,12 @@ async def choose_ensemble(wanted: NewLedger, watcher: BookieWatcher, opportunist
 async def store_ledger(
     wanted: NewLedger, ledgers: ILedgerManager, metadata: LedgerMetadata
 ) -> tuple[int, Versioned[LedgerMetadata]]:
-    """Store the metadata of a new ledger, under the wanted id or one that was never given out.
+    """Store the metadata of a new ledger, under the wanted id or an id that no ledger has had.
 
-    :param wanted: names the id, or None.
-    :param metadata: of the ledger.
-    :returns: the ledger's id, and what is stored.
-    :raises bookkeeper_twisted.errors.LedgerExistsError: there is a ledger with the wanted id.
+    :param wanted: the properties of the ledger, with the id or None.
+    :param metadata: the metadata of the ledger.
+    :returns: the ledger's id, and the stored metadata.
+    :raises bookkeeper_twisted.errors.LedgerExistsError: a ledger with the wanted id exists.
     """
     if wanted.ledger_id is not None:
         return wanted.ledger_id, await ledgers.create(wanted.ledger_id, metadata)

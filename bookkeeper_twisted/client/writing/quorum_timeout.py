@@ -8,18 +8,18 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from ...limits.attended_time import AttendedTime
 
 _MOST_LOOKS = 4
-"""Looks at a batch that waits for its ack quorum: each notices whether the process was held up since the one before."""
+"""Number of checks of a waiting batch within the limit: each detects whether the process was held up since the last."""
 
 Item = TypeVar("Item")
 
 
 class QuorumTimeout(Generic[Item]):
-    """Watches the oldest item that waits.
+    """The time limit of the oldest item that waits.
 
-    The clock must be monotonic: no wall clock, which may jump.
+    The clock must be monotonic, because a wall clock may jump.
 
     :param waits: tests whether an item still waits.
-    :param expired: called when one waited ``seconds``, without the time in which the process was held up.
+    :param expired: called when an item has waited ``seconds``, without the time in which the process was held up.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class QuorumTimeout(Generic[Item]):
             self._look_after(min(left, self._seconds / _MOST_LOOKS))
 
     def stop(self) -> None:
-        """Watch nothing more; harmless if nothing is watched."""
+        """Stop the watch; without effect if no item is watched."""
         self._begun.clear()
         if self._call is not None:
             self._call.cancel()

@@ -1,14 +1,14 @@
-"""The machine for one ledger that is written: what completes, and what is done about bookies that fail.
+"""The state machine of one ledger that is written: it completes entries and replaces bookies that fail.
 
 The core of every writer.  Its state is one of :mod:`.states`.  All entries that have not completed are of the same
 ensemble, the current one: a change of bookies is adopted for all of them in one step, and the acknowledgements of a
-bookie that was replaced are taken back.  While a change is under way nothing completes (S16): entries that have their
+bookie that was replaced are taken back.  While a change is under way no entry completes (S16): entries that have their
 ack quorum then wait, and complete, or are sent again, once the change is known to be in force.
 
-What a failed bookie leads to is up to an :class:`~bookkeeper_twisted.client.interfaces.IEnsembleChange`.  Where no
-bookie can take its place it stays in the ensemble: entries go on as long as each can reach its ack quorum, which is
-what makes them durable.  Otherwise the writer ends: the callbacks of what completed before come first, then nothing
-ever completes again.
+An :class:`~bookkeeper_twisted.client.interfaces.IEnsembleChange` decides what the failure of a bookie leads to.  If no
+other bookie can replace it, it stays in the ensemble: the writer goes on as long as each entry can reach its ack
+quorum, which makes it durable.  Otherwise the writer ends: the callbacks of completed entries come first, then no
+entry ever completes again.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -44,38 +44,38 @@ from .quorum_timeout import QuorumTimeout
 from .states import OPEN, Event, following
 
 _FATAL = (LedgerFencedError, UnauthorizedAccessError, IllegalOperationError, ClientClosedError)
-"""Answers that end a writer: another bookie would say the same, or ought to."""
+"""Errors that end a writer, because another bookie would answer the same, or ought to."""
 
 _OF_CONNECTIONS = (BookieHandleNotAvailableError, RequestTimeoutError)
 
 
 class JoinedBytes(Protocol):
-    """Counts the bytes of the frames of all entries of one ledger that have ever joined a batch."""
+    """The count of the bytes of the frames of all entries of one ledger that have ever joined a batch."""
 
     joined_bytes: int
 
 
 @lru_cache(maxsize=1024)
 def _shared(ensemble: tuple[str, ...]) -> tuple[str, ...]:
-    """Return one object for equal ensembles, so that comparing them is quick."""
+    """Return one object for equal ensembles, so that they compare quickly."""
     return ensemble
 
 
 class QuorumWriter:
-    """The state of one ledger's replication.  Nobody else assigns its fields.
+    """The state of one ledger's replication.  Only its methods assign its fields.
 
-    :ivar completed: the last entry that has its ack quorum as all before it have.
-    :ivar length: of the ledger up to that entry.
+    :ivar completed: the id of the last entry that has its ack quorum as all entries before it have.
+    :ivar length: bytes of the ledger up to that entry.
     :ivar confirmed: the last add confirmed.
-    :ivar source: of the entries.
-    :ivar ended_bytes: bytes of what has joined from there and is in flight no more.
+    :ivar source: the origin of the entries, which counts their bytes.
+    :ivar ended_bytes: bytes of the frames from this source that are no longer in flight.
     :ivar batches: batches with entries in flight, in order.
     :ivar ensemble: the current ensemble.
     :ivar state: see :mod:`.states`.
-    :ivar alert: whether somebody waits for the completion of entries.
-    :ivar failures: of bookies, None as long as none has failed.
-    :ivar failure: why it ended, None while it lives, and if it was closed.
-    :ivar notice: of its last add confirmed, None if bookies are not told of it beside entries.
+    :ivar alert: whether ``advanced`` is called when entries complete.
+    :ivar failures: the failures of bookies, None as long as no bookie has failed.
+    :ivar failure: the reason why it ended, None while it runs, and if it was closed.
+    :ivar notice: the state of its notices of the last add confirmed, None if it sends none.
     """
 
     _log = Logger()
@@ -92,10 +92,10 @@ class QuorumWriter:
         ended: Callable[[Exception, Sequence[Waiter]], None], completed: int = -1, notice: LacNotice | None = None,
     ) -> None:  # fmt: skip
         """
-        :param source: of the entries, of which none is in flight yet.
-        :param advanced: called when entries have completed while the writer is alert; returns whether it stays so.
-        :param ended: called once, with why and the waiters of all entries that will not complete, in order.
-        :param completed: the entry before the first that will be sent.
+        :param source: the origin of the entries, of which none is in flight yet.
+        :param advanced: called when entries have completed while the writer is alert; returns whether it stays alert.
+        :param ended: called once, with the reason and the waiters of all entries that will not complete, in order.
+        :param completed: the id of the entry before the first that will be sent.
         """
         self.ledger_id = ledger_id
         self.schedule = schedule
@@ -103,14 +103,14 @@ class QuorumWriter:
         self.length = 0
         self.source = source
         self.ended_bytes = source.joined_bytes
-        self.batches: list[Batch[QuorumWriter]] = []  # smaller than a deque for all the writers that are idle
+        self.batches: list[Batch[QuorumWriter]] = []  # smaller than a deque while the writer is idle
         self.ensemble = _shared(tuple(ensemble))
         self.state = OPEN
         self.alert = False
         self.failures: FailedBookies | None = None
         self.failure: Exception | None = None
         self.notice = notice
-        self._ahead = False  # whether entries have their ack quorum before their turn
+        self._ahead = False  # whether entries have their ack quorum before an entry in front of them
         self._clock = clock
         self._changes = changes
         self._rules = rules
@@ -125,7 +125,7 @@ class QuorumWriter:
 
     @property
     def in_flight(self) -> int:
-        """Bytes of the frames of entries that have joined a batch and not ended."""
+        """The number of bytes of the frames of entries that have joined a batch and not ended."""
         return self.source.joined_bytes - self.ended_bytes
 
     @property
@@ -182,13 +182,13 @@ class QuorumWriter:
         return self.failures
 
     def _may_wait(self, failures: FailedBookies, bookie_id: str, error: Exception) -> bool:
-        """Whether a bookie that failed need not be replaced as long as entries can reach their ack quorums."""
+        """Test whether a failed bookie need not be replaced as long as entries can reach their ack quorums."""
         delayed = self._rules.delay_change and not isinstance(error, WriteOnReadOnlyBookieError)
         return delayed or self._stays(failures, bookie_id)
 
     def _stays(self, failures: FailedBookies, bookie_id: str) -> bool:
-        """Whether no bookie can take the place of this one: an attempt to replace it, which holds all entries up, was
-        made lately, or would find no other bookie than before."""
+        """Test whether a bookie stays without a new attempt to replace it, which would hold up all entries: an attempt
+        was made lately, or no spare bookie is known."""
         until = failures.stays_until(bookie_id)
         return until is not None and (self._clock.seconds() < until or not self._changes.has_spare(self.ensemble))
 
@@ -205,7 +205,7 @@ class QuorumWriter:
     # ---- completing ----------------------------------------------------------------------------------
 
     def watch(self) -> None:
-        """Have the callback ``advanced`` called when entries complete."""
+        """Call the callback ``advanced`` when entries complete."""
         self.alert = True
 
     def confirm(self, entry_id: int) -> None:
@@ -213,7 +213,7 @@ class QuorumWriter:
         self.confirmed = entry_id
 
     def advance(self) -> None:
-        """Complete what is acknowledged without a gap (S13)."""
+        """Complete the entries that are acknowledged without a gap (S13)."""
         if not self.state.completes:
             return
         batches, completed = self.batches, list[tuple[Sequence[int], list[Waiter]]]()
@@ -224,7 +224,7 @@ class QuorumWriter:
                 completed.append(self._take(batch, places))
             if self.idle:
                 batches.clear()
-            elif batches[0] is batch:  # else it was left behind when others joined the room it gave
+            elif batches[0] is batch:  # else held entries took the room given back, and follow() forgot the batch
                 if not batch.sent or batch.has_open(self):
                     break
                 del batches[0]
@@ -237,7 +237,7 @@ class QuorumWriter:
                 self._look_around()
 
     def _take(self, batch: "Batch[QuorumWriter]", places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
-        """Complete the entries at some places; returns their ids, and their waiters, the first one last."""
+        """Complete the entries at some places; return their ids, and their waiters in reverse order."""
         self.ended_bytes += batch.size_of(places)
         ids, waiters = batch.take(places)
         self.completed, self.length = ids[-1], batch.lengths[places[-1]]
@@ -245,8 +245,8 @@ class QuorumWriter:
         return ids, waiters
 
     def _look_around(self) -> None:
-        """Look at what waits for the completion of entries."""
-        if self._ahead:  # until nothing is in flight: others may be acknowledged before their turn, too
+        """Complete entries that were acknowledged early, and tell who waits for the completion of entries."""
+        if self._ahead:  # stays set until nothing is in flight, as more entries may be acknowledged before their turn
             self.advance()
             self._ahead = not self.idle
         if self.failures is not None:
@@ -255,7 +255,7 @@ class QuorumWriter:
 
     @staticmethod
     def reached(batch: "Batch[QuorumWriter]", bits: int) -> None:
-        """Complete the entries of a ``batch`` that have their ack quorum by an answer, as far as it is their turn.
+        """Complete the entries of a ``batch`` that got their ack quorum by an answer, up to the first gap.
 
         :param bits: the set of their places.
         """
@@ -269,7 +269,7 @@ class QuorumWriter:
 
     @staticmethod
     def failed_at(batch: "Batch[QuorumWriter]", bookie_id: str, bits: int, error: Exception) -> None:
-        """Have the writers of entries handle the failure of a bookie, each for its own.
+        """Pass the failure of a bookie to the writers of the entries, to each for its own entries.
 
         :param bits: the set of the places of the entries in ``batch``.
         """
@@ -286,13 +286,13 @@ class QuorumWriter:
     # ---- ensemble changes ----------------------------------------------------------------------------
 
     def _replace(self, failures: FailedBookies, failed: Iterable[str]) -> None:
-        """Replace bookies, also the ones that failed late; now, or with the next round of a change in progress."""
+        """Replace bookies, and those that failed late; now, or with the next round of a change in progress."""
         failures.add(failed)
         if self._enter(Event.BOOKIES_FAILED):
             Deferred.fromCoroutine(self._change(failures)).addErrback(self._change_failed)
 
     def _enter(self, event: Event) -> bool:
-        """Change the state as an ``event`` has it; returns whether that is another one."""
+        """Change to the state that follows an ``event``; return whether it is another state."""
         before, self.state = self.state, following(self.state, event)
         return self.state is not before
 
@@ -308,7 +308,7 @@ class QuorumWriter:
                 return
 
     async def _replace_failed(self, failures: FailedBookies) -> Exception | None:
-        """Replace bookies until none has failed any more; returns why some entries can have no ack quorum even so."""
+        """Replace bookies until all failures are handled; return why an entry still cannot reach its ack quorum."""
         tried: set[tuple[int, str]] = set()
         shortage: NotEnoughBookiesError | None = None
         staying: dict[int, str] = {}
@@ -329,12 +329,12 @@ class QuorumWriter:
         return out_of_reach
 
     def _go_on_without(self, failures: FailedBookies, staying: Collection[str], why: NotEnoughBookiesError) -> None:
-        """Leaves bookies that failed in the ensemble: what is acknowledged without them has its ack quorum (S16)."""
+        """Leave failed bookies in the ensemble: entries that reach their ack quorum without them complete (S16)."""
         failures.stay(staying, self._clock.seconds())
         self._changes.stay(staying, failures.explained(why, self.ensemble, staying))
 
     async def _may_try_again(self, failures: FailedBookies) -> bool:
-        """Waits a little, within the time since an entry completed in which that is wanted."""
+        """Wait for the next try of bookies that could not be replaced; return False if there are no more tries."""
         seconds = failures.pause(self._clock.seconds(), self._rules.patience)
         if seconds is None or not self.state.listens:
             return False
@@ -347,19 +347,19 @@ class QuorumWriter:
         return True
 
     def _send_again(self, failures: FailedBookies) -> None:
-        """Sends what bookies of the ensemble failed to them once more: they may be back, with all they had."""
+        """Send the entries that bookies of the ensemble failed to the same bookies once more: they may be back."""
         failures.forget()
         failed = self._failed_bookies()
         self._resend([(position, member, member) for position, member in enumerate(self.ensemble) if member in failed])
 
     def _failed_bookies(self) -> Collection[str]:
-        """The bookies that failed an entry that has not completed."""
+        """Return the ids of the bookies that failed an entry that has not completed."""
         return {bookie_id for batch in self.batches for bookie_id in batch.failed_bookies(self)}
 
     def _resend(self, changes: Sequence[tuple[int, str, str]]) -> None:
-        """Sends what has not completed to other bookies, or once more to the same.
+        """Send the entries that have not completed to other bookies, or once more to the same.
 
-        :param changes: position in the ensemble, old bookie, new bookie.
+        :param changes: position in the ensemble, id of the old bookie, id of the new one.
         """
         for batch in list(self.batches):
             if self.failure is None and batch.sent and batch.left:
@@ -369,18 +369,18 @@ class QuorumWriter:
                         batch.ask_again(request)
 
     def _kept_at(self, batch: "Batch[QuorumWriter]", position: int) -> Sequence[int]:
-        """The places of entries that have not ended and are kept at a position of the ensemble."""
+        """Return the places of open entries that the bookie at a position of the ensemble keeps."""
         places, schedule = batch.open_places(self), self.schedule
         if not schedule.striped:
             return places
         return [place for place in places if position in schedule.write_set(batch.entry_ids[place])]
 
     def _change_start(self) -> int:
-        """The first entry the new ensemble keeps; the same when the change applies, as nothing completes."""
+        """Return the id of the first entry of a new ensemble; it is constant during a change, as nothing completes."""
         return self.completed + 1
 
     def _adopt(self, failures: FailedBookies, ensemble: Sequence[str]) -> None:
-        """Makes an ensemble the current one of all that has not completed, and sends that to its new bookies."""
+        """Make an ensemble the current one of all open entries, and send these to its new bookies."""
         before, self.ensemble = self.ensemble, _shared(tuple(ensemble))
         changes = [(n, *pair) for n, pair in enumerate(zip(before, ensemble, strict=True)) if pair[0] != pair[1]]
         failures.changed(ensemble)
@@ -388,9 +388,9 @@ class QuorumWriter:
         self._resend(changes)
 
     def _out_of_reach(self, failures: FailedBookies, shortage: NotEnoughBookiesError | None) -> Exception | None:
-        """Return why an entry can have no ack quorum although the change is over: bookies that failed it stay.
+        """Return why an entry cannot reach its ack quorum after the change, as failed bookies stay; None if all can.
 
-        :param shortage: why they were not replaced.
+        :param shortage: the error why they were not replaced.
         """
         for batch in self.batches:
             entry_id = batch.unreachable(self)
@@ -400,7 +400,7 @@ class QuorumWriter:
         return None
 
     def _end_change(self, error: Exception | None) -> None:
-        """Nothing is changed any more: completes what waited for this, or ends after it."""
+        """End the ensemble change: complete the entries that waited for it, then stop the writer for an error."""
         if self.state.listens:
             self._enter(Event.CHANGED)
             self.advance()
@@ -430,7 +430,7 @@ class QuorumWriter:
         self.notice, self.alert = None, True
 
     def stop(self, error: Exception) -> None:
-        """End the writer for good: open entries fail with ``error``, and nothing completes after this."""
+        """End the writer for good: open entries fail with ``error``, and no entry completes after this."""
         if not self.state.listens:
             return
         self.failure = error
@@ -441,7 +441,7 @@ class QuorumWriter:
         self._ended(error, waiters)
 
     def close(self) -> None:
-        """Ignore answers from now on; nothing more will be sent."""
+        """Ignore answers from now on; no more entries will be sent."""
         self._enter(Event.END)
         if self._pause is not None:
             self._pause.cancel()
@@ -450,7 +450,7 @@ class QuorumWriter:
 
 
 def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
-    """Complete the entries at a set of places that are next in their ledgers; the others wait for theirs (S13)."""
+    """Complete the entries at a set of places that are next in their ledgers; others wait for the ones before (S13)."""
     if batch.adds is None:
         return  # all have ended
     late, alerted = set[int](), list[QuorumWriter]()
@@ -487,7 +487,7 @@ def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
 def _call_back(entry_ids: Sequence[int], waiters: list[Waiter]) -> None:
     """Invoke the callbacks of completed entries.
 
-    :param waiters: the first one last; emptied, so that what a callback appends takes the place of its own in memory.
+    :param waiters: in reverse order; emptied, so that the append of a callback can reuse the memory of its own waiter.
     """
     if (last := waiters[0]) and waiters.count(None) == len(waiters) - 1:  # those of one ``append_many``
         del waiters[:]

@@ -1,7 +1,7 @@
-"""The states of a ledger that is written, and the state that each event leads to: what a writer may do is read here.
+"""The states of a ledger that is written, and the state that each event leads to.
 
-A writer that changes its ensemble completes nothing until the change is known to be in force (S16), whether or not it
-is being closed meanwhile; one that has ended ignores whatever bookies still answer.
+A writer that changes its ensemble completes no entry until the change is known to be in force (S16), whether or not it
+is being closed meanwhile; a writer that has ended ignores all later answers of bookies.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ import attrs
 class State:
     """A state of a writer.
 
-    :ivar name: for error messages and ``repr``.
+    :ivar name: the name for error messages and ``repr``.
     :ivar appends: whether entries may be appended.
     :ivar completes: whether entries that have their ack quorum complete.
     :ivar listens: whether answers of bookies count.
@@ -49,7 +49,7 @@ NEXT: Mapping[State, Mapping[Event, State]] = {
     CHANGING_TO_CLOSE: {Event.CHANGED: CLOSING, Event.END: ENDED},
     ENDED: {},
 }
-"""The state that follows each state, by event; an event that is not named has no effect in that state."""
+"""The state that follows each state, by event; an event that is not listed has no effect in that state."""
 
 
 def following(state: State, event: Event) -> State:

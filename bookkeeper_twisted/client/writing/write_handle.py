@@ -17,14 +17,14 @@ from .context import OpenLedger
 class LedgerWriter(InOrderWriter, BaseWriter):
     """The only writer of one ledger; entries get their ids in the order of the calls.
 
-    A program that waits now and then for what :meth:`append` gives is never refused for want of memory.  Threads append
-    through :meth:`appender`.
+    A program that now and then waits for the result of an :meth:`append` never gets TooManyRequestsError.  Threads
+    append through :meth:`appender`.
     """
 
     __slots__ = ("_appends",)
 
     def __init__(self, ledger: OpenLedger) -> None:
-        """:param ledger: has no other writer."""
+        """:param ledger: an open ledger without another writer."""
         super().__init__(ledger)
         self._appends: ThreadAppends | None = None
 
@@ -33,9 +33,9 @@ class LedgerWriter(InOrderWriter, BaseWriter):
     def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
         """Return an appender for any thread, whose offers do not wait for their acknowledgement.
 
-        To be called where this object belongs: on the thread of its reactor or loop; any thread in plain calls.
-        Entries of all threads and of this handle get their ids in one sequence, what was appended here first.
-        :meth:`close` waits until all that was offered is acknowledged, and offers that come later fail.
+        Call this on the thread of this object's reactor or loop; with plain calls, on any thread.
+        Entries of all threads and of this handle get their ids in one sequence, first those appended here.
+        :meth:`close` waits until all offered entries are acknowledged; later offers fail.
 
         :param when_full: what an offer does while ``maxInFlightBytes`` of offers are not acknowledged.
         :param patience: seconds that an offer waits for room at most, with ``WhenFull.BLOCK``; None for ever.
@@ -61,9 +61,9 @@ class LedgerWriter(InOrderWriter, BaseWriter):
         return ClaimLog(layout, context.terms, context.threads, wake, max(window, 2 * self._largest), 0, max_terms)
 
     def _drain_appends(self) -> None:
-        """Sends what threads have committed, behind what was appended here."""
+        """Send the entries that threads have committed, behind the entries that were appended here."""
         self._resume()
-        if self._at_rest:  # perhaps all that was claimed was given up
+        if self._at_rest:  # possible if all claims were given up
             self._notify_drained()
 
     def _resume(self) -> None:
