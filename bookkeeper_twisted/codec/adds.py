@@ -2,7 +2,7 @@
 
 A batch is one :class:`Adds`, whether its entries are of one ledger or of thousands; one ledger is the case of a
 constant column.  It is laid out once, as V2 frames, which all bookies share; a protocol whose frames differ from one
-connection and attempt to the next, as V3's with their numbers, makes them of these
+connection and attempt to the next, as V3's with their numbers, makes its own from these
 (:meth:`~.wire_protocol.IWireProtocol.encode_adds`).
 
 ======  ====  ==========================================================================
@@ -28,28 +28,28 @@ ENTRY_AT = 4 + layout.ADD_OVERHEAD
 """Offset of the entry in a frame."""
 
 FRAME_OVERHEAD = ENTRY_AT + ENTRY_HEADER_SIZE
-"""Bytes of a frame beside digest and payload."""
+"""Bytes of a frame without digest and payload."""
 
 _FLAGS = 0xFFFF
 _IDS = struct.Struct(">qq")
 _REPLY = replies_out.ids_reply(layout.VERSION, V2Op.ADD, Status.EOK, 0, 0)
 _REPLY_HEAD = _REPLY[: -_IDS.size]
 _RESERVE = 128
-"""Bytes that a frame of any operation in either wire version needs beside the entry, rounded up."""
+"""Bytes that a frame of any operation in either wire version needs besides the entry, rounded up."""
 
 _WORDS = ENTRY_HEADER_SIZE // 8
 
 
 class Adds:
-    """Add requests with one key and the same flags, never empty.  What they ask for never changes.
+    """Add requests with one key and the same flags; at least one, and immutable.
 
-    :ivar ledger_ids: one for each entry, in the order of the frames.
-    :ivar entry_ids: one for each entry; a range only if all are of one ledger.
+    :ivar ledger_ids: the ledger id of each entry, in the order of the frames.
+    :ivar entry_ids: the id of each entry; a range only if all are of one ledger.
     :ivar frames: the V2 frames, one after the other.
-    :ivar offsets: where each frame begins; the last one is their end.
-    :ivar deferred_sync: whether bookies acknowledge before they sync, which V3 alone can say.
-    :ivar encodings: by protocol without numbers: what :meth:`~.wire_protocol.IWireProtocol.encode_adds` gave, as it is
-        the same for every bookie; kept by whoever sends them.
+    :ivar offsets: the offset of each frame; the last one is the end of the frames.
+    :ivar deferred_sync: whether bookies acknowledge before they sync, which only V3 can express.
+    :ivar encodings: the results of :meth:`~.wire_protocol.IWireProtocol.encode_adds` of protocols without numbers; they
+        are the same for every bookie, and kept by the sender.
     """
 
     __slots__ = ("ledger_ids", "entry_ids", "frames", "offsets", "deferred_sync", "encodings")
@@ -72,7 +72,7 @@ class Adds:
         """Select the requests at some places.
 
         :param places: indexes into :attr:`entry_ids`, ascending and without repetition, at least one.
-        :returns: this object if all places are named; else new ones with a copy of their frames.
+        :returns: this object if ``places`` are all places; else an object with a copy of their frames.
         """
         count, offsets, frames = len(places), self.offsets, self.frames
         if count == len(self.entry_ids):
@@ -99,7 +99,7 @@ class Adds:
         return [offsets[place + 1] - offsets[place] for place in places]
 
     def entries(self) -> Sequence[bytes]:
-        """The bytes that a bookie keeps, of each entry."""
+        """Return each entry as a bookie stores it: header, digest and payload."""
         frames, offsets = self.frames, self.offsets
         if isinstance(offsets, range):
             return column(frames, offsets.step, len(self), ENTRY_AT, offsets.step)
@@ -107,24 +107,24 @@ class Adds:
 
     @property
     def master_key(self) -> bytes:
-        """The key of all of them."""
+        """The master key of all requests."""
         return self.frames[8 : 8 + MASTER_KEY_SIZE]
 
     @property
     def flags(self) -> int:
-        """The flags of all of them."""
+        """The flags of all requests."""
         return int.from_bytes(self.frames[4:8], "big") & _FLAGS
 
 
 def frames_and_replies(adds: Adds, first_number: int = 0) -> tuple[bytes, bytes]:
-    """Encode ``adds`` in V2, as :meth:`.IWireProtocol.encode_adds` does: the frames as they are.
+    """Return the V2 frames of ``adds`` and the replies to them, as :meth:`.IWireProtocol.encode_adds` does.
 
     :param first_number: ignored, V2 has no numbers.
     """
     if adds.deferred_sync:
         raise CodecError("V2 has no deferred sync")
     count, ids, frames = len(adds.entry_ids), adds.entry_ids, adds.frames
-    if count == 1:  # what the frame names
+    if count == 1:  # the ids are in the frame
         replies = _REPLY_HEAD + frames[ENTRY_AT : ENTRY_AT + _IDS.size]
     elif isinstance(ids, range):
         replies = replies_out.counting(_REPLY_HEAD + _IDS.pack(adds.ledger_ids[0], ids[0]), ids)
@@ -149,16 +149,16 @@ def seal_adds(
 ) -> Adds:  # fmt: skip
     """Seal new entries of ledgers that have digest type and password in common.
 
-    :param digester: of this type and password.
-    :param ledger_ids: one for each entry.
-    :param entry_ids: one for each entry; a range only if all are of one ledger.
+    :param digester: the digester of this type and password.
+    :param ledger_ids: the ledger id of each entry.
+    :param entry_ids: the id of each entry; a range only if all are of one ledger.
     :param headers: their headers side by side (:func:`~.digest.pack_headers` of one ledger, :func:`mix_headers`).
-    :param payloads: one for each entry, at least one.
-    :param flags: of the adds on the wire.
+    :param payloads: the payload of each entry, at least one.
+    :param flags: the flags of the adds on the wire.
     :param deferred_sync: whether bookies acknowledge before they sync.
     """
     key, fixed = digester.master_key, ENTRY_HEADER_SIZE + digester.size
-    if len(payloads) == 1:  # a quarter of what setting up the columns costs
+    if len(payloads) == 1:  # this way costs a quarter of setting up the columns
         (payload,) = payloads
         front = requests_out.add_front(key, fixed + len(payload), flags)
         frame = front + headers + digester.digest(headers + payload) + payload
@@ -175,9 +175,9 @@ def seal_adds(
 
 
 def stored_adds(master_key: bytes, run: EntryRun, flags: int = 0, deferred_sync: bool = False) -> Adds:
-    """Wrap entries as they are stored, digests and all: for copies of what another bookie keeps.
+    """Wrap stored entries, with their digests, to copy them from one bookie to another.
 
-    :param flags: of the adds on the wire; ``RECOVERY_ADD`` for fenced ledgers.
+    :param flags: the flags of the adds on the wire; ``RECOVERY_ADD`` for fenced ledgers.
     :param deferred_sync: whether bookies acknowledge before they sync.
     :raises CodecError: the key is not of 20 bytes.
     """
@@ -190,19 +190,19 @@ def scattered_adds(
 ) -> Adds:
     """Wrap stored entries of one ledger whose ids need not follow each other, as :func:`stored_adds` does.
 
-    :param entry_ids: ascending, at least one.
-    :param entries: one for each id: header, digest and payload.
+    :param entry_ids: ids of the entries, ascending, at least one.
+    :param entries: header, digest and payload of each entry.
     :raises CodecError: the key is not of 20 bytes.
     """
-    # entries carry their ids; the ids of the run are not sent
+    # any ids will do for the run: they are not sent, because entries carry their own
     run = EntryRun.of_entries(ledger_id, entry_ids[0], entries)
     return Adds((ledger_id,) * run.count, entry_ids, requests_out.encode_adds(master_key, run, flags), _offsets_of(run))
 
 
 def mix_headers(*fields: Sequence[int]) -> bytes:
-    """The headers of entries of many ledgers, side by side.
+    """Pack the headers of entries of many ledgers, side by side.
 
-    :param fields: ledger ids, entry ids, LACs and lengths, the entry's own payload included.
+    :param fields: ledger ids, entry ids, LACs, and lengths in bytes with the entry's own payload.
     """
     words = [0] * (_WORDS * len(fields[0]))
     for number, field in enumerate(fields):
@@ -213,7 +213,7 @@ def mix_headers(*fields: Sequence[int]) -> bytes:
 def _offsets_of(run: EntryRun) -> Sequence[int]:
     """Return where the frames of stored entries begin, and the end of the last one."""
     if run.offsets is None:
-        stride = run.stride + layout.ADD_OVERHEAD  # a record has a length word, too
+        stride = run.stride + layout.ADD_OVERHEAD  # the stride of a run includes a length word
         return range(0, run.count * stride + 1, stride)
     return [offset + layout.ADD_OVERHEAD * number for number, offset in enumerate(run.offsets)]
 
@@ -221,7 +221,7 @@ def _offsets_of(run: EntryRun) -> Sequence[int]:
 def _offsets(sizes: Sequence[int]) -> Sequence[int]:
     """Return the offsets at which frames begin, and the end of the last one.
 
-    :param sizes: bytes of their entries.
+    :param sizes: bytes of the entry of each frame.
     """
     size, count = sizes[0], len(sizes)
     if sizes.count(size) == count:

@@ -17,15 +17,15 @@ _GROUP = struct.Struct(">qqii")
 assert _HEADER.size == 64 and _GROUP.size == 24
 
 MAX_RANGES = 1_000_000
-"""More ranges than this are not unfolded: a group of 24 bytes can stand for 2**63 of them."""
+"""Number of ranges that are decoded at most: a group of 24 bytes can stand for 2**63 ranges."""
 
 _MAX_SIZE = (1 << 31) - 1
 
 
 def encode_availability(ranges: Iterable[tuple[int, int]]) -> bytes:
-    """One group for each contiguous range, as Java does; ranges over 2**31 - 1 ids are divided.
+    """Encode contiguous ranges, one group for each as Java does; a range of more than 2**31 - 1 ids is divided.
 
-    :param ranges: first and last ids, ascending, not touching.
+    :param ranges: first and last id of each range, ascending; two ranges never touch.
     """
     groups = []
     for first, last in ranges:
@@ -37,9 +37,9 @@ def encode_availability(ranges: Iterable[tuple[int, int]]) -> bytes:
 
 
 def decode_availability(data: bytes, max_ranges: int = MAX_RANGES) -> tuple[tuple[int, int], ...]:
-    """First and last ids of the contiguous ranges, ascending.
+    """Decode first and last id of each contiguous range, ascending.
 
-    :param max_ranges: the limit, checked before anything is unfolded.
+    :param max_ranges: number of ranges at most, checked before memory is used for them.
     :raises CodecError: the layout is broken, or there are too many ranges.
     """
     if len(data) < _HEADER.size:
@@ -59,9 +59,9 @@ def decode_availability(data: bytes, max_ranges: int = MAX_RANGES) -> tuple[tupl
 
 
 def _sequences(first: int, last: int, size: int, period: int) -> int:
-    """Number of sequences of a group.
+    """Return the number of sequences of a group.
 
-    :raises CodecError: the group makes no sense.
+    :raises CodecError: the fields of the group contradict each other.
     """
     if period == 0 and first == last and size > 0 <= first:
         return 1

@@ -1,8 +1,8 @@
-"""One connection's bytes to requests or replies, whatever the chunks.
+"""Decoders from the bytes of one connection, in chunks of any size, to requests or replies.
 
-The server finds out which protocol the peer speaks: a connection begins as the first of its protocols, V3, and the
-first frame that is of another one passes it to the next, V2, for good, that frame included.  So V3 may come before V2,
-never after.  A client knows what it asked for.
+The server detects which protocol the peer speaks: a connection begins with the first of its protocols, V3, and the
+first frame that is not V3 switches it to the next, V2, for good, from that frame on.  So V3 may come before V2, never
+after it.  A client knows its protocol.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,12 +15,12 @@ from .wires import INCLUDED
 
 
 class ServerDecoder:
-    """Requests of one connection.
+    """The decoder of the requests of one connection.
 
     :param max_frame_size: bytes of the longest frame, its length word included.
-    :param protocols: what a peer may speak, in the order in which they are tried; at least one.
-    :ivar wire: protocol of the next frame as far as it is known.
-    :ivar error: what ended the decoder; the connection has to be closed.
+    :param protocols: the protocols that a peer may speak, in the order in which they are tried; at least one.
+    :ivar wire: the protocol of the next frame as far as it is known.
+    :ivar error: the error that ended the decoder, else None; the connection must then be closed.
     """
 
     __slots__ = ("wire", "error", "_limit", "_buffer", "_others")
@@ -35,20 +35,20 @@ class ServerDecoder:
 
     @property
     def incomplete(self) -> int:
-        """Bytes of a frame that has begun and is not complete; 0 between frames."""
+        """The number of bytes received of an incomplete frame; 0 between frames."""
         return len(self._buffer)
 
     @property
     def ready(self) -> bool:
-        """Whether frames that are complete were left for later, as there were many: :meth:`receive` goes on."""
+        """Whether complete frames were left for later because there were many: call :meth:`receive` again."""
         return self._buffer.ready
 
     def receive(self, chunk: bytes) -> list[object]:
-        """Takes bytes in.
+        """Decode the requests that a chunk completes.
 
-        :param chunk: any part of the stream.
-        :returns: runs, messages and refusals that are complete, in order; none after an error.  Of very many there are
-            only the first ones.
+        :param chunk: the next bytes of the stream.
+        :returns: complete runs, messages and refusals, in order; none after an error.  If they are very many, only the
+            first ones.
         """
         items: list[object] = []
         if self.error is not None:
@@ -68,19 +68,19 @@ class ServerDecoder:
         return items
 
     def receive_all(self, chunk: bytes) -> Iterator[object]:
-        """Yield what :meth:`receive` returns for a ``chunk``, then what it left for later."""
+        """Yield the items that :meth:`receive` returns for a ``chunk``, then those that it left for later."""
         yield from self.receive(chunk)
         while self.ready:
             yield from self.receive(b"")
 
 
 class ClientDecoder:
-    """Replies of one connection.
+    """The decoder of the replies of one connection.
 
-    :param wire: what it speaks.
+    :param wire: the protocol of the connection.
     :param max_frame_size: bytes of the longest frame, its length word included.
-    :ivar error: what ended the decoder; the connection has to be closed, what is outstanding has failed.
-    :ivar keeps: whether a reply has begun and is not complete: else :meth:`add` returns what it is given.
+    :ivar error: the error that ended the decoder, else None; the connection must then be closed, its requests failed.
+    :ivar keeps: whether a reply is incomplete; if not, :meth:`add` returns its argument.
     """
 
     __slots__ = ("error", "keeps", "_limit", "_buffer", "_scan")
@@ -93,28 +93,28 @@ class ClientDecoder:
         self._scan = wire.scan_replies
 
     def receive(self, chunk: bytes) -> list[object]:
-        """Takes bytes in.
+        """Decode the replies that a chunk completes.
 
-        :param chunk: any part of the stream.
-        :returns: replies that are complete, in order; none after an error.
+        :param chunk: the next bytes of the stream.
+        :returns: complete replies, in order; none after an error.
         """
         return self.scan(self.add(chunk), 0)
 
     def add(self, chunk: bytes) -> bytes:
-        """Take bytes in without a look at them.
+        """Add a chunk to the kept bytes without decoding it.
 
-        :param chunk: any part of the stream.
-        :returns: what is to be scanned, beginning with a reply; empty while there is none.
+        :param chunk: the next bytes of the stream.
+        :returns: bytes to scan, which begin with a reply; empty while no reply is complete.
         """
         data = self._buffer.add(chunk)
         self.keeps = bool(self._buffer)
         return data
 
     def scan(self, data: bytes, at: int) -> list[object]:
-        """Read what :meth:`add` returned, and keep the incomplete reply at its end.
+        """Decode the replies in the bytes that :meth:`add` returned, and keep the incomplete reply at their end.
 
-        :param at: where the first reply begins that is not known otherwise.
-        :returns: replies that are complete, in order; none after an error.
+        :param at: offset of the first reply to decode; the caller has recognized those before it.
+        :returns: complete replies, in order; none after an error.
         """
         items: list[object] = []
         if self.error is not None:

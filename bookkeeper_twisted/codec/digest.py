@@ -1,4 +1,4 @@
-"""Headers and digests of entries, made and verified: header, digest, payload.
+"""Headers and digests of entries: sealed and verified.  An entry is header, digest, payload.
 
     ====  ====  =============================================================
     0     8     ledgerId
@@ -12,8 +12,8 @@
 All integers are big-endian.  An explicit LAC packet has the first field, the LAC and a digest over
 these 16 bytes.  The work is done by columns over a whole run: headers in one array, slices, checksums
 and records by C loops, because a Python statement per entry costs more than its checksum.  Verifying
-keeps no slice: what is cut out for a checksum is gone before the next entry, so that the memory it lay
-in is still in the processor's cache.
+keeps no slice: the slice for a checksum is freed before the next entry, so that its memory is reused
+while it is still in the processor's cache.
 """
 
 import hashlib
@@ -44,10 +44,10 @@ assert _HEADER.size == ENTRY_HEADER_SIZE
 
 _ONES = int.from_bytes(struct.pack(">Q", 1) * _BLOCK)
 _COUNTS = int.from_bytes(struct.pack(f">{_BLOCK}Q", *range(_BLOCK)))
-"""Large numbers of words of eight bytes: 1, 1, 1, ... and 0, 1, 2, ..."""
+"""Large numbers whose words of eight bytes are 1, 1, 1, ... and 0, 1, 2, ..."""
 
 Digests = Callable[[Iterable[bytes]], bytes]
-"""From the covered bytes of each entry to their digests, side by side."""
+"""A function from the covered bytes of each entry to the digests, side by side."""
 
 
 def _big_endian(values: "array[int]") -> bytes:
@@ -90,7 +90,7 @@ def pack_headers(
     """Pack the headers of entries of consecutive ids, side by side.
 
     :param first: id of the first entry.
-    :param last_add_confirmed: the same in all of them.
+    :param last_add_confirmed: the LAC in all of them.
     :param length: bytes of all payloads of the ledger before the first one.
     :param sizes: bytes of each payload.
     """
@@ -105,9 +105,9 @@ def pack_headers(
 
 
 def _progression(first: int, step: int, count: int) -> bytes:
-    """``first``, ``first + step``, ... in words of eight bytes.
+    """Encode ``first``, ``first + step``, ... in words of eight bytes.
 
-    The words are the digits of one large number, so that all of them are made by two multiplications.
+    The words are the digits of one large number, so that two multiplications make all of them.
     """
     if count > _BLOCK:
         return _progression(first, step, _BLOCK) + _progression(first + step * _BLOCK, step, count - _BLOCK)
@@ -116,12 +116,12 @@ def _progression(first: int, step: int, count: int) -> bytes:
 
 
 class Digester:
-    """Makes and verifies the digests of ledgers with one digest type and password.
+    """The digests of ledgers with one digest type and password: it seals and verifies entries.
 
     :ivar size: bytes of a digest.
-    :ivar digest: from what a digest covers, header and payload of one entry side by side, to it.
-    :ivar payload_at: where a record, size word included, has its payload.
-    :ivar master_key: what bookies are shown instead of the password, whatever the digest type.
+    :ivar digest: a function from header and payload of one entry, side by side, to the digest.
+    :ivar payload_at: offset of the payload in a record, its size word included.
+    :ivar master_key: the key that bookies get instead of the password, the same for each digest type.
     """
 
     __slots__ = ("digest_type", "size", "payload_at", "master_key", "digest", "_digests")
@@ -142,15 +142,15 @@ class Digester:
     def digests(self, headers: Iterable[bytes], payloads: Iterable[bytes]) -> bytes:
         """Return the digests of entries, side by side, each of :attr:`size` bytes.
 
-        :param headers: one for each entry, of 32 bytes.
-        :param payloads: one for each entry, in the same order.
+        :param headers: the header of each entry, of 32 bytes.
+        :param payloads: the payload of each entry, in the same order.
         """
         return self._digests(map(add, headers, payloads))
 
     def verify(self, run: EntryRun) -> None:
-        """Checks size, digest, ledger id and entry id of every entry (S18).
+        """Check size, digest, ledger id and entry id of every entry of a run (S18).
 
-        :raises DigestMatchError: naming the first bad entry.
+        :raises DigestMatchError: an entry is bad; the error names the first one.
         """
         if run.count == 1:
             self._open(run.ledger_id, run.first, run.entry(run.first))
@@ -166,7 +166,7 @@ class Digester:
         """Cut the payloads out of a run.
 
         :param run: entries that :meth:`verify` accepted; this method checks nothing.
-        :returns: one copy for each entry, without header and digest.
+        :returns: a copy of the payload of each entry.
         """
         start = self.payload_at
         if run.offsets is None:
@@ -175,10 +175,10 @@ class Digester:
         return [data[a + start : b] for a, b in pairwise(run.offsets)]
 
     def entry(self, ledger_id: int, entry_id: int | None, stored: bytes) -> Entry:
-        """Verifies one entry.
+        """Verify one entry, and return its fields.
 
-        :param entry_id: None if the last one was asked for, whichever it is.
-        :raises DigestMatchError: it is not the entry asked for.
+        :param entry_id: the requested id; None accepts any id, as of the last entry.
+        :raises DigestMatchError: the bytes are not the requested entry.
         """
         found_entry, lac, length, payload = self._open(ledger_id, entry_id, stored)
         return Entry(ledger_id, found_entry, payload, length, lac)
@@ -192,9 +192,9 @@ class Digester:
         return body + self.digest(body)
 
     def verify_lac(self, ledger_id: int, packet: bytes) -> int:
-        """The LAC of an explicit LAC packet; bytes after it are ignored.
+        """Verify an explicit LAC packet, and return its LAC; bytes after the packet are ignored.
 
-        :raises DigestMatchError: it is not one of this ledger.
+        :raises DigestMatchError: it is not an explicit LAC packet of this ledger.
         """
         body, digest = packet[: _LAC.size], packet[_LAC.size : _LAC.size + self.size]
         if len(body) < _LAC.size or self.digest(body) != digest:
@@ -205,7 +205,7 @@ class Digester:
         return int(lac)
 
     def _open(self, ledger_id: int, entry_id: int | None, stored: bytes) -> tuple[int, int, int, bytes]:
-        """Entry id, LAC, length and payload of a verified entry."""
+        """Verify an entry, and return its id, LAC, length and payload."""
         wanted = INVALID_ENTRY_ID if entry_id is None else entry_id
         payload_at = ENTRY_HEADER_SIZE + self.size
         if len(stored) < payload_at:
@@ -219,7 +219,7 @@ class Digester:
         return found_entry, lac, length, payload
 
     def _is_sound(self, run: EntryRun) -> bool:
-        """Whether all is right with a run of one size."""
+        """Test whether all entries of a run of one size are good."""
         data, stride, count, size = run.data, run.stride, run.count, self.size
         expected = self._digests(_covered(data, stride, count, self.payload_at))
         return counts_up(data, stride, count, _HEAD_AT, _LEDGER_ID.pack(run.ledger_id), run.first) and all(
@@ -227,7 +227,7 @@ class Digester:
         )
 
     def _is_sound_mix(self, run: EntryRun, offsets: Sequence[int]) -> bool:
-        """Whether all is right with a run of many sizes."""
+        """Test whether all entries of a run of many sizes are good."""
         data, start = run.data, self.payload_at
         if min([b - a for a, b in pairwise(offsets)]) < start:
             return False
@@ -239,7 +239,7 @@ class Digester:
         return b"".join([data[a + _HEAD_END : a + start] for a in at]) == self._digests(covered)
 
     def _blame(self, run: EntryRun) -> None:
-        """Verifies one by one, to name the first bad entry."""
+        """Verify a bad run entry by entry, to raise the error of its first bad entry."""
         for entry_id, stored in enumerate(run.entries(), run.first):
             self._open(run.ledger_id, entry_id, stored)
         raise AssertionError(f"columns and entries of {run!r} disagree")
@@ -247,7 +247,7 @@ class Digester:
 
 @lru_cache(maxsize=64)
 def _slices(stride: int, start: int, end: int, count: int) -> Sequence[slice]:
-    """Bytes ``start:end`` of each of ``count`` records."""
+    """Return the slices of the bytes ``start:end`` of each of ``count`` records."""
     return [slice(at + start, at + end) for at in range(0, count * stride, stride)]
 
 
@@ -257,7 +257,7 @@ def _covered(data: bytes, stride: int, count: int, payload_at: int) -> Iterable[
         step = _BLOCK * stride
         blocks = [(data[at : at + step], min(_BLOCK, count - at // stride)) for at in range(0, len(data), step)]
         return chain.from_iterable([_covered(block, stride, n, payload_at) for block, n in blocks])
-    # rounded up to a power of two, so that few lists of slices serve all counts
+    # rounds up to a power of two, so that few lists of slices serve all counts
     rounded = 1 << (count - 1).bit_length()
     heads = islice(_slices(stride, _HEAD_AT, _HEAD_END, rounded), count)
     return map(add, map(data.__getitem__, heads), map(data.__getitem__, _slices(stride, payload_at, stride, rounded)))

@@ -1,7 +1,7 @@
-"""Length-prefixed frames over a stream: limits, and the bytes that wait for the rest of their frame.
+"""Length-prefixed frames over a stream: limits, and the received bytes of an incomplete frame.
 
-A frame is ``u32 length`` and so many bytes.  The length is judged as soon as its four bytes are in, so
-no peer makes us keep a frame we would not read.
+A frame is ``u32 length`` and so many bytes.  The length is checked as soon as its four bytes are there, so
+no peer makes us keep a frame that we would refuse.
 """
 
 import struct
@@ -10,20 +10,20 @@ from ..errors import CodecError
 
 LENGTH_SIZE = 4
 MOST_ITEMS = 64
-"""Requests that are not of a series and that are read from a chunk in one turn: some three milliseconds of work."""
+"""Number of single requests that are decoded from a chunk in one turn: some three milliseconds of work."""
 
 MIN_LENGTH = 4
-"""A packet begins with a four-byte V2 header or with a protobuf header of at least eight bytes."""
+"""Bytes of the shortest packet, a four-byte V2 header; a protobuf header has at least eight bytes."""
 
 _LENGTH = struct.Struct(">I")
 _SMALL = 4096
 
 
 def frame_length(data: bytes, at: int, limit: int) -> int:
-    """Bytes after the length word at ``at``.
+    """Return the number of bytes after the length word at offset ``at``.
 
-    :param limit: greatest frame, the length word included.
-    :raises CodecError: too long, or too short for any packet.
+    :param limit: bytes of the longest frame, its length word included.
+    :raises CodecError: the frame is too long, or too short for any packet.
     """
     length: int = _LENGTH.unpack_from(data, at)[0]
     if length + LENGTH_SIZE > limit:
@@ -34,10 +34,10 @@ def frame_length(data: bytes, at: int, limit: int) -> int:
 
 
 class FrameBuffer:
-    """The received part of a frame that is not complete.
+    """The received part of an incomplete frame.
 
-    Pieces are joined once, when the frame is complete, so a great frame costs its size whatever the
-    chunks; small pieces share one bytearray, so a peer that sends byte by byte costs no object a byte.
+    Pieces are joined once, when the frame is complete, so a large frame costs one copy in chunks of any
+    size; small pieces share one bytearray, so a peer that sends byte by byte costs no object for each byte.
     """
 
     __slots__ = ("_limit", "_pieces", "_have", "_need")
@@ -53,14 +53,13 @@ class FrameBuffer:
 
     @property
     def ready(self) -> bool:
-        """Whether what is kept begins with a complete frame."""
+        """Whether the kept bytes begin with a complete frame."""
         return 0 < self._need <= self._have
 
     def add(self, chunk: bytes) -> bytes:
         """Add a ``chunk`` of the stream.
 
-        :returns: everything received, which begins with a frame boundary and is to be scanned; empty while the first
-            frame is known to be incomplete.
+        :returns: all bytes to scan, from a frame boundary on; empty while the first frame is known to be incomplete.
         """
         if not self._pieces:
             return chunk
@@ -79,9 +78,10 @@ class FrameBuffer:
         return data
 
     def keep(self, data: bytes, at: int) -> None:
-        """Keeps what was not scanned at the end of what :meth:`add` returned: an incomplete frame, or frames for later.
+        """Keep the bytes from ``at`` on that were not scanned: an incomplete frame, or frames for later.
 
-        :raises CodecError: its length is out of bounds.
+        :param data: the bytes that :meth:`add` returned.
+        :raises CodecError: the length of the frame is out of bounds.
         """
         if at == len(data):
             return
@@ -92,6 +92,6 @@ class FrameBuffer:
         self._pieces = [data[at:]]
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Drop all kept bytes."""
         self._pieces = []
         self._have = self._need = 0

@@ -1,7 +1,7 @@
 """One frozen class for each cold request and response, independent of the wire version.
 
-``header`` correlates: a response is made with the header of its request, and its encoding follows
-from it.  Fields that a protocol does not have are ignored when encoding for it.
+A response has the ``header`` of its request, which correlates the two and determines the encoding.
+Fields that a protocol does not have are ignored when encoding for it.
 """
 
 import attrs
@@ -12,13 +12,13 @@ from .runs import IReplyEncoding
 
 @attrs.frozen
 class Header:
-    """Correlates a response with its request, and says how both are encoded.
+    """The fields that correlate a response with its request and determine the encoding of both.
 
     :ivar wire: the protocol of the request, which encodes the response.
-    :ivar version: of the V2 packet header or the V3 header (3 is V3's only good value).
+    :ivar version: the version in the V2 packet header or in the V3 header (3 is V3's only good value).
     :ivar operation: V2 opcode or V3 operation number.
     :ivar txn_id: V3 correlation id, 0 in V2.
-    :ivar priority: V3 only.
+    :ivar priority: the priority, V3 only; above 0 the request is preferred to background work.
     """
 
     wire: IReplyEncoding
@@ -51,9 +51,9 @@ class ReadRequest:
 
 @attrs.frozen
 class AuthRequest:
-    """A token of the client's exchange.
+    """A token of the client's authentication exchange.
 
-    :ivar plugin: empty where V3 sent no sub-message, which is no plugin's name.
+    :ivar plugin: name of the plugin; empty if a V3 request has no sub-message, as no plugin has an empty name.
     """
 
     header: Header
@@ -65,7 +65,7 @@ class AuthRequest:
 class WriteLacRequest:
     """Store an explicit LAC.
 
-    :ivar body: the LAC packet; its own lac counts, ``lac`` is for logs.
+    :ivar body: the LAC packet; the LAC in it is in force, ``lac`` is for logs.
     """
 
     header: Header
@@ -85,7 +85,7 @@ class ReadLacRequest:
 class BookieInfoRequest:
     """Ask for the space of a bookie's disks.
 
-    :ivar requested: 1 total capacity, 2 free space, or-ed; 0 = nothing asked.
+    :ivar requested: 1 for total capacity, 2 for free space, or-ed; 0 for neither.
     """
 
     header: Header
@@ -111,9 +111,9 @@ class ListEntriesRequest:
 
 @attrs.frozen
 class RejectedRequest:
-    """A request that is readable enough to be answered and must be refused.
+    """A request that must be refused, and is readable enough for an answer.
 
-    Bad versions, operations without a handler, body and request ids that disagree.
+    Its version is bad, its operation is not supported, or the ids of body and request disagree.
 
     :ivar reply: the whole frame of the answer.
     """
@@ -139,9 +139,9 @@ class ReadResponse:
 
 @attrs.frozen
 class AuthResponse:
-    """A reply to tokens; V2 has no status on the wire, and answers as version 2 for ``AUTH_DISABLED_PLUGIN``.
+    """A reply to a token; V2 has no status on the wire, and answers as version 2 for ``AUTH_DISABLED_PLUGIN``.
 
-    :ivar status: other than EOK (V3) the sub-message is left out.
+    :ivar status: the status; V3 leaves out the sub-message unless it is EOK.
     """
 
     header: Header
@@ -178,7 +178,7 @@ class BookieInfoResponse:
 class StartTlsResponse:
     """The answer to the request to begin TLS.
 
-    :ivar status: other than EOK the sub-message is left out.
+    :ivar status: the status; the sub-message is left out unless it is EOK.
     """
 
     header: Header

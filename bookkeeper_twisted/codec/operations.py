@@ -1,27 +1,27 @@
-"""Numbers of the wire: operations, flags, sizes.  Both protocols use the same bits for V2 flags and runs."""
+"""Numbers on the wire: operations, flags, sizes.  The runs of both protocols use the bits of V2's flags."""
 
 from enum import IntEnum
 
 FENCE = 0x0001
-"""Read, batch read: fence the ledger first."""
+"""Flag of a read or batch read: fence the ledger first."""
 
 RECOVERY_ADD = 0x0002
-"""Add: allowed on a fenced ledger."""
+"""Flag of an add that is allowed on a fenced ledger."""
 
 HIGH_PRIORITY = 0x0004
-"""Any: to be preferred to background work."""
+"""Flag of any request that is preferred to background work."""
 
 V3_HIGH_PRIORITY = 100
 """The value for :data:`HIGH_PRIORITY` in a V3 header (anything above 0 means it)."""
 
 DEFAULT_MAX_FRAME_SIZE = 5 * 1024 * 1024
-"""Greatest frame, its four length bytes included (``nettyMaxFrameSizeBytes``)."""
+"""Bytes of the longest frame, its length word included (``nettyMaxFrameSizeBytes``)."""
 
 MAX_COUNT = (1 << 31) - 1
-"""Most entries that a batch read can ask for."""
+"""Number of entries that a batch read can ask for at most."""
 
 MIN_ENTRY_SIZE = 24
-"""An entry of 24 to 31 bytes is stored although no client can read it; below, it is refused."""
+"""Bytes of the shortest entry that is stored; one of 24 to 31 bytes is, although no client can read it."""
 
 MASTER_KEY_SIZE = 20
 """Bytes of the key in V2, and of every key that Apache's clients and ours make; V3 carries any length."""
@@ -33,11 +33,11 @@ MAX_DIGEST_SIZE = 20
 """Bytes of the longest digest, HMAC."""
 
 AUTH_DISABLED_PLUGIN = "AuthDisabledPlugin"
-"""Plugin name in the answer of a bookie that asks for no (further) authentication."""
+"""Plugin name in the answer of a bookie that requires no (further) authentication."""
 
 
 class V2Op(IntEnum):
-    """Opcodes a V2 packet can carry; the other numbers are reserved or unknown, and end the connection."""
+    """The opcodes that a V2 packet can carry; other numbers are reserved or unknown, and end the connection."""
 
     ADD = 1
     READ = 2

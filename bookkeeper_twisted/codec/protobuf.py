@@ -1,7 +1,7 @@
-"""Imports the generated protobuf code, once we know the runtime under it can be used.
+"""The import of the generated protobuf code, after a check that the protobuf runtime can be used.
 
-The pure Python runtime is 20 times slower and holds other opinions about unknown enum values, on which
-the choice between V2 and V3 hangs.
+The pure Python runtime is 20 times slower and treats unknown enum values differently, on which the choice
+between V2 and V3 depends.
 """
 
 from typing import TypeVar
@@ -17,10 +17,10 @@ _M = TypeVar("_M", bound=Message)
 
 
 def require_upb(runtime: str) -> None:
-    """Check on which implementation protobuf runs.
+    """Check that protobuf runs on its upb implementation.
 
-    :param runtime: what protobuf calls it.
-    :raises ImportError: it is another one than upb.
+    :param runtime: the name that protobuf gives the implementation.
+    :raises ImportError: it is not upb.
     """
     if runtime != "upb":
         raise ImportError(
@@ -33,16 +33,16 @@ require_upb(api_implementation.Type())
 
 
 def parse(kind: type[_M], data: bytes | memoryview) -> _M | None:
-    """Decode a message, or return None where Java's parser fails: broken bytes, or a required field missing.
+    """Decode a message, or return None if Java's parser fails: the bytes are malformed, or a required field is missing.
 
-    An unknown value of a required enum counts as missing; upb accepts such a message and only says that it is not
+    An unknown value of a required enum counts as missing; upb accepts such a message and only reports that it is not
     initialized.
 
     :param kind: the generated class of the message.
     :param data: exactly one message.
     """
     try:
-        message = kind.FromString(data)  # type: ignore[arg-type]  # any buffer will do
+        message = kind.FromString(data)  # type: ignore[arg-type]  # any buffer works
     except DecodeError:
         return None
     return message if message.IsInitialized() else None
@@ -51,6 +51,6 @@ def parse(kind: type[_M], data: bytes | memoryview) -> _M | None:
 def text(value: str | bytes) -> str:
     """Decode the ``value`` of a string field.
 
-    upb gives bytes where they are no UTF-8; like Java we go on with what is readable.
+    upb returns bytes if they are not UTF-8; like Java we replace the unreadable ones.
     """
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

@@ -1,7 +1,7 @@
-"""The hot operations as runs: parallel values over one received chunk, replies packed in one call.
+"""The hot operations as runs: parallel columns over one received chunk, replies packed in one call.
 
-Requests are made by the server's decoder, replies by the client's.  ``wire`` is the protocol a request came in, which
-encodes its replies; ``version`` the byte of the V2 header, which a reply echoes.
+The server's decoder makes requests, the client's makes replies.  ``wire`` is the protocol of a request, which also
+encodes its replies; ``version`` is the byte of the V2 header, which a reply repeats.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class IReplyEncoding(Interface):
-    """Encodes the replies to requests in the protocol that they came in."""
+    """The encoding of replies in one wire protocol, that of their requests."""
 
     carries_lac: bool = Attribute("Whether a reply to a read has a place for the LAC that the bookie knows.")
     batch_overhead: tuple[int, int] = Attribute(
@@ -35,8 +35,8 @@ class IReplyEncoding(Interface):
     def read_reply(run: "ReadRun", index: int, status: Status, entry: bytes | None, max_lac: int | None) -> bytes:
         """Encode the frame that answers one read of a run.
 
-        :param index: of the read in the run, from 0.
-        :param entry: None unless ``status`` is EOK.
+        :param index: index of the read in the run, from 0.
+        :param entry: the entry, None unless ``status`` is EOK.
         :param max_lac: the highest LAC known, -1 if none; ignored unless :attr:`carries_lac`.
         """
 
@@ -48,7 +48,7 @@ class IReplyEncoding(Interface):
     ) -> list[bytes]:
         """Encode the frame that answers a batch read, as pieces to be written one after the other.
 
-        :param runs: of consecutive entries, each beginning where the one before ends; none unless ``status`` is EOK.
+        :param runs: runs of consecutive entries, each begins where the one before ends; none unless ``status`` is EOK.
         :param max_lac: as of :meth:`read_reply`.
         """
 
@@ -60,10 +60,10 @@ class IReplyEncoding(Interface):
         """
 
     def refusal(request: object, status: Status) -> bytes | None:
-        """The frames that refuse a request before it is looked at, as a peer's that is not authenticated.
+        """Encode the frames that refuse a request without processing it, for example if its peer is not authenticated.
 
         :param request: a run or a message, as :meth:`~.wire_protocol.IWireProtocol.scan_requests` made it.
-        :returns: None if the protocol has no such answer, and the connection has to end.
+        :returns: None if the protocol has no such answer, and the connection must be closed.
         """
 
 
@@ -72,10 +72,10 @@ class AddRun:
 
     Ledger and entry ids are not negative, the entries are at least 24 bytes long and carry these ids.
 
-    :ivar entries: those of several ledgers where these take turns.
+    :ivar entries: one run, or a mixed run if ledgers take turns.
     :ivar flags: ``RECOVERY_ADD``, ``HIGH_PRIORITY`` (V3: from flag and priority); unknown bits may be set.
-    :ivar deferred_sync: to be acknowledged before it is durable (V3 write flag).
-    :ivar txn_ids: V3: one per entry; V2: empty.
+    :ivar deferred_sync: whether entries are acknowledged before they are durable (V3 write flag).
+    :ivar txn_ids: the txnId of each entry in V3; empty in V2.
     """
 
     __slots__ = ("wire", "version", "flags", "deferred_sync", "master_key", "entries", "txn_ids", "_unanswered")
@@ -94,9 +94,9 @@ class AddRun:
         self._unanswered: dict[tuple[int, int], list[int]] | None = None
 
     def replies(self, status: Status, part: Entries | None = None) -> bytes:
-        """The frames that answer every add of the run, in order.
+        """Encode the frames that answer every add of the run, in order.
 
-        :param part: of entries of several ledgers: only these, which are answered once.
+        :param part: the entries of the run that are answered, None for all.
         """
         return self.wire.add_replies(self, status, part)
 
@@ -117,9 +117,9 @@ class AddRun:
 class ReadRun:
     """Plain reads (no fencing, no long poll) that arrived one after the other.
 
-    :ivar ledger_ids: one per read, as are the other sequences.
+    :ivar ledger_ids: the ledger id of each read; the other sequences have one item a read, too.
     :ivar entry_ids: -1 asks for the last entry.
-    :ivar txn_ids: V3; V2: empty.
+    :ivar txn_ids: the txnIds in V3; empty in V2.
     """
 
     __slots__ = ("wire", "version", "flags", "ledger_ids", "entry_ids", "txn_ids")
@@ -139,9 +139,9 @@ class ReadRun:
         return len(self.entry_ids)
 
     def reply(self, index: int, status: Status, entry: bytes = b"", max_lac: int | None = None) -> bytes:
-        """The frame that answers one read of the run.
+        """Encode the frame that answers one read of the run.
 
-        :param entry: sent with EOK only.
+        :param entry: the entry, sent with EOK only.
         :param max_lac: V3: the highest LAC known, -1 if none; V2 has no place for it.
         """
         return self.wire.read_reply(self, index, status, entry if status is Status.EOK else None, max_lac)
@@ -159,9 +159,9 @@ class ReadRun:
 class BatchRead:
     """One batch read (BP-62; V3: batch-read-v3.md).
 
-    :ivar request_id: correlation: V2 requestId, V3 txnId.
-    :ivar max_count: <= 0 is unlimited.
-    :ivar master_key: None if not sent.
+    :ivar request_id: V2 requestId or V3 txnId, which the reply repeats.
+    :ivar max_count: number of entries at most; <= 0 for any number.
+    :ivar master_key: the key, None if it was not sent.
     :ivar previous_lac, timeout_ms: V3 long poll, None if not sent.
     """
 
@@ -188,7 +188,7 @@ class BatchRead:
         self.timeout_ms = timeout_ms
 
     def wait(self, timeout_ms: int) -> None:
-        """Make it a long poll: the bookie waits at most ``timeout_ms`` until the first entry is confirmed."""
+        """Make this read a long poll: the bookie waits at most ``timeout_ms`` until the first entry is confirmed."""
         self.previous_lac, self.timeout_ms = self.first - 1, timeout_ms
 
     def failure(self, status: Status) -> bytes:
@@ -202,7 +202,7 @@ class BatchRead:
     def success(self, runs: Sequence[EntryRun], max_lac: int | None = None) -> list[bytes]:
         """Encode a successful reply.
 
-        :param runs: of consecutive entries, the first from :attr:`first` on, each beginning where the one before ends.
+        :param runs: runs of consecutive entries from :attr:`first` on, each begins where the one before ends.
         :param max_lac: V3: the highest LAC known, -1 if none; V2 has no place for it.
         :returns: one frame in pieces, to be written one after the other; the pieces may be the buffers of ``runs``.
         """
@@ -212,8 +212,8 @@ class BatchRead:
 class AddReplies:
     """Replies to adds with one status, as a client receives them.
 
-    :ivar ledger_ids, entry_ids: of each, in order.
-    :ivar txn_ids: V3, in order; V2: empty.
+    :ivar ledger_ids, entry_ids: the ids of each reply, in order.
+    :ivar txn_ids: the txnIds in V3, in order; empty in V2.
     """
 
     __slots__ = ("status", "ledger_ids", "entry_ids", "txn_ids")
@@ -229,7 +229,7 @@ class AddReplies:
     def append_to(self, items: list[object]) -> None:
         """Add these replies to a list of items, to its last item if that is AddReplies of the same status.
 
-        :param items: changed in place.  This object belongs to the list afterwards.
+        :param items: a list that is changed in place.  This object belongs to it afterwards.
         """
         last = items[-1] if items else None
         if isinstance(last, AddReplies) and last.status is self.status:
@@ -243,9 +243,9 @@ class AddReplies:
 class ReadReply:
     """The reply to one read, plain or fencing.
 
-    :ivar txn_id: V3; V2: None.
-    :ivar entry_id: of the request in V2, of the entry in V3.
-    :ivar entry: None where there is no body.
+    :ivar txn_id: the txnId in V3, None in V2.
+    :ivar entry_id: the id in the request in V2, that of the entry in V3.
+    :ivar entry: the entry as stored, None if the reply has no body.
     """
 
     __slots__ = ("status", "ledger_id", "entry_id", "txn_id", "entry", "max_lac", "lac_update_timestamp")
@@ -264,7 +264,7 @@ class ReadReply:
 
 
 class BatchReply:
-    """The reply to a batch read; ``entries`` is None on error.  Ids and digests are not checked yet."""
+    """The reply to a batch read; ``entries`` is None on error.  Ids and digests are not verified yet."""
 
     __slots__ = ("status", "ledger_id", "first", "request_id", "entries", "max_lac")
 

@@ -1,7 +1,7 @@
-"""Reading n frames of one size by a few C calls, instead of n times a Python loop.
+"""Reading n frames of one size by a few C calls, instead of n rounds of a Python loop.
 
 Requests and replies of one kind usually come in series of equal size and equal beginning (length word,
-header, key).  :func:`same_columns` takes such a series apart; the loop over single frames is for the rest.
+header, key).  :func:`same_columns` splits such a series; the other frames are read one by one.
 """
 
 import struct
@@ -15,16 +15,16 @@ from operator import eq, ne, sub
 from ..entries.columns import Unpack, column, unpack_all
 
 FEW_A_RUN = 16
-"""Up to so many entries a run on average, a mixed run is cheaper than the runs."""
+"""Average number of entries in a run up to which one mixed run is cheaper than the runs."""
 
 _FIRST_TRY = 16
 _GROWTH = 8
 _FEW = 24
 _CUT_PER_BYTE = 5
-"""Records for each byte of a key up to which cutting the keys out costs less than going over the bytes."""
+"""Number of records for each byte of a key up to which cutting out the keys is cheaper than comparing bytes."""
 _LOW = bytes(range(256)) * 256
 _HIGH = b"".join([bytes((byte,)) * 256 for byte in range(256)])
-"""Low and high byte of the numbers below 2**16."""
+"""The low and the high bytes of the numbers below 2**16."""
 
 
 @lru_cache(maxsize=1024)
@@ -33,14 +33,14 @@ def _splitter(sizes: tuple[int, ...], count: int) -> Unpack:
 
 
 def same_columns(data: bytes, at: int, sizes: tuple[int, ...], fixed: tuple[int, ...]) -> list[list[bytes]]:
-    """Takes a series of equal frames apart into columns.
+    """Split a series of equal frames into columns.
 
-    The frame at ``at`` must be complete.  The number of frames looked at grows while all of them match,
-    so a series that ends early has cost little.
+    The frame at ``at`` must be complete.  The number of frames that are compared at once grows while all of
+    them match, so a series that ends early costs little.
 
     :param sizes: bytes of the parts of a frame.
-    :param fixed: which parts are equal in all frames of the series; the first frame that differs ends it.
-    :returns: for each part a list with one item a frame; at least one frame.
+    :param fixed: indexes of the parts that are equal in all frames; the first frame that differs ends the series.
+    :returns: for each part a list with one item for each frame; at least one frame.
     """
     stride, split = sum(sizes), partial(_splitter, sizes)
     offsets = [at, *accumulate(sizes, initial=at)][1:]
@@ -62,16 +62,16 @@ def same_columns(data: bytes, at: int, sizes: tuple[int, ...], fixed: tuple[int,
 
 
 def _equal_until(values: Sequence[bytes], expected: bytes) -> int:
-    """Index of the first value that is another."""
+    """Return the index of the first value that differs from ``expected``."""
     if values.count(expected) == len(values):
         return len(values)
     return next(i for i, value in enumerate(values) if value != expected)
 
 
 def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
-    """Return the rests of the frames of a series: frames of one size whose beginnings are equal.
+    """Return the ends of the frames of a series: frames of one size whose beginnings are equal.
 
-    :param at: where in ``data`` the first frame begins, which must be complete.
+    :param at: offset in ``data`` of the first frame, which must be complete.
     :param stride: bytes of each frame.
     :param prefix: bytes of the equal beginning.
     :returns: ``stride - prefix`` bytes of each frame, up to the first frame that begins otherwise; at least one item.
@@ -106,7 +106,7 @@ def big_endian(values: Sequence[int]) -> bytes:
 def from_big_endian(data: bytes) -> "array[int]":
     """Decode big-endian i64 values.
 
-    :param data: of a multiple of eight bytes.
+    :param data: the bytes, a multiple of eight.
     """
     values = array("q", data)
     if sys.byteorder == "little":
@@ -115,10 +115,10 @@ def from_big_endian(data: bytes) -> "array[int]":
 
 
 def as_range(keys: "array[int]", ids: "array[int]") -> tuple[Sequence[int], Sequence[int]]:
-    """Turn parallel keys and ids into plain sequences; where the key is one and the ids go up by one, the ids become a
+    """Turn parallel keys and ids into plain sequences; if all keys are equal and the ids go up by one, the ids become a
     range, which later steps handle faster.
 
-    :param keys: one for each id, at least one.
+    :param keys: the key of each id, at least one.
     :returns: keys and ids.
     """
     count, first = len(ids), ids[0]
@@ -130,13 +130,13 @@ def as_range(keys: "array[int]", ids: "array[int]") -> tuple[Sequence[int], Sequ
 def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: int) -> bool:
     """Test whether each of some records has the same key at an offset, followed by i64 ids that go up by one.
 
-    It compares byte by byte of a record, over all records: only the two low bytes of the ids vary, the rest is key.
-    The keys of few records are cut out instead.
+    It compares each byte of a record over all records: only the two low bytes of the ids vary, the others must be
+    constant.  The keys of few records are cut out instead.
 
     :param data: the records, of ``stride`` bytes each; the first one begins at 0.
-    :param count: of records, at least one.
-    :param at: offset in each record.
-    :param first: id that the first record has to have.
+    :param count: number of records, at least one.
+    :param at: offset of the key in each record.
+    :param first: the id that the first record must have.
     """
     if first + count > 1 << 63:
         return False
@@ -163,7 +163,7 @@ def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: 
 def low_bytes(ids: range) -> tuple[bytes, bytes] | None:
     """Return the second lowest and the lowest byte of each of some ids, None if other bytes of them differ, too.
 
-    :param ids: they go up by one.
+    :param ids: ids that go up by one.
     """
     low = ids.start & 0xFFFF
     end = low + len(ids)
@@ -194,8 +194,8 @@ def joined(ids: Sequence[int], more: Sequence[int]) -> Sequence[int]:
 def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[tuple[int, int]]:
     """Cut parallel lists where the ids do not go up by one, or the key changes.
 
-    :param ids: at least one.
-    :param keys: one for each id.
+    :param ids: at least one id.
+    :param keys: the key of each id.
     :returns: (start, end) indexes, end exclusive.
     """
     count = len(ids)
@@ -217,7 +217,7 @@ def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[
 def take_turns(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
     """Test whether a mixed run of some entries costs less than their runs do.
 
-    :param ledger_ids: one for each, as are ``entry_ids``.
+    :param ledger_ids: the ledger id of each entry, parallel to ``entry_ids``.
     """
     cuts: int = sum(map(ne, ledger_ids, ledger_ids[1:]))
     if cuts * FEW_A_RUN < len(ledger_ids):

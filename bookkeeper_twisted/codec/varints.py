@@ -1,6 +1,6 @@
-"""Protobuf by hand, for the messages that travel by the million: varints, fields, columns of varints.
+"""Protobuf by hand, for the messages that are sent by the million: varints, fields, columns of varints.
 
-The bytes are what any protobuf encoder makes; negative numbers take ten bytes.
+The bytes are those of any protobuf encoder; negative numbers take ten bytes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,17 +13,17 @@ _MAX_SIZE = 10
 _BLOCK = 1 << 14
 _LOWEST = bytes([i & 127 | 128 for i in range(_BLOCK)])
 _SECOND = bytes([i >> 7 | 128 for i in range(_BLOCK)])
-"""The first two bytes of longer varints, of the values below 2**14."""
+"""The first two bytes of longer varints, for the values below 2**14."""
 
 _LAST = bytes(range(128)) * 2
-"""Translates a byte that others follow to one that ends a varint."""
+"""A translation table from a byte that others follow to a byte that ends a varint."""
 
 
 def varint(value: int) -> bytes:
     """Encode one varint; a negative ``value`` as its 64-bit two's complement, of ten bytes."""
     if 0 <= value < 128:
         return _ONE_BYTE[value]
-    if value == -1:  # a read of the last entry, and the LAC of a ledger without one
+    if value == -1:  # frequent: the id in a read of the last entry, and the LAC of a ledger without one
         return _MINUS_ONE
     if 0 <= value < _BLOCK:
         return bytes((value & 127 | 128, value >> 7))
@@ -49,7 +49,7 @@ def common_width(values: Sequence[int]) -> int:
 
 
 def number_field(key: bytes, value: int | None) -> bytes:
-    """A varint field; empty if there is no value.
+    """Encode a varint field; return no bytes if there is no value.
 
     :param key: the field's tag bytes.
     """
@@ -59,8 +59,8 @@ def number_field(key: bytes, value: int | None) -> bytes:
 def bytes_field(key: bytes, value: bytes | None) -> bytes:
     """Encode a length-delimited field (bytes, sub-message).
 
-    :param key: of the field, as it is on the wire.
-    :param value: None for an absent field, of which nothing is written.
+    :param key: the field's tag bytes.
+    :param value: None for an absent field, which is not written.
     """
     return b"" if value is None else key + varint(len(value)) + value
 
@@ -68,7 +68,7 @@ def bytes_field(key: bytes, value: bytes | None) -> bytes:
 def decode_varint(data: bytes, at: int, end: int) -> int:
     """Decode the varint that fills ``data[at:end]``.
 
-    :param end: where it ends; nothing is checked, not even that the last byte is one.
+    :param end: the end of the varint; it is not checked that the varint ends there.
     """
     value = 0
     for byte in reversed(data[at:end]):
@@ -77,7 +77,7 @@ def decode_varint(data: bytes, at: int, end: int) -> int:
 
 
 def decode_column(column: bytes, size: int) -> Sequence[int]:
-    """Values of varints of ``size`` bytes each, laid side by side, up to the first of another size.
+    """Decode varints of ``size`` bytes each, side by side, up to the first of another size.
 
     :param size: at most 9, so that no value is negative.
     :returns: a range if they go up by one.
@@ -98,7 +98,7 @@ def decode_column(column: bytes, size: int) -> Sequence[int]:
         if min(plane) < 128:
             plane = plane[: next(i for i, byte in enumerate(plane) if byte < 128)]
         same = same and plane.count(plane[:1]) == len(plane)
-        if same:  # so far all values are one, as the high bytes of ids mostly are
+        if same:  # all bytes so far are equal, as the high bytes of ids mostly are
             values = [(values[0] << 7) + plane[0] - 128] * min(len(values), len(plane))
         else:
             values = [(value << 7) + byte - 128 for value, byte in zip(values, plane, strict=False)]
@@ -106,7 +106,7 @@ def decode_column(column: bytes, size: int) -> Sequence[int]:
 
 
 def equal_widths(txn_ids: Sequence[int], first: int) -> Iterator[tuple[int, int, int, int]]:
-    """Cuts a list of ids and the ids ``first, first + 1, ...`` beside them into parts of one varint size.
+    """Cut a list of ids, and the parallel ids ``first, first + 1, ...``, into parts of one varint size.
 
     :returns: (start, end, size of the given ids, size of the counted ids), end exclusive.
     """
@@ -123,7 +123,7 @@ def equal_widths(txn_ids: Sequence[int], first: int) -> Iterator[tuple[int, int,
 
 
 def _planes(values: range, size: int) -> list[bytes]:
-    """The bytes of varints of ``size`` bytes of values that go up by one: all first ones, all second ones, ..."""
+    """Encode values that go up by one as varints of ``size`` bytes; return all first bytes, all second bytes, ..."""
     first, count = values.start, len(values)
     low = first % _BLOCK
     if low + count > _BLOCK:
@@ -139,11 +139,11 @@ def _planes(values: range, size: int) -> list[bytes]:
 def fill_column(frames: bytearray, at: int, stride: int, values: Sequence[int], size: int) -> None:
     """Write one varint into each frame, in place.
 
-    :param frames: whole frames side by side; each has the varint of the first value there already, as bytes that are
-        the same for all values are not written.
+    :param frames: whole frames side by side; each has the varint of the first value there already, because bytes that
+        are the same for all values are not written.
     :param at: offset of the varint in a frame.
     :param stride: bytes of a frame.
-    :param values: one for each frame; each varint is of ``size`` bytes (:func:`equal_widths`).
+    :param values: the value for each frame; each varint has ``size`` bytes (:func:`equal_widths`).
     """
     if isinstance(values, range) and values.start >= 0:
         for i, plane in enumerate(_planes(values, size), at):

@@ -1,7 +1,7 @@
-"""The seam between connections and the bytes they carry: what a wire protocol does for a client and for a bookie.
+"""The interface between connections and their bytes: the encoding and decoding of a wire protocol, on both sides.
 
-A connection has its protocol from when it is made; the calls below are for all that a turn of the reactor sends or that
-a chunk holds, never for one entry.
+A connection has a protocol from its beginning; each call below handles all requests of a turn of the reactor or of a
+chunk, never a single entry.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class IWireProtocol(IReplyEncoding):
-    """One wire protocol, both sides of it.  Providers have no state; any thread may call them."""
+    """A wire protocol, for clients and bookies.  Providers have no state; any thread may call them."""
 
     names: frozenset[str] = Attribute("Values of ``wireProtocol`` it answers to.")
     number: int = Attribute("What it is called in metrics.")
@@ -32,15 +32,15 @@ class IWireProtocol(IReplyEncoding):
     # ---- a client's side -------------------------------------------------------------------------------
 
     def encode_adds(adds: "Adds", first_number: int) -> tuple[bytes, bytes]:
-        """The frames of add requests, and the replies of a bookie that has done all of them in order.
+        """Encode the frames of add requests, and the replies of a bookie that does all of them in order.
 
-        :param first_number: numbered protocols: of the first one; they count up from there.
-        :returns: the replies are empty where they are not foretold, as they depend on the connection.
-        :raises bookkeeper_twisted.errors.CodecError: it cannot say what the adds ask for.
+        :param first_number: the number of the first request in protocols with numbers; the others count up from it.
+        :returns: frames and replies; the replies are empty if they cannot be predicted.
+        :raises bookkeeper_twisted.errors.CodecError: the protocol cannot express the adds.
         """
 
     def encode_reads(ledger_id: int, entry_ids: Sequence[int], first_number: int) -> bytes:
-        """The frames of plain reads of one ledger.
+        """Encode the frames of plain reads of one ledger.
 
         :param first_number: as of :meth:`encode_adds`.
         """
@@ -51,9 +51,9 @@ class IWireProtocol(IReplyEncoding):
         """Make a batch read of this protocol.
 
         :param first: id of the first entry.
-        :param number: the reply repeats it, in every protocol.
-        :param max_count: entries, <= 0 for any number.
-        :param max_size: bytes of the reply.
+        :param number: the number of the request, which the reply repeats in every protocol.
+        :param max_count: number of entries at most, <= 0 for any number.
+        :param max_size: bytes of the reply at most.
         :param flags: as of :class:`~.runs.BatchRead`.
         """
 
@@ -61,45 +61,45 @@ class IWireProtocol(IReplyEncoding):
         """Encode the frame of a batch read.
 
         :param request: one that :meth:`batch_read` of the same protocol made.
-        :raises bookkeeper_twisted.errors.CodecError: V2: its key is not of 20 bytes.
+        :raises bookkeeper_twisted.errors.CodecError: V2: its key does not have 20 bytes.
         """
 
     def header(operation: Operation, number: int, priority: int) -> Header:
         """Make the header of a cold request.
 
-        :param number: the reply repeats it; ignored by protocols that have none.
+        :param number: the number of the request, which the reply repeats; ignored by protocols without numbers.
         :param priority: greater than 0 for a request that is preferred to background work.
-        :raises bookkeeper_twisted.errors.CodecError: it has no such operation.
+        :raises bookkeeper_twisted.errors.CodecError: the protocol has no such operation.
         """
 
     def encode_request(request: object) -> bytes:
         """Encode the frame of a cold request.
 
         :param request: one of :mod:`.messages`, with a header that :meth:`header` of this protocol made.
-        :raises bookkeeper_twisted.errors.CodecError: it has no such request.
+        :raises bookkeeper_twisted.errors.CodecError: the protocol has no such request.
         """
 
     def scan_replies(data: bytes, at: int, limit: int, items: list[object]) -> int:
-        """Reads all complete frames that a bookie sent, from ``at`` on.
+        """Decode all complete frames that a bookie sent, from offset ``at`` on.
 
         :param limit: bytes of the longest frame, its length word included.
-        :param items: gets replies, in order.
-        :returns: where the first incomplete frame begins.
-        :raises bookkeeper_twisted.errors.CodecError: a frame is over the limit or no response; ``items`` has what came
-            before.
+        :param items: a list to which replies are added in order.
+        :returns: offset of the first incomplete frame.
+        :raises bookkeeper_twisted.errors.CodecError: a frame is over the limit or no response; ``items`` has the
+            replies before it.
         """
 
     # ---- a bookie's side -------------------------------------------------------------------------------
 
     def scan_requests(data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
-        """Reads complete frames that a client sent, from ``at`` on, as long as they are of this protocol.
+        """Decode complete frames that a client sent, from offset ``at`` on, as long as they are of this protocol.
 
-        It may stop before another complete frame, for the next turn, where ``framing.MOST_ITEMS`` came one by one.
+        It may leave complete frames for the next turn, after ``framing.MOST_ITEMS`` single requests.
 
         :param limit: bytes of the longest frame, its length word included.
-        :param items: gets runs, messages and refusals, in order.
-        :returns: where it stopped, and whether that is a frame of this protocol, as far as is known; else it is one of
-            another protocol.
+        :param items: a list to which runs, messages and refusals are added in order.
+        :returns: offset of the first frame that is left, and whether it is of this protocol as far as is known; else it
+            is of another protocol.
         :raises bookkeeper_twisted.errors.CodecError: a frame is over the limit, or is of no protocol; ``items`` has
-            what came before.
+            the requests before it.
         """

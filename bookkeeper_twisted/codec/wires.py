@@ -33,7 +33,7 @@ _V3_HEADER_ROOM = 512
 
 @implementer(IWireProtocol)
 class V2Protocol:
-    """Fixed layouts, no numbers: adds, reads, batch reads and authentication (:mod:`.v2`).
+    """V2, of fixed layouts without numbers: adds, reads, batch reads and authentication (:mod:`.v2`).
 
     A batch reply counts all its bytes against ``max_size``: 36, and the records.
     """
@@ -114,7 +114,7 @@ class V2Protocol:
         return v2_replies_out.batch_reply(request.version, V2Op.BATCH_READ, status, *ids, runs)
 
     def refusal(self, request: object, status: Status) -> bytes | None:
-        """See :meth:`.IReplyEncoding.refusal`: adds and reads alone have an answer for it."""
+        """See :meth:`.IReplyEncoding.refusal`: only adds and reads have an answer for it."""
         if isinstance(request, AddRun):
             return request.replies(status)
         if isinstance(request, ReadRun):
@@ -128,10 +128,10 @@ class V2Protocol:
 
 @implementer(IWireProtocol)
 class V3Protocol:
-    """Protobuf messages, each with a number: all operations (:mod:`.v3`).
+    """V3, of protobuf messages with numbers: all operations (:mod:`.v3`).
 
-    A batch reply counts eight bytes beyond each entry against ``max_size``, of which a record has four, and nothing of
-    what stands in front.
+    A batch reply counts each entry and eight bytes for it against ``max_size``, of which a record has four, but not the
+    bytes in front of the records.
     """
 
     names = frozenset({"v3"})
@@ -222,7 +222,7 @@ class V3Protocol:
         return v3_replies_out.batch_reply(request.request_id, status, *ids, runs, max_lac)
 
     def refusal(self, request: object, status: Status) -> bytes | None:
-        """See :meth:`.IReplyEncoding.refusal`: an error without a sub-message for each."""
+        """See :meth:`.IReplyEncoding.refusal`: an error without a sub-message for each request."""
         if isinstance(request, AddRun | ReadRun | BatchRead):
             operation, numbers = _numbers(request)
             priority = V3_HIGH_PRIORITY if request.flags & HIGH_PRIORITY else 0
@@ -233,7 +233,7 @@ class V3Protocol:
 
 
 def _numbers(request: AddRun | ReadRun | BatchRead) -> tuple[Operation, Sequence[int]]:
-    """The operation of a run, and the number of each of its requests."""
+    """Return the operation of a run, and the number of each of its requests."""
     if isinstance(request, BatchRead):
         return Operation.BATCH_READ, (request.request_id,)
     return (Operation.ADD if isinstance(request, AddRun) else Operation.READ), request.txn_ids
@@ -243,4 +243,4 @@ V2 = V2Protocol()
 V3 = V3Protocol()
 
 INCLUDED: tuple[IWireProtocol, ...] = (V3, V2)
-"""In the order in which a bookie tries them."""
+"""The wire protocols in the order in which a bookie tries them."""

@@ -1,9 +1,9 @@
 """The formats that BookKeeper stores in a metadata service and in cookie files: bytes to values and back.
 
-Theory of operation.  One module per kind of record, a pair of functions (or a value that encodes and
-parses itself) each.  Decoding accepts what Java accepts, checks everything a reader may rely on and
-raises :class:`~bookkeeper_twisted.errors.CodecError`, nothing else; encoding gives the bytes Java
-writes, and raises the same error for a value the format has no place for.
+Theory of operation.  Each kind of record has a module with a pair of functions, or with a value that encodes
+and parses itself.  Decoding accepts the records that Java accepts, checks everything that a reader may rely on,
+and raises only :class:`~bookkeeper_twisted.errors.CodecError`; encoding gives the bytes that Java writes, and
+raises the same error for a value that does not fit the format.
 """
 
 from .cookie import Cookie

@@ -1,6 +1,6 @@
-"""Cookies: which bookie and which cluster a directory belongs to (S6).
+"""Cookies: the record of the bookie and the cluster that a directory belongs to (S6).
 
-The same bytes lie in the metadata store and in the ``VERSION`` file of every directory: the layout
+The same bytes are in the metadata store and in the ``VERSION`` file of every directory: the layout
 version in decimal, LF, and protobuf text (versions 4 and 5) or three more lines (version 3).
 """
 
@@ -19,8 +19,8 @@ class Cookie:
     """The cookie of one bookie.
 
     :ivar journal_dirs: the configured journal directories joined with commas, as configured.
-    :ivar index_dirs: None where none are configured; they are the ledger directories then.
-    :ivar instance_id: of the cluster, None if the cluster has none.
+    :ivar index_dirs: the index directories; None if none are configured, and the ledger directories are used.
+    :ivar instance_id: the id of the cluster, None if the cluster has none.
     """
 
     bookie_id: str
@@ -33,7 +33,7 @@ class Cookie:
     def encode(self) -> bytes:
         """Encode the text of a cookie file.
 
-        :raises CodecError: the layout is one that is only read, or a directory cannot be stored.
+        :raises CodecError: the layout can only be read, or a directory cannot be stored.
         """
         with codec_errors("cookie"):
             if not _LINES_VERSION < self.layout_version <= LAYOUT_VERSION:
@@ -51,7 +51,7 @@ class Cookie:
     def parse(cls, data: bytes) -> "Cookie":
         """Decode the text of a cookie file.
 
-        :raises CodecError: it is not a cookie, or of a layout before version 3.
+        :raises CodecError: the bytes are not a cookie, or have a layout before version 3.
         """
         with codec_errors("cookie"):
             head, _, body = data.partition(b"\n")
@@ -78,14 +78,14 @@ class Cookie:
 
     @property
     def _pairs(self) -> set[tuple[str, str]]:
-        """An index says nothing of the logs in another directory than its own."""
+        """The pairs of ledger directory and index directory: an index only covers the logs of its own directory."""
         return set(zip(self.ledger_dirs, self.index_dirs or self.ledger_dirs, strict=False))
 
     def verify(self, stored: "Cookie", allow_expansion: bool = False) -> None:
-        """Checks a stored cookie against this one, which the configuration says is right.
+        """Check a stored cookie against this one, which was made from the configuration.
 
-        :param allow_expansion: ledger directories may have been added since, each with its index directory.
-        :raises InvalidCookieError: they differ; the text says in what.
+        :param allow_expansion: whether ledger directories may have been added since, each with its index directory.
+        :raises InvalidCookieError: the cookies differ; the text says in which field.
         """
         _same("layout version", f">= {_LINES_VERSION}", stored.layout_version, stored.layout_version >= _LINES_VERSION)
         _same("bookie id", self.bookie_id, stored.bookie_id)
@@ -105,7 +105,7 @@ def _same(field: str, expected: object, found: object, same: bool | None = None)
 
 
 def _join(directories: tuple[str, ...]) -> str:
-    """``<count> TAB <directory> TAB <directory>...``"""
+    """Return the text ``<count> TAB <directory> TAB <directory>...``."""
     if not directories or any("\t" in directory for directory in directories):
         raise CodecError(f"not a list of directories: {directories!r}")
     return "\t".join([str(len(directories)), *directories])

@@ -1,4 +1,4 @@
-"""The three forms stored values have: protobuf text, protobuf binary and decimal numbers."""
+"""The three forms of stored values: protobuf text, protobuf binary and decimal numbers."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _DECIMAL = re.compile(r"-?[0-9]{1,19}")
 
 @contextmanager
 def codec_errors(what: str) -> Iterator[None]:
-    """Turns what the libraries raise about the bytes or the values of ``what`` into CodecError."""
+    """Turn errors of the libraries about the bytes or the values of ``what`` into CodecError."""
     try:
         yield
     except CodecError as error:
@@ -32,8 +32,8 @@ def parse_text(message: M, data: bytes) -> M:
     :param message: an empty message; it is filled in place.
     :returns: the same message.
     :raises CodecError: a required field is missing.
-    :raises google.protobuf.text_format.ParseError: it is not such text; :func:`codec_errors` makes CodecError of this
-        and of UnicodeDecodeError.
+    :raises google.protobuf.text_format.ParseError: the text is malformed; :func:`codec_errors` turns this error and
+        UnicodeDecodeError into CodecError.
     """
     text_format.Merge(data.decode("utf-8"), message, allow_unknown_field=True)
     return _complete(message)
@@ -45,14 +45,14 @@ def parse_binary(message: M, data: bytes) -> M:
     :param message: an empty message; it is filled in place.
     :returns: the same message.
     :raises CodecError: a required field is missing.
-    :raises google.protobuf.message.DecodeError: the bytes are broken; :func:`codec_errors` makes CodecError of it.
+    :raises google.protobuf.message.DecodeError: the bytes are malformed; :func:`codec_errors` turns it into CodecError.
     """
     message.MergeFromString(data)
     return _complete(message)
 
 
 def text_of(message: Message) -> bytes:
-    """Encode a message as protobuf text, byte for byte what Java writes for ASCII values.
+    """Encode a message as protobuf text, byte for byte as Java does for ASCII values.
 
     :raises CodecError: a required field is missing.
     """
@@ -62,16 +62,16 @@ def text_of(message: Message) -> bytes:
 def binary_of(message: Message) -> bytes:
     """Encode a message in protobuf's binary form, fields in the order of their numbers.
 
-    :raises google.protobuf.message.EncodeError: a required field is missing; :func:`codec_errors` makes CodecError of
-        it.
+    :raises google.protobuf.message.EncodeError: a required field is missing; :func:`codec_errors` turns it into
+        CodecError.
     """
     return message.SerializeToString(deterministic=True)
 
 
 def decimal(text: str, bits: int = 64) -> int:
-    """A decimal number as Java parses it, without the liberties of :class:`int`.
+    """Parse a decimal number as Java does, without the other forms that :class:`int` accepts.
 
-    :raises CodecError: it is not one, or has more than ``bits`` bits.
+    :raises CodecError: the text is not such a number, or the number has more than ``bits`` bits.
     """
     value = int(text) if _DECIMAL.fullmatch(text) else None
     if value is None or not -(1 << bits - 1) <= value < 1 << bits - 1:
@@ -87,10 +87,10 @@ def _complete(message: M) -> M:
 
 
 def _check_strings(message: Message) -> None:
-    """The library hands strings that are not UTF-8 out as bytes."""
+    """Raise CodecError for strings that are not UTF-8, which the library returns as bytes."""
     for field, value in message.ListFields():
         is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
-        if is_map:  # the only one is of strings to strings
+        if is_map:  # all maps of these messages are from strings to strings
             values = [*value.keys(), *value.values()]
         else:
             values = [value] if isinstance(value, str | bytes | Message) else value

@@ -1,4 +1,4 @@
-"""The LAYOUT record: how ledgers are laid out below the root of a ZooKeeper-like store.
+"""The LAYOUT record: the layout of ledgers below the root of a ZooKeeper-like store.
 
 ``<format version> LF <factory class> : <factory version>``, without a final LF.
 """
@@ -16,7 +16,7 @@ HIERARCHICAL = "org.apache.bookkeeper.meta.HierarchicalLedgerManagerFactory"
 class Layout:
     """The layout of ledgers in a metadata store.
 
-    :ivar factory: Java class of the ledger manager factory; in format 1 ``flat`` or ``hierarchical``.
+    :ivar factory: name of the Java class of the ledger manager factory; in format 1 ``flat`` or ``hierarchical``.
     """
 
     factory: str = HIERARCHICAL
@@ -38,7 +38,7 @@ class Layout:
     def parse(cls, data: bytes) -> "Layout":
         """Decode the data of the layout node.
 
-        :raises CodecError: it is not a layout.
+        :raises CodecError: the bytes are not a layout.
         """
         with codec_errors("layout"):
             lines = data.decode("utf-8").split("\n")

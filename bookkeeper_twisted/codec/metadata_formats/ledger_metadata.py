@@ -1,8 +1,8 @@
 """Ledger metadata: versions 1 (text lines), 2 (protobuf text) and 3 (protobuf binary).
 
 Every version begins with the line ``BookieMetadataFormatVersion TAB version``.  An update keeps the
-version the ledger was read with; Java never upgrades one either.  Length and last entry count only
-once a ledger is closed: both are stored as 0 and -1 before, and ignored on reading.
+version with which the ledger was read; Java never upgrades one either.  Length and last entry are valid only
+once a ledger is closed: before that they are stored as 0 and -1, and ignored on reading.
 """
 
 import re
@@ -18,13 +18,13 @@ from .forms import binary_of, codec_errors, decimal, parse_binary, parse_text, t
 _HEADER = re.compile(rb"BookieMetadataFormatVersion\t([0-9]{1,9})\n")
 _CLOSED = "CLOSED"
 _IN_RECOVERY = -102
-"""The last entry of a ledger in recovery, as version 1 writes it."""
+"""The number that version 1 writes as the last entry of a ledger in recovery."""
 
 
 def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:
-    """The bytes stored for a ledger, in its ``format_version``.
+    """Encode the metadata of a ledger in its ``format_version``.
 
-    :raises CodecError: a reader would refuse it, or version 1 has no place for some of it.
+    :raises CodecError: a reader would refuse the metadata, or version 1 has no place for a field.
     """
     with codec_errors("ledger metadata"):
         _check(metadata)
@@ -42,7 +42,7 @@ def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:
 def decode_ledger_metadata(data: bytes) -> LedgerMetadata:
     """Decode the stored metadata of a ledger.
 
-    :raises CodecError: it is not ledger metadata, or breaks a rule that readers rely on.
+    :raises CodecError: the bytes are not ledger metadata, or break a rule that readers rely on.
     """
     with codec_errors("ledger metadata"):
         header = _HEADER.match(data)
@@ -62,7 +62,7 @@ def decode_ledger_metadata(data: bytes) -> LedgerMetadata:
 
 
 def _check(metadata: LedgerMetadata) -> None:
-    """The rules every reader relies on."""
+    """Check the rules that every reader relies on."""
     if not metadata.segments:
         raise CodecError("no segment")
     for segment in metadata.segments:
@@ -140,7 +140,7 @@ def _message(metadata: LedgerMetadata) -> LedgerMetadataFormat:
     )
     for segment in metadata.segments:
         message.segment.add(firstEntryId=segment.first_entry_id, ensembleMember=segment.bookies)
-    if metadata.has_password:  # both or neither: Java cannot read one without the other
+    if metadata.has_password:  # writes password and digest, or neither: Java cannot read one without the other
         message.digestType = LedgerMetadataFormat.DigestType.ValueType(metadata.digest_type)
         message.password = metadata.password
     for key, value in metadata.custom_metadata.items():
@@ -174,7 +174,7 @@ def _of_message(message: LedgerMetadataFormat, version: int) -> LedgerMetadata:
 
 
 def _delimited(data: bytes) -> bytes:
-    """The message behind its varint length; what follows it is ignored."""
+    """Return the message behind its varint length; bytes after it are ignored."""
     size = 0
     for index, byte in enumerate(data[:5]):
         size |= (byte & 127) << 7 * index

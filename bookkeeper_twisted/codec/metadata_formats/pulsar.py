@@ -1,4 +1,4 @@
-"""Records of Apache Pulsar beside those of BookKeeper, in JSON: the leader among auditors, the racks of bookies."""
+"""Records of Apache Pulsar next to those of BookKeeper, in JSON: the leader among auditors, the racks of bookies."""
 
 import json
 from typing import Any
@@ -7,17 +7,17 @@ from ...errors import CodecError
 
 
 def encode_leader(bookie_id: str) -> bytes:
-    """Encode the candidate that holds the auditor's office in a cluster of Pulsar's metadata driver.
+    """Encode the id of the elected auditor in a cluster of Pulsar's metadata driver.
 
-    :param bookie_id: the candidate.
+    :param bookie_id: the id of the auditor's bookie.
     """
     return json.dumps(bookie_id).encode("ascii")
 
 
 def decode_leader(data: bytes) -> str:
-    """Return the candidate that holds the auditor's office.
+    """Return the id of the elected auditor's bookie.
 
-    :raises CodecError: it is not the record of a leader.
+    :raises CodecError: the bytes are not the record of a leader.
     """
     leader = _parsed("auditor leader", data)
     if not isinstance(leader, str):
@@ -26,13 +26,13 @@ def decode_leader(data: bytes) -> str:
 
 
 def decode_racks(data: bytes) -> dict[str, str]:
-    """Return the rack of each bookie that Pulsar's rack configuration names, as Pulsar's brokers understand it.
+    """Return the rack of each bookie in Pulsar's rack configuration, as Pulsar's brokers understand it.
 
-    The record maps groups to bookies, and a bookie to its ``rack`` and ``hostname``; the groups, and the names of
-    hosts, do not matter here.  A path begins with a slash that the record may leave out; a bookie without a rack, or
-    with ``/``, is left out.
+    The record maps groups to bookies, and a bookie to its ``rack`` and ``hostname``; groups and host names are
+    ignored.  A path begins with a slash that the record may omit; a bookie without a rack, or with ``/``, is
+    left out.
 
-    :raises CodecError: it is not a rack configuration.
+    :raises CodecError: the bytes are not a rack configuration.
     """
     racks: dict[str, str] = {}
     for group, bookies in _fields("rack configuration", _parsed("rack configuration", data)).items():

@@ -9,7 +9,7 @@ RPC_PROTOCOL = "bookie-rpc"
 
 
 def encode_service_info(info: BookieServiceInfo) -> bytes:
-    """Encode what a bookie publishes with its registration.
+    """Encode the service info that a bookie publishes with its registration.
 
     :raises CodecError: a value does not fit its field.
     """
@@ -28,11 +28,11 @@ def encode_service_info(info: BookieServiceInfo) -> bytes:
 
 
 def decode_service_info(data: bytes, bookie_id: str) -> BookieServiceInfo:
-    """Decode what a bookie published.
+    """Decode the service info that a bookie published.
 
     :param data: empty for an old bookie, which publishes nothing.
-    :param bookie_id: the address of such a bookie.
-    :raises CodecError: it is not a service info.
+    :param bookie_id: the id of the bookie, from which the address of an old bookie is taken.
+    :raises CodecError: the bytes are not a service info.
     """
     if not data:
         return _of_bookie_id(bookie_id)
@@ -45,7 +45,7 @@ def decode_service_info(data: bytes, bookie_id: str) -> BookieServiceInfo:
 
 
 def _of_bookie_id(bookie_id: str) -> BookieServiceInfo:
-    """The address in an id of the form ``host:port``; none in any other."""
+    """Return the address in an id of the form ``host:port``; an id of another form has none."""
     host, _, port = bookie_id.partition(":")
     try:
         return BookieServiceInfo((Endpoint("bookie", host, decimal(port, 32), RPC_PROTOCOL),))

@@ -1,4 +1,4 @@
-"""Records of autorecovery: marks, locks, votes, times of the auditor's checks, recovery delay."""
+"""The records of autorecovery: marks, locks, votes, times of the auditor's checks, recovery delay."""
 
 from google.protobuf.message import Message
 
@@ -29,7 +29,7 @@ def encode_underreplicated(mark: UnderreplicatedLedger) -> bytes:
 def decode_underreplicated(data: bytes) -> UnderreplicatedLedger:
     """Decode the mark of a ledger that lacks replicas.
 
-    :raises CodecError: it is not a mark.
+    :raises CodecError: the bytes are not a mark.
     """
     with codec_errors("under-replication mark"):
         message = parse_text(pb.UnderreplicatedLedgerFormat(), data)
@@ -37,15 +37,15 @@ def decode_underreplicated(data: bytes) -> UnderreplicatedLedger:
 
 
 def encode_rereplication_layout() -> bytes:
-    """The only layout of marks there is."""
+    """Encode the record of the layout of marks; only one layout exists."""
     return text_of(pb.LedgerRereplicationLayoutFormat(type=_BASIC, version=_VERSION))
 
 
 def check_rereplication_layout(data: bytes) -> None:
-    """Check that marks are laid out as this module does it.
+    """Check that the layout of marks is the one of this module.
 
-    :param data: as :func:`encode_rereplication_layout` gives them.
-    :raises CodecError: they are laid out in a way we do not know.
+    :param data: the stored record of the layout.
+    :raises CodecError: the layout is unknown.
     """
     with codec_errors("re-replication layout"):
         message = parse_text(pb.LedgerRereplicationLayoutFormat(), data)
@@ -57,7 +57,7 @@ def encode_lock(host: str) -> bytes:
     """Encode a replication lock.
 
     :param host: name of the worker's host, for people to read.
-    :raises CodecError: it is not text.
+    :raises CodecError: the name is not text.
     """
     with codec_errors("re-replication lock"):
         return text_of(pb.LockDataFormat(bookieId=host))
@@ -66,7 +66,7 @@ def encode_lock(host: str) -> bytes:
 def decode_lock(data: bytes) -> str | None:
     """Return the holder of a lock, None if it has none.
 
-    :raises CodecError: it is not a lock.
+    :raises CodecError: the bytes are not a lock.
     """
     with codec_errors("re-replication lock"):
         message = parse_text(pb.LockDataFormat(), data)
@@ -76,8 +76,8 @@ def decode_lock(data: bytes) -> str | None:
 def encode_vote(bookie_id: str) -> bytes:
     """Encode the vote for an auditor.
 
-    :param bookie_id: the candidate.
-    :raises CodecError: it is not text.
+    :param bookie_id: the id of the candidate.
+    :raises CodecError: the id is not text.
     """
     with codec_errors("auditor vote"):
         return text_of(pb.AuditorVoteFormat(bookieId=bookie_id))
@@ -86,7 +86,7 @@ def encode_vote(bookie_id: str) -> bytes:
 def decode_vote(data: bytes) -> str | None:
     """Return the bookie that cast a vote, None if it has none.
 
-    :raises CodecError: it is not a vote.
+    :raises CodecError: the bytes are not a vote.
     """
     with codec_errors("auditor vote"):
         message = parse_text(pb.AuditorVoteFormat(), data)
@@ -94,10 +94,10 @@ def decode_vote(data: bytes) -> str | None:
 
 
 def encode_check_time(check: AuditorCheck, ms: int) -> bytes:
-    """Encode when a check last ended.
+    """Encode the time at which a check last ended.
 
-    :param ms: since the epoch.
-    :raises CodecError: it does not fit 64 bits.
+    :param ms: milliseconds since the epoch.
+    :raises CodecError: the number does not fit 64 bits.
     """
     message, field = _CHECK_FIELDS[check]
     with codec_errors(check.value):
@@ -105,9 +105,9 @@ def encode_check_time(check: AuditorCheck, ms: int) -> bytes:
 
 
 def decode_check_time(check: AuditorCheck, data: bytes) -> int | None:
-    """Decode when the check last ended, None if it does not say.
+    """Decode the time at which the check last ended, in ms since the epoch; None if the record has no time.
 
-    :raises CodecError: it is not such a record.
+    :raises CodecError: the bytes are not such a record.
     """
     factory, field = _CHECK_FIELDS[check]
     with codec_errors(check.value):
@@ -119,7 +119,7 @@ def decode_check_time(check: AuditorCheck, data: bytes) -> int | None:
 def encode_recovery_delay(seconds: int) -> bytes:
     """Encode the pause between the loss of a bookie and the audit, as decimal digits.
 
-    :param seconds: 0 for none.
+    :param seconds: the pause in seconds, 0 for none.
     """
     return b"%d" % seconds
 
@@ -127,7 +127,7 @@ def encode_recovery_delay(seconds: int) -> bytes:
 def decode_recovery_delay(data: bytes) -> int:
     """Decode the pause between the loss of a bookie and the audit, in seconds.
 
-    :raises CodecError: it is not a number.
+    :raises CodecError: the bytes are not a number.
     """
     with codec_errors("lost bookie recovery delay"):
         return decimal(data.decode("ascii"), 32)

@@ -29,7 +29,7 @@ from ..protobuf import parse, text, wire_pb
 VERSION = 2
 
 ADD_OVERHEAD = 24
-"""Bytes of an add request beside the entry, the length word apart."""
+"""Bytes of an add request without the entry and the length word."""
 
 READ_LENGTH = 20
 BATCH_READ_LENGTH = 40
@@ -41,10 +41,10 @@ BATCH_READ = struct.Struct(">IIqqqiq")
 assert READ.size == READ_LENGTH + 4 and BATCH_READ.size == BATCH_READ_LENGTH + 4
 
 IDS_REPLY = struct.Struct(">IIiqq")
-"""Length word, header, error code, ledgerId, entryId."""
+"""The struct of length word, header, error code, ledgerId, entryId."""
 
 BATCH_REPLY = struct.Struct(">IIiqqq")
-"""The same and requestId."""
+"""The struct of the same fields and requestId."""
 
 assert IDS_REPLY.size == 28 and BATCH_REPLY.size == 36
 
@@ -64,7 +64,7 @@ def header_word(version: int, opcode: int, flags: int = 0) -> int:
 def split_header(word: int) -> tuple[int, int, int]:
     """Return version (an unsigned byte), opcode and flags of the four header bytes.
 
-    :param word: these bytes as a big-endian integer; one below 2**24 is of version 0, which has no flags.
+    :param word: these bytes as a big-endian integer; a word below 2**24 has version 0, which has no flags.
     """
     version = word >> 24
     if version:
@@ -75,9 +75,9 @@ def split_header(word: int) -> tuple[int, int, int]:
 def encode_auth(version: int, plugin: str, payload: bytes) -> bytes:
     """Encode an AUTH frame, request or response.
 
-    :param version: of the header word.
+    :param version: the version in the header word.
     :param plugin: name of the authentication plugin.
-    :param payload: bytes that are the plugin's.
+    :param payload: the token of the plugin.
     """
     body = wire_pb.AuthMessage(authPluginName=plugin, payload=payload).SerializeToString()
     return HEAD.pack(4 + len(body), header_word(version, V2Op.AUTH)) + body
@@ -86,8 +86,8 @@ def encode_auth(version: int, plugin: str, payload: bytes) -> bytes:
 def auth_message(data: bytes, at: int, length: int) -> tuple[str, bytes]:
     """Decode plugin and payload of a V2 AUTH frame, request or response.
 
-    :param at: where the frame begins.
-    :param length: that its length word says.
+    :param at: offset of the frame.
+    :param length: bytes of the frame after its length word.
     :raises CodecError: a field is missing.
     """
     message = parse(wire_pb.AuthMessage, memoryview(data)[at + 8 : at + LENGTH_SIZE + length])

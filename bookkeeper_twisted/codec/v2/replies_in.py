@@ -15,19 +15,19 @@ from .layout import BATCH_REPLY, IDS_REPLY, IDS_REPLY_LENGTH, auth_message, spli
 _WORD = struct.Struct(">I")
 _SIZE = struct.Struct(">i")
 _ADD_HEAD = 12
-"""Of a reply: length word, header, error code; ledger and entry follow."""
+"""Bytes of length word, header and error code of a reply, in front of ledger and entry id."""
 
 _READ_HEAD = _ADD_HEAD + 8
-"""The same, and the ledger."""
+"""Bytes of the same fields and the ledger id."""
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> int:
-    """Reads all complete frames from ``at`` on.
+    """Decode all complete frames from offset ``at`` on.
 
-    :param wire: the protocol.
-    :param items: gets replies, in order.
-    :returns: where the first incomplete frame begins.
-    :raises CodecError: a frame is over the limit or no response; ``items`` has what came before.
+    :param wire: the protocol of the replies.
+    :param items: a list to which replies are added in order.
+    :returns: offset of the first incomplete frame.
+    :raises CodecError: a frame is over the limit or no response; ``items`` has the replies before it.
     """
     end = len(data)
     while end - at >= LENGTH_SIZE:
@@ -60,7 +60,7 @@ def _status(code: int) -> Status:
 
 
 def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
-    """A series of add replies with one status."""
+    """Decode a series of add replies with one status; return its end."""
     if length < IDS_REPLY_LENGTH:
         raise CodecError(f"V2 add response of {length} bytes")
     _, _, code, ledger_id, entry_id = IDS_REPLY.unpack_from(data, at)
@@ -75,7 +75,7 @@ def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
 
 
 def _read_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
-    """A row of replies with entries of one size and ledger, or one reply."""
+    """Decode a series of read replies with entries of one size and ledger, or one reply; return the end."""
     if length < IDS_REPLY_LENGTH:
         raise CodecError(f"V2 read response of {length} bytes")
     _, _, code, ledger_id, entry_id = IDS_REPLY.unpack_from(data, at)
@@ -103,9 +103,9 @@ def _batch_reply(data: bytes, at: int, end: int) -> BatchReply:
 
 
 def records(ledger_id: int, first: int, data: bytes) -> EntryRun:
-    """A run over ``i32 size, entry`` records as they lie.
+    """Return a run over ``i32 size, entry`` records without a copy.
 
-    :raises CodecError: there is none, or the sizes do not add up.
+    :raises CodecError: there is no record, or the sizes do not add up.
     """
     if len(data) < _SIZE.size:
         raise CodecError("batch read response without entries")
@@ -118,7 +118,7 @@ def records(ledger_id: int, first: int, data: bytes) -> EntryRun:
 
 
 def _equal_sizes(data: bytes, stride: int, count: int) -> bool:
-    """Whether every record begins with the size word of the first."""
+    """Test whether every record begins with the size word of the first."""
     return all(data[i::stride] == data[i : i + 1] * count for i in range(_SIZE.size))
 
 

@@ -1,4 +1,4 @@
-"""V2 replies as a bookie writes them, those to the hot requests many at a time.
+"""V2 replies as a bookie writes them, those to hot requests many at a time.
 
 Their layouts are in :mod:`.layout`.
 """
@@ -31,8 +31,8 @@ _FEW = 4
 def ids_reply(version: int, opcode: int, status: Status, ledger_id: int, entry_id: int) -> bytes:
     """Encode an add reply, or the reply to a read that failed: status, ledger id and entry id.
 
-    :param version: of the request's header word; a reply repeats it.
-    :param opcode: of the request.
+    :param version: the version in the request's header word, which a reply repeats.
+    :param opcode: the opcode of the request.
     """
     return IDS_REPLY.pack(IDS_REPLY_LENGTH, header_word(version, opcode), status.v2, ledger_id, entry_id)
 
@@ -40,8 +40,8 @@ def ids_reply(version: int, opcode: int, status: Status, ledger_id: int, entry_i
 def ids_replies(version: int, opcode: int, status: Status, ledger_id: int, first: int, count: int) -> bytes:
     """Encode replies for consecutive entries of one ledger, in order.
 
-    :param version: of the requests' header words; replies repeat it.
-    :param opcode: of the requests.
+    :param version: the version in the requests' header words, which replies repeat.
+    :param opcode: the opcode of the requests.
     :param first: id of the first entry.
     """
     frame = ids_reply(version, opcode, status, ledger_id, first)
@@ -52,10 +52,10 @@ def ids_replies(version: int, opcode: int, status: Status, ledger_id: int, first
 
 
 def counting(frame: bytes, entry_ids: range) -> bytes:
-    """Add replies that differ from one another in their entry ids only.
+    """Encode replies that differ from one another in their entry ids only.
 
-    :param frame: the first one.
-    :param entry_ids: of all, at least one; they go up by one.
+    :param frame: the first reply.
+    :param entry_ids: the entry ids of all replies, at least one; they go up by one.
     """
     frames = bytearray(frame * len(entry_ids))
     low = low_bytes(entry_ids)
@@ -71,10 +71,10 @@ def mixed_replies(
 ) -> bytes:
     """Encode replies for any entries, in order.
 
-    :param version: of the requests' header words; replies repeat it.
-    :param opcode: of the requests.
-    :param ledger_ids: one for each reply.
-    :param entry_ids: one for each reply.
+    :param version: the version in the requests' header words, which replies repeat.
+    :param opcode: the opcode of the requests.
+    :param ledger_ids: the ledger id of each reply.
+    :param entry_ids: the entry id of each reply.
     """
     return repeated(ids_reply(version, opcode, status, 0, 0), ledger_ids, entry_ids)
 
@@ -83,8 +83,8 @@ def repeated(frame: bytes, ledger_ids: Sequence[int], entry_ids: Sequence[int]) 
     """Repeat a reply with other ids.
 
     :param frame: the reply, with any ids.
-    :param ledger_ids: one for each reply.
-    :param entry_ids: one for each reply.
+    :param ledger_ids: the ledger id of each reply.
+    :param entry_ids: the entry id of each reply.
     """
     columns = big_endian(ledger_ids), big_endian(entry_ids)
     frames = bytearray(frame * len(ledger_ids))
@@ -107,7 +107,7 @@ def read_reply(
 ) -> bytes:
     """Encode the reply to one read.
 
-    :param version: of the request's header word; a reply repeats it.
+    :param version: the version in the request's header word, which a reply repeats.
     :param entry: header, digest and payload, as they are stored; None unless ``status`` is EOK.
     """
     entry = entry or b""
@@ -120,8 +120,8 @@ def read_replies(
 ) -> bytes:
     """Encode successful replies to reads, in order.
 
-    :param version: of the requests' header words; replies repeat it.
-    :param ledger_ids: one for each entry, as are ``entry_ids``.
+    :param version: the version in the requests' header words, which replies repeat.
+    :param ledger_ids: the ledger id of each entry, parallel to ``entry_ids``.
     :param entries: header, digest and payload of each, as they are stored; at least one.
     """
     count, size = len(entries), len(entries[0])
@@ -141,9 +141,9 @@ def batch_reply(
 ) -> list[bytes]:  # fmt: skip
     """Encode the reply to a batch read in pieces, to be written one after the other.
 
-    :param version: of the request's header word; a reply repeats it.
-    :param first: entry id that the request begins with.
-    :param runs: of consecutive entries; none unless ``status`` is EOK.
+    :param version: the version in the request's header word, which a reply repeats.
+    :param first: the first entry id of the request.
+    :param runs: runs of consecutive entries; none unless ``status`` is EOK.
     :returns: the head, and the buffers of the runs as they are, without a copy.
     """
     length = BATCH_REPLY_LENGTH + sum([run.size for run in runs])

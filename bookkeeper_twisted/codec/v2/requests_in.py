@@ -22,22 +22,22 @@ _NUMBERS_SIZE = 24
 _ADD_PREFIX = LENGTH_SIZE + ADD_OVERHEAD
 _SHORTEST_ADD = ADD_OVERHEAD + MIN_ENTRY_SIZE
 _FEW_AHEAD = 8
-"""Frames behind the end of a run from which they are looked at for the next one."""
+"""Number of frames behind the end of a run from which on they are checked for the next run."""
 
 _VIEWED = 512
-"""Bytes of an entry from which a view of it costs less than a copy."""
+"""Bytes of an entry from which on a view of it costs less than a copy."""
 
 _READ_PREFIX = 8
 _READ_SIZE = LENGTH_SIZE + READ_LENGTH
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> int:
-    """Reads complete frames from ``at`` on, but no more once there are many items.
+    """Decode complete frames from offset ``at`` on, until there are many items.
 
-    :param wire: the protocol that answers what is found.
-    :param items: gets runs, messages and refusals, in order.
-    :returns: where it stopped: there begins the first frame that is incomplete, or left for later.
-    :raises CodecError: a frame is over the limit or no request; ``items`` has what came before.
+    :param wire: the protocol that encodes the replies.
+    :param items: a list to which runs, messages and refusals are added in order.
+    :returns: offset of the first frame that is incomplete, or left for later.
+    :raises CodecError: a frame is over the limit or no request; ``items`` has the requests before it.
     """
     end = len(data)
     while end - at >= LENGTH_SIZE and len(items) < MOST_ITEMS:
@@ -73,7 +73,7 @@ def _refusal(
 def _adds(
     wire: IReplyEncoding, data: bytes, at: int, length: int, limit: int, head: tuple[int, int], items: list[object]
 ) -> int:
-    """A series of adds with one header and key, entries of any sizes.
+    """Decode a series of adds with one header and key, entries of any sizes; return its end.
 
     :param head: version and flags.
     """
@@ -101,10 +101,10 @@ def _adds(
 
 
 def _rows(data: bytes, at: int, stride: int) -> tuple[list[EntryRun], int]:
-    """Runs one after the other, as long as what follows a run has its header, key and size, and is one, too.
+    """Decode runs of adds with one header, key and size, up to the first frames that are not a run.
 
     :param stride: bytes of the first frame, which is complete.
-    :returns: the runs, perhaps none, and where the last one ends.
+    :returns: the runs, perhaps none, and the end of the last one.
     """
     runs: list[EntryRun] = []
     head, last = data[at : at + _ADD_PREFIX], len(data) - stride
@@ -120,18 +120,18 @@ def _rows(data: bytes, at: int, stride: int) -> tuple[list[EntryRun], int]:
 
 
 def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
-    """The run of consecutive entries of one size, if all complete frames from ``at`` on are adds of it, or many are.
+    """Decode the adds from ``at`` on as one run of consecutive entries of one size; None if they are not such a run.
 
-    That is what a writer's chunk usually is: it is compared a column at a time, and each entry copied once.
+    A chunk of a writer usually is one run: it is compared a column at a time, and each entry copied once.
 
     :param stride: bytes of the first frame, which is complete.
-    :param guess: entries it may have: those of the run before it.
+    :param guess: a number of entries that the run may have: that of the run before it.
     """
     ledger_id, first = _IDS.unpack_from(data, at + _ADD_PREFIX)
     if ledger_id < 0 or first < 0:
         return None
     count = _following(data, at, stride, ledger_id, first, guess)
-    frames = data[at : at + count * stride] if at else data  # what begins at 0 is not copied for a cut last frame
+    frames = data[at : at + count * stride] if at else data  # no copy at 0 only to drop a cut last frame
     if not count or not counts_up(frames, stride, count, 0, data[at : at + _ADD_PREFIX + 8], first):
         return None
     size = stride - _ADD_PREFIX
@@ -145,9 +145,9 @@ def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
 
 
 def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, guess: int) -> int:
-    """Guess by some ids how many frames are of one run: all, or so many that a run pays, or none.
+    """Guess from some ids how many frames are of one run: all, or so many that a run pays, or none.
 
-    A few pay, too, where a run comes after them: chunks of a writer that changes ledgers begin with the end of a run.
+    A few pay, too, if a run comes after them: chunks of a writer that changes ledgers begin with the end of a run.
     """
 
     def ids(number: int) -> tuple[int, int]:
@@ -172,11 +172,11 @@ def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, gu
 
 
 def _entries(data: bytes, at: int, length: int, limit: int) -> tuple[list[bytes], int]:
-    """Entries of the complete adds from ``at`` on that have the header and key of the first.
+    """Cut out the entries of the complete adds from ``at`` on that have the header and key of the first.
 
-    Series of one size are taken apart by :func:`~.strides.same_prefix`, others frame by frame.
+    Series of one size are split by :func:`~.strides.same_prefix`, others frame by frame.
 
-    :returns: the entries and where they end.
+    :returns: the entries, and the end of the last frame.
     """
     entries: list[bytes] = []
     head = data[at + 4 : at + _ADD_PREFIX]
@@ -200,7 +200,7 @@ def _entries(data: bytes, at: int, length: int, limit: int) -> tuple[list[bytes]
 
 
 def _uniform_run(entries: Sequence[bytes]) -> EntryRun | None:
-    """The run of consecutive entries of one size, if they are that."""
+    """Return a run of the entries if they are consecutive and of one size, else None."""
     size, count = len(entries[0]), len(entries)
     ledger_id, first = _IDS.unpack_from(entries[0])
     if ledger_id < 0 or first < 0 or _IDS.unpack_from(entries[-1]) != (ledger_id, first + count - 1):
@@ -214,8 +214,8 @@ def _uniform_run(entries: Sequence[bytes]) -> EntryRun | None:
 
 
 def _parts(entries: Sequence[bytes]) -> Iterator[Entries | tuple[int, int]]:
-    """A mixed run where ledgers take turns or ids have many gaps, as in striped ledgers; else runs of
-    consecutive entries.  For an entry with a reserved (negative) id its ids instead."""
+    """Yield a mixed run if ledgers take turns or ids have many gaps, as in striped ledgers; else runs of
+    consecutive entries, and the ids of each entry with a reserved (negative) id."""
     run = _uniform_run(entries)
     if run is not None:
         yield run
@@ -251,7 +251,7 @@ def _cut(
 def _reads(
     wire: IReplyEncoding, data: bytes, at: int, length: int, head: tuple[int, int], items: list[object]
 ) -> int:  # fmt: skip
-    """A series of plain reads, or one read of another form.
+    """Decode a series of plain reads, or one read of another form; return the end.
 
     :param head: version and flags.
     """
@@ -279,7 +279,7 @@ def _reads(
 
 
 def _ids_of_reads(data: bytes, at: int) -> tuple[Sequence[int], Sequence[int]]:
-    """Ledger and entry ids of the reads from ``at`` on that have the length and the header of the first.
+    """Return ledger and entry ids of the reads from ``at`` on that have the length and the header of the first.
 
     A read without a key is three words of eight bytes: length and header, ledger, entry.
     """
@@ -306,8 +306,8 @@ def _batch_read(wire: IReplyEncoding, data: bytes, at: int, length: int, version
 
 
 def _key(data: bytes, at: int, length: int, fixed: int, version: int, fence: bool) -> bytes | None:
-    """The key behind the fixed part.  It has to be there to fence; the Java client also sends it where
-    no receiver reads it.  Versions 0 and 1 have none."""
+    """Return the key behind the fixed part, None if there is none.  A fencing read must have it; the Java client
+    also sends it in reads whose receiver ignores it.  Versions 0 and 1 have none."""
     signed_version = version - 256 if version > 127 else version
     if signed_version < VERSION:
         return None

@@ -26,7 +26,7 @@ def encode_adds(master_key: bytes, entries: EntryRun, flags: int = 0, version: i
     """Encode adds of all entries of a run, one frame each.
 
     :param flags: bits of :mod:`.operations`.
-    :param version: of the header word, which the replies repeat.
+    :param version: the version in the header word, which the replies repeat.
     :raises CodecError: the key is not of 20 bytes.
     """
     bodies = entries.pieces()
@@ -40,11 +40,11 @@ def encode_adds(master_key: bytes, entries: EntryRun, flags: int = 0, version: i
 def add_fronts(
     master_key: bytes, sizes: Sequence[int], flags: int = 0, version: int = VERSION
 ) -> Sequence[bytes]:  # fmt: skip
-    """Encode what stands in front of each entry in its add.
+    """Encode the bytes in front of each entry in its add.
 
     :param sizes: bytes of each entry.
     :param flags: bits of :mod:`.operations`.
-    :param version: of the header word, which the replies repeat.
+    :param version: the version in the header word, which the replies repeat.
     :raises CodecError: the key is not of 20 bytes.
     """
     if sizes.count(sizes[0]) == len(sizes):
@@ -54,10 +54,10 @@ def add_fronts(
 
 @lru_cache(maxsize=4096)
 def add_front(master_key: bytes, size: int, flags: int = 0, version: int = VERSION) -> bytes:
-    """Encode what stands in front of an entry of ``size`` bytes in its add.
+    """Encode the bytes in front of an entry of ``size`` bytes in its add.
 
     :param flags: bits of :mod:`.operations`.
-    :param version: of the header word, which the replies repeat.
+    :param version: the version in the header word, which the replies repeat.
     :raises CodecError: the key is not of 20 bytes.
     """
     if len(master_key) != MASTER_KEY_SIZE:
@@ -69,14 +69,14 @@ def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, versi
     """Encode plain reads of entries of one ledger, one frame each.
 
     :param entry_ids: -1 asks for the last entry.
-    :param version: of the header word, which the replies repeat.
+    :param version: the version in the header word, which the replies repeat.
     """
     word = header_word(version, V2Op.READ, flags)
     return b"".join(map(READ.pack, repeat(READ_LENGTH), repeat(word), repeat(ledger_id), entry_ids))
 
 
 def encode_batch_read(request: BatchRead) -> bytes:
-    """Encode a batch read; previous LAC and timeout are V3's, not sent.
+    """Encode a batch read; previous LAC and timeout, which only V3 has, are not sent.
 
     :raises CodecError: the request has a key that is not of 20 bytes.
     """

@@ -1,9 +1,9 @@
 """V3 adds, plain reads and add replies in series: many frames of one layout read column by column.
 
-What a client sends in a burst differs in txnId, ledger and entry id and body only.  The layout of the first frame is
-found by a strict reading of the form every encoder writes (Java's ``flag`` first included); frames that
-have the same bytes outside the columns then have the same layout.  Whatever is unusual is left to
-protobuf, so the values are what protobuf would give.
+The requests of a burst differ only in txnId, ledger id, entry id and body.  The layout of the first frame is
+found by a strict reading of the form that every encoder writes (including Java's, with ``flag`` first); frames that
+have the same bytes outside the columns then have the same layout.  Frames of any other form are left to
+protobuf, so the values are always those that protobuf would give.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ from ..varints import decode_column, decode_varint, fill_column, width
 from .layout import ADD_KEY, FLAG_KEY, READ_KEY, TXN_AT
 
 MIN_SERIES = 8
-"""Fewer frames are read sooner one by one."""
+"""Number of frames from which on reading by columns is faster than one by one."""
 
 SINGLES = 32
-"""Frames to be read one by one after a series that was too short to pay, as where ids of other sizes alternate."""
+"""Number of frames read one by one after a series that was too short to pay, as if sizes of ids alternate."""
 
 OPERATION_AT = 9
 """Offset of the operation in a canonical frame."""
@@ -34,15 +34,15 @@ _VARYING, _FIXED = (1, 3, 5), (0, 2, 4, 6)
 
 
 class UnusualError(Exception):
-    """A frame is not of the expected form: protobuf has to read it.  Does not leave the codec."""
+    """A frame is not of the expected form, and protobuf has to read it.  The codec never raises this to callers."""
 
 
 @attrs.define
 class FrameColumns:
     """The columns of a series, at least one frame long.
 
-    :ivar ledger_ids: one for each frame, as are the other sequences.
-    :ivar bodies: of adds, else empty byte strings.
+    :ivar ledger_ids: the ledger id of each frame; the other sequences are parallel to it.
+    :ivar bodies: the bodies of adds, empty byte strings for other operations.
     """
 
     flags: int
@@ -54,7 +54,7 @@ class FrameColumns:
 
 
 class _FrameReader:
-    """Strict reading of one frame, from the first byte behind its length word."""
+    """A strict reader of one frame, from the first byte behind its length word."""
 
     __slots__ = ("data", "at", "end")
 
@@ -64,19 +64,19 @@ class _FrameReader:
         self.end = end
 
     def skip(self, literal: bytes) -> bool:
-        """Passes the literal if it is next."""
+        """Skip the literal if it is next; return whether it was."""
         found = self.data.startswith(literal, self.at, self.end)
         if found:
             self.at += len(literal)
         return found
 
     def expect(self, literal: bytes) -> None:
-        """Passes the literal, which has to be next."""
+        """Skip the literal, which must be next."""
         if not self.skip(literal):
             raise UnusualError
 
     def number(self) -> int:
-        """A varint of at most nine bytes, so not a negative one."""
+        """Read a varint of at most nine bytes, which is never negative."""
         start = self.at
         while self.at < self.end and self.data[self.at] > 127:
             self.at += 1
@@ -86,21 +86,21 @@ class _FrameReader:
         return decode_varint(self.data, start, self.at)
 
     def span(self) -> tuple[int, int]:
-        """Pass a varint, which is not a negative one, and return where it begins and ends."""
+        """Skip a varint that is not negative, and return its first offset and its end."""
         start = self.at
         self.number()
         return start, self.at
 
     def message(self) -> None:
-        """The length of a message that reaches to the end of the frame."""
+        """Read the length of a message, which must reach to the end of the frame."""
         if self.number() != self.end - self.at:
             raise UnusualError
 
 
 def _header(cursor: _FrameReader, operation: bytes) -> tuple[int, int]:
-    """Field 1: version 3, the operation, a txnId, perhaps a priority.
+    """Read field 1: version 3, the operation, a txnId, perhaps a priority.
 
-    :returns: where the txnId ends, and the flags.
+    :returns: the end of the txnId, and the flags.
     """
     frame = cursor.at - 4
     cursor.expect(b"\x0a")
@@ -119,9 +119,9 @@ def _header(cursor: _FrameReader, operation: bytes) -> tuple[int, int]:
 def add_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
     """Read the series of add requests whose first frame is at an offset.
 
-    :param at: where in ``data`` that frame's length word begins.
+    :param at: offset in ``data`` of that frame's length word.
     :param stride: bytes of each frame, length word included.
-    :returns: None if the frame there is of no usual form, and protobuf has to read it.
+    :returns: None if the frame is not of the usual form, and protobuf has to read it.
     """
     cursor = _FrameReader(data, at + 4, at + stride)
     try:
@@ -147,9 +147,9 @@ def add_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
 def read_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
     """Read the series of plain reads whose first frame is at an offset.
 
-    :param at: where in ``data`` that frame's length word begins.
+    :param at: offset in ``data`` of that frame's length word.
     :param stride: bytes of each frame, length word included.
-    :returns: None if the frame there is of no usual form, and protobuf has to read it.
+    :returns: None if the frame is not of the usual form, and protobuf has to read it.
     """
     cursor = _FrameReader(data, at + 4, at + stride)
     try:
@@ -164,9 +164,9 @@ def read_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
 def add_reply_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
     """Read the series of successful add replies whose first frame is at an offset.
 
-    :param at: where in ``data`` that frame's length word begins.
+    :param at: offset in ``data`` of that frame's length word.
     :param stride: bytes of each frame, length word included.
-    :returns: None if the frame there is of no usual form, and protobuf has to read it.
+    :returns: None if the frame is not of the usual form, and protobuf has to read it.
     """
     cursor = _FrameReader(data, at + 4, at + stride)
     try:
@@ -179,10 +179,10 @@ def add_reply_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
 
 
 def _ids_to_the_end(cursor: _FrameReader, before_ledger: bytes, before_entry: bytes) -> tuple[int, int, int, int]:
-    """The rest of a frame: a message whose last fields are ledger and entry id.
+    """Read the rest of a frame: a message whose last fields are ledger and entry id.
 
-    :returns: where each of the two begins and ends.
-    :raises UnusualError: it is anything else.
+    :returns: first offset and end of each of the two ids.
+    :raises UnusualError: the rest has another form.
     """
     cursor.message()
     cursor.expect(before_ledger)
@@ -197,9 +197,9 @@ def _ids_to_the_end(cursor: _FrameReader, before_ledger: bytes, before_entry: by
 def _columns(
     data: bytes, at: int, stride: int, cuts: tuple[int, ...], flags: int, master_key: bytes = b""
 ) -> FrameColumns:
-    """Fills the columns; the series ends where a varint has another size than in the first frame.
+    """Read the columns of a series, which ends where a varint has another size than in the first frame.
 
-    :param cuts: where the txnId ends, ledger and entry id begin and end, and the body begins.
+    :param cuts: the end of the txnId, first offset and end of ledger id and entry id, and the body's offset.
     """
     edges = [at, at + TXN_AT, *cuts, at + stride]
     found = FrameColumns(flags, master_key, [], [], [], [])
@@ -215,9 +215,9 @@ def _columns(
 
 
 def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColumns) -> bool:
-    """Fills the columns if all frames that are here are of one ledger and both other ids go up by one, as they do where
-    one client asks for one thing after the other: then the frames are known but for their bodies, and are compared as a
-    whole.
+    """Fill the columns if all frames in ``data`` are of one ledger and txnIds and entry ids go up by one.
+
+    The requests of one client usually are: all bytes but the bodies are then known, and are compared as a whole.
     """
     at, txn_at, txn_end, ledger_at, ledger_end, id_at, id_end, body_at, _ = edges
     count = (len(data) - at) // stride
@@ -236,7 +236,7 @@ def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColum
     if head == stride:
         found.bodies = [b""] * count
         return expected == data[at : at + count * stride]
-    block = data[at:] if at else data  # what begins at 0 is not copied for a cut last frame
+    block = data[at:] if at else data  # no copy at 0 only to drop a cut last frame
     if expected != b"".join(column(block, stride, count, 0, head)):
         return False
     found.bodies = column(block, stride, count, head, stride)

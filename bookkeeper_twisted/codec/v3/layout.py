@@ -1,6 +1,6 @@
-"""Layouts of V3 frames: keys of fields, flags, and the header, which requests and responses have alike.
+"""Layouts of V3 frames: keys of fields, flags, and the header, which requests and responses share.
 
-A frame is a length word and one ``Request`` or ``Response``: header (1), of a response status (2), then the message of
+A frame is a length word and one ``Request`` or ``Response``: header (1), in a response status (2), then the message of
 the operation (100 and above).
 """
 
@@ -11,7 +11,7 @@ from .. import messages as m
 from ..varints import bytes_field, number_field, varint
 
 VERSION = 3
-"""The only good one."""
+"""The only valid version."""
 
 FLAG_KEY = b"\xa0\x06"
 READ_KEY = b"\xa2\x06"
@@ -37,18 +37,18 @@ def header_field(operation: int, txn_id: int, priority: int = 0, version: int = 
     """Encode the header, field 1 of requests and responses.
 
     :param operation: an :class:`~.operations.Operation`.
-    :param priority: 0 is not written.
-    :param version: below 128.
+    :param priority: the priority; 0 is not written.
+    :param version: the version, below 128.
     """
     fields = b"\x08%c\x10%c\x18%b" % (version, operation, varint(txn_id))
     return bytes_field(b"\x0a", fields + number_field(b"\x20", priority or None))
 
 
 def fill_header(message: Any, header: m.Header) -> None:
-    """Fill in all of a header; an absent priority and 0 are the same.
+    """Fill in the header of a message; an absent priority and 0 are the same.
 
     :param message: the protobuf message, ``Request`` or ``Response``, to be filled.
-    :param header: what it says.
+    :param header: the values of its fields.
     """
     field = message.header
     field.version = header.version
@@ -59,10 +59,10 @@ def fill_header(message: Any, header: m.Header) -> None:
 
 
 def fill_auth(field: Any, message: Any) -> None:
-    """Fill in an ``AuthMessage``, of a request or a response.
+    """Fill in the ``AuthMessage`` of a request or a response.
 
     :param field: the protobuf message to be filled.
-    :param message: an AUTH of :mod:`~bookkeeper_twisted.codec.messages`.
+    :param message: an AUTH message of :mod:`~bookkeeper_twisted.codec.messages`.
     """
     field.authPluginName = message.plugin
     field.payload = message.payload

@@ -21,12 +21,12 @@ _STATUSES = {int(status): status for status in Status}
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> int:
-    """Reads all complete frames from ``at`` on.
+    """Decode all complete frames from offset ``at`` on.
 
-    :param wire: the protocol.
-    :param items: gets replies, in order.
-    :returns: where the first incomplete frame begins.
-    :raises CodecError: a frame is over the limit or no response; ``items`` has what came before.
+    :param wire: the protocol of the replies.
+    :param items: a list to which replies are added in order.
+    :returns: offset of the first incomplete frame.
+    :raises CodecError: a frame is over the limit or no response; ``items`` has the replies before it.
     """
     view = memoryview(data)
     singles = 0
@@ -55,7 +55,7 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
 
 def _add_replies(data: bytes, at: int, stride: int, items: list[object]) -> int:
-    """Reads a series of add replies; the number of frames in it, 0 if there is no series."""
+    """Decode a series of add replies; return the number of its frames, 0 if there is no series."""
     found = add_reply_columns(data, at, stride) if data[at + OPERATION_AT] == _ADD else None
     if found is None:
         return 0
@@ -81,7 +81,7 @@ def _response(wire: IReplyEncoding, response: wire_pb.Response) -> object:
 
 
 def _status(top: Status, message: Any) -> Status:
-    """The outer status counts, unless it is EOK."""
+    """Return the status of a reply: the outer one unless that is EOK, else the one of the message."""
     return top if top is not Status.EOK else _STATUSES[message.status]
 
 

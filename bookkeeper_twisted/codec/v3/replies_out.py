@@ -1,7 +1,7 @@
-"""V3 replies as a bookie writes them; those to the hot requests by hand, as protobuf would make the same bytes, slower.
+"""V3 replies as a bookie writes them; those to hot requests by hand, because protobuf is slower at the same bytes.
 
 ``Response``: header (1), status (2), then ``readResponse`` (100), ``addResponse`` (101) or
-``batchReadResponse`` (109), each of status (1), ledgerId (2), entryId (3) and what it has beyond.
+``batchReadResponse`` (109), each with status (1), ledgerId (2), entryId (3) and its further fields.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,19 +32,19 @@ from .layout import (
 _LAC_KEY = b"\x28"
 
 _ROW = 4
-"""Fewer replies are made sooner one by one."""
+"""Number of replies from which on encoding by columns is faster than one by one."""
 
 
 def bare_reply(header: bytes, status: Status) -> bytes:
-    """Encode a frame that has a header and a status, and nothing else.
+    """Encode a frame that has only a header and a status.
 
-    :param header: as :func:`header_field` makes it.
+    :param header: the header field, as :func:`header_field` makes it.
     """
     return frame(header + b"\x10" + varint(status))
 
 
 def _head(operation: int, txn_id: int, status: Status) -> bytes:
-    """Header and status of a reply, which has version 3 and no priority."""
+    """Encode header and status of a reply, with version 3 and no priority."""
     txn = varint(txn_id)
     return b"\x0a%c\x08\x03\x10%c\x18%b\x10%b" % (5 + len(txn), operation, txn, varint(status))
 
@@ -62,8 +62,8 @@ def add_reply(txn_id: int, status: Status, ledger_id: int, entry_id: int) -> byt
 def add_replies(txn_ids: Sequence[int], status: Status, ledger_id: int, first: int) -> bytes:
     """Encode replies to adds of consecutive entries of one ledger, in order.
 
-    :param txn_ids: one for each entry.
-    :param status: of all of them.
+    :param txn_ids: the txnId of each add.
+    :param status: the status of all replies.
     :param first: id of the first entry.
     """
     if len(txn_ids) < _ROW:
@@ -81,8 +81,8 @@ def mixed_add_replies(
 ) -> bytes:
     """Encode replies to adds of any entries, in order.
 
-    :param txn_ids: one for each entry, as are the other sequences.
-    :param status: of all of them.
+    :param txn_ids: the txnId of each add; the other sequences are parallel to it.
+    :param status: the status of all replies.
     """
     txn_size, ledger_size, id_size = map(common_width, (txn_ids, ledger_ids, entry_ids))
     if len(txn_ids) >= _ROW and txn_size and ledger_size and id_size:
@@ -94,9 +94,9 @@ def _equal_add_replies(
     txn_ids: Sequence[int], status: Status, ledger_ids: Sequence[int], entry_ids: Sequence[int], txn_size: int,
     id_size: int,
 ) -> bytes:  # fmt: skip
-    """Replies whose varints have the same sizes: a repeated frame with three columns filled in.
+    """Encode replies whose varints have the same sizes: a repeated frame with three columns filled in.
 
-    :param ledger_ids: one for each reply, or the one of all of them.
+    :param ledger_ids: the ledger id of each reply, or one for all replies.
     """
     one = add_reply(txn_ids[0], status, ledger_ids[0], entry_ids[0])
     stride, ledger_size = len(one), width(ledger_ids[0])
@@ -113,10 +113,10 @@ def read_reply(
 ) -> bytes:  # fmt: skip
     """Encode the reply to one read.
 
-    :param operation: of the request, as the reply repeats it.
+    :param operation: the operation of the request, which the reply repeats.
     :param entry: header, digest and payload, as they are stored; None unless ``status`` is EOK.
     :param max_lac: the highest LAC that the bookie knows, -1 if none; None is not written.
-    :param lac_update_timestamp: when the LAC changed, ms since the epoch; None is not written.
+    :param lac_update_timestamp: the time at which the LAC changed, ms since the epoch; None is not written.
     """
     rest = number_field(_LAC_KEY, max_lac) + number_field(b"\x30", lac_update_timestamp)
     body = b"%b%b%b" % (_ids(status, ledger_id, entry_id), bytes_field(b"\x22", entry), rest)
@@ -129,9 +129,9 @@ def read_replies(
 ) -> bytes:  # fmt: skip
     """Encode successful replies to reads, in order.
 
-    :param txn_ids: one for each entry, as are the other sequences.
+    :param txn_ids: the txnId of each read; the other sequences are parallel to it.
     :param entries: header, digest and payload of each, as they are stored.
-    :param lacs: the highest LAC known of each ledger, -1 if none; none at all: they are not written.
+    :param lacs: the highest LAC known of each ledger, -1 if none; an empty sequence writes none.
     """
     if len(entries) >= _ROW and len(set(map(len, entries))) == 1:
         one_lac = not lacs or lacs.count(lacs[0]) == len(lacs)
@@ -147,7 +147,7 @@ def read_replies(
 
 
 def _read_head(txn_id: int, ledger_id: int, entry_id: int, size: int, rest: int) -> bytes:
-    """A successful reply up to its entry of ``size`` bytes, which ``rest`` bytes of the message follow."""
+    """Encode a successful reply up to its entry of ``size`` bytes, which ``rest`` bytes of the message follow."""
     ids = _ids(Status.EOK, ledger_id, entry_id) + b"\x22" + varint(size)
     head = _head(Operation.READ, txn_id, Status.EOK) + READ_KEY + varint(len(ids) + size + rest) + ids
     return LENGTH.pack(len(head) + size + rest) + head
@@ -157,9 +157,9 @@ def _equal_read_replies(
     txn_ids: Sequence[int], ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes],
     lacs: Sequence[int], sizes: Sequence[int],
 ) -> bytes:  # fmt: skip
-    """Replies of one layout: a repeated head, the LAC of the reply before it in front, with four columns filled in.
+    """Encode replies of one layout: a repeated head, with the LAC of the reply before it in front, and four columns.
 
-    :param sizes: bytes of the varints of each column; LACs that are all the same may have any.
+    :param sizes: bytes of the varints of each column; LACs that are all the same may have any size.
     """
     count, size = len(entries), len(entries[0])
     txn_size, ledger_size, id_size, lac_size = sizes
@@ -186,8 +186,8 @@ def batch_reply(
 ) -> list[bytes]:
     """Encode the reply to a batch read in pieces, to be written one after the other.
 
-    :param first: entry id that the request begins with.
-    :param runs: of consecutive entries; none unless ``status`` is EOK.
+    :param first: the first entry id of the request.
+    :param runs: runs of consecutive entries; none unless ``status`` is EOK.
     :param max_lac: as of :func:`read_reply`.
     """
     ids = _ids(status, ledger_id, first)
@@ -200,7 +200,7 @@ def batch_reply(
 
 
 def _body_fields(run: EntryRun) -> bytes:
-    """Field 4 of a batch read reply for every entry."""
+    """Encode field 4 of a batch read reply, one for each entry."""
     entries = run.entries()
     if run.stride:
         key = b"\x22" + varint(run.stride - 4)
@@ -218,7 +218,7 @@ def encode_response(message: object) -> bytes:
     """Encode the answer to a cold request.
 
     :param message: one of :mod:`.messages`.
-    :raises CodecError: the object is none.
+    :raises CodecError: the object is not a response.
     """
     if isinstance(message, m.ReadResponse):
         header = message.header
@@ -241,7 +241,7 @@ def encode_response(message: object) -> bytes:
 
 
 def _response_header(message: Any) -> m.Header:
-    """AUTH copies the header of the request; the others answer as version 3, without a priority."""
+    """Return the header of a response: AUTH copies that of the request; others have version 3 and no priority."""
     header: m.Header = message.header
     if isinstance(message, m.AuthResponse):
         return header

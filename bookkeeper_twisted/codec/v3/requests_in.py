@@ -37,12 +37,12 @@ _MAX_PRIORITY = 1 << 31
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
-    """Reads complete frames from ``at`` on, as long as they are V3, and not many that are read one by one.
+    """Decode complete frames from offset ``at`` on while they are V3, up to a number of frames read one by one.
 
-    :param wire: the protocol that answers what is found.
-    :param items: gets runs, messages and refusals, in order.
-    :returns: where it stopped, and whether that frame is incomplete or left for later; else it is not V3.
-    :raises CodecError: a frame is over the limit, or is no request; ``items`` has what came before.
+    :param wire: the protocol that encodes the replies.
+    :param items: a list to which runs, messages and refusals are added in order.
+    :returns: offset of the first frame that is left, and whether it is incomplete or for later; else it is not V3.
+    :raises CodecError: a frame is over the limit, or is no request; ``items`` has the requests before it.
     """
     runs = _RunBuilder(wire, items)
     view = memoryview(data)
@@ -73,7 +73,7 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
 
 def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> int:
-    """Reads a series of adds or plain reads; the number of frames in it, 0 if there is no series."""
+    """Decode a series of adds or plain reads; return the number of its frames, 0 if there is no series."""
     operation = data[at + OPERATION_AT]
     if operation == _ADD and (found := add_columns(data, at, stride)) is not None:
         runs.add_columns(found)
@@ -85,9 +85,9 @@ def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> int:
 
 
 class _RunBuilder:
-    """Joins adds with one key and the same flags, or plain reads, that follow each other.
+    """A builder of runs: it joins successive adds with one key and the same flags, or successive plain reads.
 
-    At most one of the two is open; whatever else arrives closes it.
+    At most one run is open; any other request closes it.
     """
 
     __slots__ = ("wire", "_items", "_key", "_bodies", "_flags", "_ledger_ids", "_entry_ids", "_txn_ids")
@@ -103,12 +103,12 @@ class _RunBuilder:
         self._txn_ids: Sequence[int] = ()
 
     def other(self, item: object) -> None:
-        """Anything but an add or a plain read."""
+        """Add an item that is not an add or a plain read."""
         self.flush()
         self._items.append(item)
 
     def add_columns(self, found: FrameColumns) -> None:
-        """A series of adds that are not deferred."""
+        """Add a series of adds without deferred sync."""
         key = (found.flags, False, found.master_key)
         if _are_entries(found):
             self._adds(key, found.ledger_ids, found.entry_ids, found.txn_ids, found.bodies)
@@ -117,7 +117,7 @@ class _RunBuilder:
             self.add(key, *add)
 
     def add(self, key: tuple[int, bool, bytes], txn_id: int, ledger_id: int, entry_id: int, body: bytes) -> None:
-        """One add; what would not be the entry it says it is must not be journaled.
+        """Add one add; refuse it if its body is not the entry that its ids name, which must not be journaled.
 
         :param key: flags, deferred sync, master key.
         """
@@ -140,7 +140,7 @@ class _RunBuilder:
         self._bodies += bodies
 
     def reads(self, flags: int, ledger_ids: Sequence[int], entry_ids: Sequence[int], txn_ids: Sequence[int]) -> None:
-        """Plain reads."""
+        """Add plain reads."""
         if self._bodies or flags != self._flags:
             self.flush()
             self._flags = flags
@@ -152,7 +152,7 @@ class _RunBuilder:
         self._txn_ids = joined(self._txn_ids, txn_ids)
 
     def flush(self) -> None:
-        """Closes what is open."""
+        """Close the open run."""
         if self._bodies:
             entries = _entries_of(self._ledger_ids, self._entry_ids, self._bodies)
             self._items.append(AddRun(self.wire, VERSION, *self._key, entries, self._txn_ids))
@@ -165,7 +165,7 @@ class _RunBuilder:
 
 
 def _are_entries(found: FrameColumns) -> bool:
-    """Whether all adds of a series have a possible key, and each the entry that it says, as far as its ids tell."""
+    """Test whether the key of a series of adds is valid, and each body begins with the ids of its add."""
     ledger_ids, entry_ids, bodies = found.ledger_ids, found.entry_ids, found.bodies
     size, count, first = len(bodies[0]), len(bodies), ledger_ids[0]
     if size < MIN_ENTRY_SIZE or len(found.master_key) > MAX_MASTER_KEY_SIZE:
@@ -178,9 +178,9 @@ def _are_entries(found: FrameColumns) -> bool:
 
 
 def _entries_of(ledger_ids: Sequence[int], entry_ids: Sequence[int], bodies: Sequence[bytes]) -> Entries:
-    """The entries of adds with one key and the same flags, whose bodies they are.
+    """Make runs of the entries that are the bodies of adds with one key and the same flags.
 
-    :param ledger_ids: one for each body, as are ``entry_ids``.
+    :param ledger_ids: the ledger id of each body, parallel to ``entry_ids``.
     """
     if ledger_ids.count(ledger_ids[0]) == len(bodies) and consecutive(entry_ids):
         return EntryRun.of_entries(ledger_ids[0], entry_ids[0], bodies)
@@ -208,8 +208,8 @@ def _accept(request: wire_pb.Request, runs: _RunBuilder) -> None:
 
 
 def _accept_cold(request: wire_pb.Request, header: Header, runs: _RunBuilder) -> None:
-    """Everything but adds and reads, which are only here if they lack their message: that has no ids to answer with,
-    so the answer is bare."""
+    """Accept a request that is not an add or a read.  Adds and reads without their message come here too: they have
+    no ids for the answer, so it is a bare reply."""
     name, read = _READERS.get(header.operation, ("", None))
     if read is not None and request.HasField(name):  # type: ignore[arg-type]
         read(getattr(request, name), header, runs)
@@ -223,7 +223,7 @@ def _header(head: wire_pb.BKPacketHeader, runs: _RunBuilder) -> Header:
 
 
 def _flags(priority: int) -> int:
-    """Java reads the priority as signed: from 2**31 on it is negative, so not a high one."""
+    """Return the flags of a priority.  Java reads it as signed, so from 2**31 on it is negative and not high."""
     return HIGH_PRIORITY if 0 < priority < _MAX_PRIORITY else 0
 
 
@@ -243,9 +243,9 @@ def _add(request: wire_pb.AddRequest, head: wire_pb.BKPacketHeader, runs: _RunBu
         return
     flags = _flags(head.priority)
     deferred = False
-    if request.HasField("flag"):  # its default value is that of a recovery add, of all things
+    if request.HasField("flag"):  # the default value of an absent flag is that of a recovery add
         flags |= RECOVERY_ADD
-    else:  # Java looks at the write flags of ordinary adds only
+    else:  # Java ignores the write flags of recovery adds
         deferred = bool(request.writeFlags & _DEFERRED_SYNC)
     runs.add((flags, deferred, request.masterKey), head.txnId, ledger_id, entry_id, request.body)
 
@@ -272,7 +272,7 @@ def _read(request: wire_pb.ReadRequest, head: wire_pb.BKPacketHeader, runs: _Run
 
 
 def _is_long(master_key: bytes | None) -> bool:
-    """Whether it is longer than any key: what a request carries is kept with it, and with the ledger for good."""
+    """Test whether a key is too long: a bookie keeps the key of a request with the ledger for good."""
     return master_key is not None and len(master_key) > MAX_MASTER_KEY_SIZE
 
 
@@ -299,8 +299,8 @@ def _auth(request: wire_pb.AuthMessage, header: Header, runs: _RunBuilder) -> No
 
 
 def _write_lac(request: wire_pb.WriteLacRequest, header: Header, runs: _RunBuilder) -> None:
-    """The body is journaled under its own ledger id, so it has to be the request's; it stays in memory as it is, so it
-    must be no longer than ledger id, LAC and a digest."""
+    """Accept an explicit LAC, or refuse it.  The body is journaled under its own ledger id, which must be that of the
+    request; it stays in memory as it is, so it must be no longer than ledger id, LAC and a digest."""
     ledger_id, body = request.ledgerId, request.body
     sized = _MIN_LAC_PACKET <= len(body) <= _MAX_LAC_PACKET and not _is_long(request.masterKey)
     good = ledger_id >= 0 and sized and body[:8] == ledger_id.to_bytes(8, "big")
@@ -323,7 +323,7 @@ def _start_tls(_: wire_pb.StartTLSRequest, header: Header, runs: _RunBuilder) ->
 
 
 def _of_ledger(request_type: Callable[..., object], response_type: Callable[..., object]) -> "_Reader":
-    """Reads a request that is a ledger id."""
+    """Return a reader of requests that consist of a ledger id."""
 
     def read(request: Any, header: Header, runs: _RunBuilder) -> None:
         if header.version != VERSION:
@@ -349,7 +349,7 @@ _READERS: dict[int, tuple[str, _Reader]] = {
     Operation.BATCH_READ: ("batchReadRequest", _batch_read),
 }  # fmt: skip
 
-# Operations whose message may be missing, or whose refusal has a message of its own.
+# operations whose message may be missing, or whose refusal has a message of its own
 _MISSING: dict[int, Callable[[Header], object]] = {
     Operation.AUTH: lambda header: m.AuthRequest(header, "", b""),
     Operation.BOOKIE_INFO: m.BookieInfoRequest,

@@ -1,7 +1,7 @@
 """V3 requests as a client writes them.
 
 Reads, adds and batch reads are written by hand: Java writes their ``flag`` (field 100) in front of field 1, which no
-other encoder does, and adds come by the million.  The rest goes through protobuf.
+other encoder does, and adds come by the million.  Other requests go through protobuf.
 """
 
 from collections.abc import Callable, Sequence
@@ -86,7 +86,7 @@ def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, first
     """Encode plain reads of entries of one ledger, one frame each, with consecutive txnIds.
 
     :param entry_ids: -1 asks for the last entry.
-    :param flags: ``HIGH_PRIORITY`` alone has an effect.
+    :param flags: only ``HIGH_PRIORITY`` has an effect.
     """
     ledger = b"\x08" + varint(ledger_id) + b"\x10"
     priority = _priority(flags)
@@ -122,7 +122,7 @@ def encode_request(message: object) -> bytes:
     """Encode a cold request.
 
     :param message: one of :mod:`.messages`.
-    :raises CodecError: the object is none.
+    :raises CodecError: the object is not a request.
     """
     if isinstance(message, m.ReadRequest):
         return _read_request(message)
