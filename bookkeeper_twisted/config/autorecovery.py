@@ -1,4 +1,4 @@
-"""The configuration of autorecovery: keys of ``bk_server.conf``, beside the bookie's."""
+"""The configuration of autorecovery: its keys of ``bk_server.conf``."""
 
 import attrs
 
@@ -7,10 +7,10 @@ from .metadata import MetadataConfig
 from .settings import MIB
 
 AUDITOR, WORKER = "auditor", "worker"
-"""The services of autorecovery: one that stands for the office of the auditor, and the replication worker."""
+"""The services of autorecovery: the candidate for auditor, and the replication worker."""
 
 LONGEST_DELAY = (1 << 31) - 1
-"""Seconds: the most that ``lostBookieRecoveryDelay`` can be in a metadata store."""
+"""Seconds of the longest ``lostBookieRecoveryDelay`` that a metadata store can hold."""
 
 
 @attrs.frozen(kw_only=True)

@@ -1,9 +1,9 @@
-"""The configuration of a bookie: a frozen value, made once and passed on.
+"""The configuration of a bookie: a frozen object, made once and passed on.
 
 Sources in rising priority: defaults, a ``bk_server.conf`` file, ``BK_<key>`` in the environment,
 ``--key value`` on the command line (:meth:`BookieConfig.load`).  A configuration that exists is valid:
 every field is checked when the object is made, then the rules between fields.  A
-:class:`~bookkeeper_twisted.errors.ConfigError` says which key, where its value came from, and why.
+:class:`~bookkeeper_twisted.errors.ConfigError` names the key, the origin of its value, and the reason.
 """
 
 import attrs
@@ -365,7 +365,7 @@ class BookieConfig(AutorecoveryConfig):
 
     @property
     def serves_metrics_alone(self) -> bool:
-        """Return whether ``/metrics`` has a port of its own, as with Apache's Prometheus provider."""
+        """Whether ``/metrics`` has a port of its own, as with Apache's Prometheus provider."""
         wanted = self.enable_statistics and self.stats_provider_class.endswith(_PROMETHEUS)
         return wanted and self.prometheus_stats_http_enable and not self.http_server_enabled
 
@@ -400,14 +400,14 @@ class BookieConfig(AutorecoveryConfig):
             raise self._error("journal_alignment_size", "must be a multiple of 512")
 
     def _check_disk_usage(self) -> None:
-        """Apache's bookie refuses the same, there as an IllegalArgumentException of its disk checker."""
+        """Check the thresholds of disk usage; Apache's disk checker refuses the same by IllegalArgumentException."""
         for name in ("disk_usage_lwm_threshold", "disk_usage_warn_threshold"):
             if getattr(self, name) > self.disk_usage_threshold:
                 limit = f"diskUsageThreshold = {self.disk_usage_threshold}, {self.origin('disk_usage_threshold')}"
                 raise self._error(name, f"must not be above {limit}")
 
     def _check_compactions(self) -> None:
-        """The rules of Apache's bookie between the two compactions."""
+        """Check the rules of Apache's bookie between the minor and the major compaction."""
         for name in ("minor", "major"):
             interval = getattr(self, f"{name}_compaction_interval")
             if interval and interval * 1000 < self.gc_wait_time:

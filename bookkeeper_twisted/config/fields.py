@@ -23,10 +23,10 @@ _FIELD = "bookkeeper_twisted.field"
 class Kind(Generic[T]):
     """A kind of value.
 
-    :ivar name: for people, with its limits.
-    :ivar parse: text to value; raises :class:`ValueError` whose text says why not.
-    :ivar check: raises :class:`ValueError` for a value out of its limits.
-    :ivar types: classes that values are of; empty where values come from text only.
+    :ivar name: the name for people, with the limits.
+    :ivar parse: a function from text to value; it raises :class:`ValueError` with the reason in its text.
+    :ivar check: a function that raises :class:`ValueError` for a value out of its limits.
+    :ivar types: the classes of values; empty if values come from text only.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Kind(Generic[T]):
     def verify(self, value: T) -> None:
         """Check a value that was not parsed: its type, then its limits.
 
-        :raises ValueError: the text says which type is wanted, or what :attr:`check` says.
+        :raises ValueError: the type is wrong, or :attr:`check` refuses the value.
         """
         fits = isinstance(value, self.types) and (not isinstance(value, bool) or bool in self.types)
         if self.types and not fits:
@@ -48,14 +48,14 @@ class Kind(Generic[T]):
 
 @attrs.frozen
 class Field:
-    """One entry of the table.
+    """The declaration of one key of a configuration.
 
     :ivar key: the name in files, in the environment (after ``BK_``) and on the command line.
     :ivar default: the default as text.
-    :ivar unit: of the value, may be empty.
-    :ivar java: Apache's default as text where ours differs, else empty.
-    :ivar alias: an older key for the same thing.
-    :ivar secret: the value is never shown.
+    :ivar unit: the unit of the value, may be empty.
+    :ivar java: Apache's default as text if ours differs, else empty.
+    :ivar alias: an older key for the same field.
+    :ivar secret: whether the value is never shown.
     """
 
     key: str
@@ -80,7 +80,7 @@ def setting(
 ) -> Any:  # fmt: skip
     """Declare a field of a configuration class.
 
-    :param key: and the other arguments as of :class:`Field`.
+    :param key: as of :class:`Field`, like the other arguments.
     :param default: a value, or an :class:`attrs.Factory` together with ``default_text``.
     """
     text = default_text if default_text is not None else as_text(default)
@@ -96,7 +96,7 @@ def _represent(field: Field, value: object) -> str:
 def fields_of(config: type) -> dict[str, Field]:
     """Return the fields of a configuration class by attribute name, in the order of declaration.
 
-    :param config: a class made of :func:`setting`.
+    :param config: a class whose fields were declared with :func:`setting`.
     """
     return {a.name: a.metadata[_FIELD] for a in attrs.fields(config) if _FIELD in a.metadata}
 
@@ -137,7 +137,7 @@ def _parse_integer(text: str) -> int:
 
 
 def _digits(text: str, wanted: str) -> str:
-    """The text of a number, without what Python alone takes for a part of one."""
+    """Return the text of a number, without space; refuse characters that only Python accepts in numbers."""
     if "_" in text or not text.isascii():
         raise ValueError(wanted)
     return text.strip().lower()
@@ -154,7 +154,7 @@ def _range(low: float, high: float | None) -> Callable[[float], None]:
     wanted = f"must be at least {low}" if high is None else f"must be from {low} to {high}"
 
     def check(value: float) -> None:
-        # Written so that not-a-number fails as well, and what has no end.
+        # the comparison is written so that not-a-number and infinity fail as well
         if not (low <= value < math.inf and (high is None or value <= high)):
             raise ValueError(wanted)
 
@@ -184,7 +184,7 @@ FRACTION: Kind[float] = Kind("number between 0 and 1", _parse_decimal, _check_fr
 
 
 def one_of(*words: str) -> Kind[str]:
-    """One of a few words, in either case."""
+    """Return the kind of values that are one of a few ``words``, in either case."""
 
     def check(value: str) -> None:
         if value not in words:
@@ -198,7 +198,7 @@ def _parse_list(text: str) -> tuple[str, ...]:
 
 
 def some_of(*words: str) -> Kind[tuple[str, ...]]:
-    """One or more of a few words, in either case, separated by commas."""
+    """Return the kind of values that are one or more of a few ``words``, in either case, separated by commas."""
 
     def check(value: tuple[str, ...]) -> None:
         if not value or set(value) - set(words) or len(set(value)) != len(value):
@@ -225,7 +225,7 @@ DIRECTORIES: Kind[tuple[str, ...]] = Kind("paths, separated by commas", _parse_l
 
 @attrs.frozen
 class Setting:
-    """A value that was given, and where."""
+    """A value that was given, and its origin."""
 
     key: str
     text: str = attrs.field(repr=False)  # it may be a secret
@@ -233,9 +233,9 @@ class Setting:
 
 
 def from_file(text: str, name: str) -> list[Setting]:
-    """The settings of a ``bk_server.conf``.
+    """Return the settings of a ``bk_server.conf``.
 
-    :param name: of the file, for messages.
+    :param name: the name of the file, for messages.
     :raises ConfigError: the file cannot be parsed.
     """
     try:
@@ -247,7 +247,7 @@ def from_file(text: str, name: str) -> list[Setting]:
 def from_environment(environ: Mapping[str, str]) -> list[Setting]:
     """Return the settings among environment variables, ``BK_<key>``, in the order of their names.
 
-    :param environ: all variables; the others are left out.
+    :param environ: all variables; those without the prefix are ignored.
     """
     return [
         Setting(name[3:], text, f"environment variable {name}")
@@ -266,10 +266,10 @@ def from_options(options: Mapping[str, str]) -> list[Setting]:
 
 @attrs.frozen
 class Resolved:
-    """The values that a stack of sources gives.
+    """The result of merging sources.
 
-    :ivar values: attribute name to parsed value; only attributes that were set.
-    :ivar origins: attribute name to where its value was given.
+    :ivar values: parsed value by attribute name; only attributes that were set.
+    :ivar origins: origin of the value by attribute name.
     :ivar unknown: settings whose key is not in the table.
     """
 
@@ -281,11 +281,11 @@ class Resolved:
 def resolve(fields: Mapping[str, Field], sources: Iterable[Iterable[Setting]]) -> Resolved:
     """Merge settings from several sources; a later source wins over an earlier one.
 
-    An empty text means the default, as templates leave it.  Every value is parsed, also one that a later source
-    overrides: a mistake does not hide.
+    An empty text means the default, as templates leave it.  Every value is parsed, even one that a later source
+    overrides, so that no mistake stays hidden.
 
-    :param fields: by attribute name.
-    :param sources: from the weakest to the strongest.
+    :param fields: the fields by attribute name.
+    :param sources: the settings of each source, from the weakest to the strongest.
     :raises ConfigError: a value cannot be parsed, or one source sets a field twice.
     """
     attribute_of = {key: name for name, f in fields.items() for key in (f.key, f.alias) if key}

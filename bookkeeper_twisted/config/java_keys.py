@@ -1,10 +1,10 @@
-"""Keys of Apache's ``bk_server.conf`` that mean nothing here.
+"""Keys of Apache's ``bk_server.conf`` that have no effect here.
 
-They belong to parts this bookie does not have (thread pools, direct memory, the RocksDB and the
-interleaved storage) or does differently.  A file written for Apache's bookie is taken as it is: these keys are
-accepted and reported once as without effect; any other unknown key is a warning.
+They belong to parts that this bookie does not have (thread pools, direct memory, the RocksDB and the
+interleaved storage) or implements differently.  A file written for Apache's bookie is accepted unchanged: these keys
+are reported once as without effect; any other unknown key is a warning.
 
-Keys that demand protection are the exception: a process that cannot give it does not start.
+Keys that demand protection are the exception: a process that does not have it does not start.
 """
 
 from collections.abc import Mapping
@@ -75,14 +75,14 @@ UNUSED_KEYS = frozenset(
 
 
 def is_unused(key: str) -> bool:
-    """Test whether ``key`` is one that Apache's bookie knows and ours has no use for."""
+    """Test whether Apache's bookie knows ``key`` and it has no effect here."""
     return key in UNUSED_KEYS or key in PROTECTION_KEYS or key.startswith(UNUSED_PREFIXES)
 
 
 def asks_for_protection(key: str, value: str) -> bool:
     """Test whether a setting demands encryption, authentication or authorisation.
 
-    :param value: as it stands in the file; the values that switch a ``key`` off are known.
+    :param value: the text in the file; a value that switches the ``key`` off demands nothing.
     """
     off = PROTECTION_KEYS.get(key)
     return off is not None and value.strip().lower() not in off and not value.strip().endswith(_NO_AUTHENTICATION)

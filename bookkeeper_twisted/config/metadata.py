@@ -1,4 +1,4 @@
-"""Keys that bookies and clients share: time limits of a metadata store, sessions and retries of one on ZooKeeper."""
+"""Keys that bookies and clients share: time limits of a metadata store, sessions and retries with ZooKeeper."""
 
 import attrs
 
@@ -8,7 +8,7 @@ from .settings import Config
 
 @attrs.frozen(kw_only=True)
 class MetadataConfig(Config):
-    """The part of a configuration that a metadata driver needs besides the URI."""
+    """The settings that a metadata driver needs besides the URI."""
 
     zk_timeout: int = setting(
         "zkTimeout", 10000, integer(1), "silence after which ZooKeeper takes this process for dead", unit="ms"

@@ -1,9 +1,9 @@
-"""Java ``.properties`` text, as ``bk_server.conf`` is written.
+"""A reader of Java's ``.properties`` text, the format of ``bk_server.conf``.
 
 A logical line is one natural line, or several joined by a backslash at the end of each but the last;
 white space at the start of a continuation is dropped.  ``#`` and ``!`` begin comments where a logical
 line begins.  The key ends at the first unescaped ``=``, ``:`` or white space.  ``\\t \\n \\r \\f`` and
-``\\uXXXX`` are escapes; before any other character a backslash stands for nothing.
+``\\uXXXX`` are escapes; before any other character a backslash is dropped.
 """
 
 import re
@@ -32,7 +32,7 @@ class Property:
 def read_properties(text: str) -> Iterator[Property]:
     """Parse Java properties, in the order in which they are written, repeated keys included.
 
-    :param text: of a file.
+    :param text: the text of a file.
     :raises ConfigError: an escape is malformed; the text names the line.
     """
     for number, line in _logical_lines(text):

@@ -1,4 +1,4 @@
-"""The base of all configurations: where values come from, and that a configuration that exists is valid."""
+"""The base of all configurations: it merges the sources of values, and makes sure that a configuration is valid."""
 
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
@@ -13,14 +13,14 @@ from .java_keys import asks_for_protection, is_unused
 
 MIB = 1 << 20
 FRAME = 5 * MIB
-"""The largest frame unless configured otherwise."""
+"""Bytes of the longest frame unless configured otherwise."""
 
 _SIMILAR = 0.85
-"""The likeness of two names from which on one may be meant by the other."""
+"""The similarity of two names from which on an error suggests one for the other."""
 
 
 def derived(derive: object) -> object:
-    """A default made from the other fields: ``derive`` is called with the configuration."""
+    """Declare a default that is derived from other fields: ``derive`` is called with the configuration."""
     return attrs.Factory(derive, takes_self=True)  # type: ignore[call-overload]
 
 
@@ -28,7 +28,7 @@ def derived(derive: object) -> object:
 class Config:
     """The base of configurations: checked when made, loaded from sources.
 
-    :ivar origins: attribute name to where its value was given; a default is not in it.
+    :ivar origins: origin of the value by attribute name, except for defaults.
     :ivar warnings: sentences for the log, about unknown keys and about protection that is not in force.
     :ivar notes: sentences for the log, about keys that have no effect.
     """
@@ -44,8 +44,8 @@ class Config:
     )  # fmt: skip
 
     def __init_subclass__(cls) -> None:
-        """Let the constructor of a configuration answer an unknown argument as it answers a value."""
-        if "__init__" in vars(cls):  # not so in a class that attrs is still to make
+        """Make the constructor of a configuration raise ConfigError for an unknown argument, as for a bad value."""
+        if "__init__" in vars(cls):  # attrs makes the class with slots anew, so this runs again
             construct = cls.__init__
 
             @wraps(construct)
@@ -59,12 +59,12 @@ class Config:
         for name, field in fields_of(type(self)).items():
             try:
                 field.kind.verify(getattr(self, name))
-            except ValueError as error:  # not of a default
+            except ValueError as error:  # a default is valid: without an origin the value is an argument
                 raise self._error(name, str(error), self.origins.get(name, f"argument {name}")) from None
         self._check()
 
     def _check(self) -> None:
-        """The rules between fields."""
+        """Check the rules between fields."""
 
     def _error(self, name: str, reason: str, origin: str = "") -> ConfigError:
         field = fields_of(type(self))[name]
@@ -74,13 +74,13 @@ class Config:
     def origin(self, name: str) -> str:
         """Return the source of the value of an attribute.
 
-        :param name: of the attribute.
+        :param name: the name of the attribute.
         :returns: a file and line, a variable, an argument, or ``default``.
         """
         return self.origins.get(name, "default")
 
     def shown(self) -> dict[str, str]:
-        """The values in force as text by key, in the order of declaration; secrets are masked."""
+        """Return the values in force as text by key, in the order of declaration; secrets are masked."""
         return {field.key: field.shown(getattr(self, name)) for name, field in fields_of(type(self)).items()}
 
     def changed(self, values: Mapping[str, str], allowed: Collection[str], origin: str) -> Self:
@@ -88,7 +88,7 @@ class Config:
 
         :param values: text by key.
         :param allowed: names of the attributes that may differ.
-        :param origin: of the values, for messages.
+        :param origin: the origin of the values, for messages.
         :raises ConfigError: a key is unknown or not allowed, or a value cannot be used.
         """
         fields = fields_of(type(self))
@@ -105,9 +105,9 @@ class Config:
 
     @classmethod
     def load(cls, *sources: Iterable[Setting]) -> Self:
-        """Builds the configuration from sources in rising priority.
+        """Build the configuration from sources in rising priority.
 
-        :raises ConfigError: a value cannot be used, or demands TLS or authentication that nothing here gives.
+        :raises ConfigError: a value cannot be used, or demands TLS or authentication that is not in force here.
         """
         resolved = resolve(fields_of(cls), sources)
         demanding = _demanding(resolved.unknown)
@@ -132,16 +132,16 @@ def _describe_unknown(given: Setting, keys: Iterable[str]) -> str:
 
 
 def _meant(given: str, known: Mapping[str, str]) -> str:
-    """Return the end of a sentence about an unknown name: a similar one that may have been meant, or nothing.
+    """Return the end of a sentence about an unknown name: a similar name that may have been meant, or nothing.
 
-    :param known: what to name, by its text in lower case without underscores.
+    :param known: the known names, by their text in lower case without underscores.
     """
     similar = get_close_matches(given.lower().replace("_", ""), known, n=1, cutoff=_SIMILAR)
     return f"; is {known[similar[0]]} meant?" if similar else ""
 
 
 def _refuse_unknown(config: type, given: Iterable[str]) -> None:
-    """:raises ConfigError: a name that is ``given`` is no argument of a configuration class."""
+    """Check that all ``given`` names are arguments of a configuration class; raise ConfigError for another."""
     for name in sorted(set(given) - {attribute.name for attribute in attrs.fields(config)}):
         fields = fields_of(config)
         known = {key.lower(): attribute for attribute, f in fields.items() for key in (f.key, f.alias) if key}
@@ -150,7 +150,7 @@ def _refuse_unknown(config: type, given: Iterable[str]) -> None:
 
 
 def _demanding(unknown: Iterable[Setting]) -> list[Setting]:
-    """Settings in force that demand protection, which nothing here gives: the last of each key counts."""
+    """Return the settings in force that demand protection; of several with one key, the last is in force."""
     last = {given.key: given for given in unknown}
     return [given for given in last.values() if asks_for_protection(given.key, given.text)]
 
