@@ -1,4 +1,4 @@
-"""The bookies that are registered: which are writable, which read-only."""
+"""The watch on the registered bookies, and the choice of ensembles from them."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 
 class BookieWatcher:
-    """Keeps the sets of bookies and draws ensembles from them.
+    """The sets of registered bookies, and the choice of ensembles from them.
 
-    :ivar writable: bookies that take new ledgers.
-    :ivar read_only: bookies that only give entries.
-    :ivar placement: the policy that ensembles are chosen by.
+    :ivar writable: ids of the bookies that take new ledgers.
+    :ivar read_only: ids of the bookies that only serve reads.
+    :ivar placement: the policy that chooses ensembles.
     """
 
     _log = Logger()
@@ -30,7 +30,7 @@ class BookieWatcher:
         self, registration: IRegistration, placement: IPlacementPolicy, quarantine: Quarantine | None = None,
         free_space: FreeSpace | None = None,
     ) -> None:  # fmt: skip
-        """:param quarantine: bookies to be avoided; stopped with the watcher, as is ``free_space``."""
+        """:param quarantine: the bookies to avoid; stopped with the watcher, as is ``free_space``."""
         self.writable: frozenset[str] = frozenset()
         self.read_only: frozenset[str] = frozenset()
         self._registration = registration
@@ -43,9 +43,9 @@ class BookieWatcher:
         self._stop_watching = registration.watch_bookies(self._changed)
 
     async def look(self) -> None:
-        """Read the sets: the watch calls some time after it has begun.
+        """Read the sets now, because the watch reports them only some time after its start.
 
-        :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
+        :raises bookkeeper_twisted.errors.MetadataError: the metadata store does not answer.
         """
         self._changed(*await registered_bookies(self._registration))
 
@@ -54,7 +54,7 @@ class BookieWatcher:
     ) -> tuple[str, ...]:
         """Choose bookies for a new ledger.
 
-        :param custom_metadata: of the ledger, for policies that heed them.
+        :param custom_metadata: the custom metadata of the ledger, which a policy may use.
         :returns: ids by position, all different.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer than ``size`` are writable.
         """
@@ -68,13 +68,13 @@ class BookieWatcher:
         self, position: int, ensemble: Sequence[str], write_quorum: int, excluded: Collection[str],
         custom_metadata: Mapping[str, bytes] | None = None,
     ) -> str:  # fmt: skip
-        """Choose a bookie for one position of an ensemble; neither one of the ensemble nor an excluded one.
+        """Choose a bookie for one position of an ensemble, which is neither in the ensemble nor excluded.
 
         :param position: index in the ensemble, from 0.
         :param excluded: bookies that failed, or were just chosen for other positions.
-        :param custom_metadata: of the ledger, for policies that heed them.
-        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no other bookie is writable, as far as is known while
-            the metadata store does not answer.
+        :param custom_metadata: the custom metadata of the ledger, which a policy may use.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no other bookie is writable; while the metadata store
+            does not answer, the sets last seen decide.
         """
 
         def choose(candidates: Candidates) -> str:
@@ -86,7 +86,7 @@ class BookieWatcher:
             raise NotEnoughBookiesError(f"no other bookie is known, and {error}") from error
 
     async def _choose(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
-        """The sets of the watch may be a moment old; where they do not suffice, the registration is asked."""
+        """Choose from the sets of the watch; if these, which may be out of date, do not suffice, read them anew."""
         try:
             return await self._choose_now(choose, excluded)
         except NotEnoughBookiesError:
@@ -94,7 +94,7 @@ class BookieWatcher:
             return await self._choose_now(choose, excluded)
 
     async def _choose_now(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
-        """Bookies in quarantine are the last resort."""
+        """Choose from the bookies outside quarantine, and from all only if those do not suffice."""
         await self.placement.prepare(self.writable)
         free_bytes = {} if self._free_space is None else self._free_space.free_bytes
         avoided = frozenset() if self._quarantine is None else self._quarantine.bookies
@@ -108,8 +108,8 @@ class BookieWatcher:
     def missed(self, bookies: Collection[str], why: Exception) -> None:
         """Log that ledgers go on without bookies that failed, once for all ledgers, until a bookie is back.
 
-        :param bookies: that no other bookie can take the place of.
-        :param why: what the bookies failed with.
+        :param bookies: ids of the bookies that no other bookie can replace.
+        :param why: the error with which the bookies failed.
         """
         new = [bookie_id for bookie_id in bookies if bookie_id not in self._missed]
         self._missed.update(dict.fromkeys(new))
@@ -130,7 +130,7 @@ class BookieWatcher:
             self._free_space.bookies_changed(writable)
 
     def stop(self) -> None:
-        """Ends the watch."""
+        """Stop the watch, the quarantine and the questions for free space."""
         self._stop_watching()
         if self._quarantine is not None:
             self._quarantine.stop()

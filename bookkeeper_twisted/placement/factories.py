@@ -1,4 +1,4 @@
-"""Placement policies and resolvers of racks by name, through Twisted plugins; ours among them."""
+"""The look-up of placement policies and rack resolvers by name among Twisted plugins, and our own plugins."""
 
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -52,7 +52,7 @@ def create_rack_resolver(clock: IReactorTime, config: ClientConfig, driver: IMet
 
 @implementer(IPlugin, IPlacementPolicyFactory)
 class RandomPlacementFactory:
-    """Makes the policy that takes any bookies."""
+    """The plugin of the policy that chooses any bookies."""
 
     names = frozenset({"random", _JAVA + "DefaultEnsemblePlacementPolicy"})
 
@@ -63,7 +63,7 @@ class RandomPlacementFactory:
 
 @implementer(IPlugin, IPlacementPolicyFactory)
 class RackAwarePlacementFactory:
-    """Copies on several racks."""
+    """The plugin of the policy that puts copies on several racks."""
 
     names = frozenset({"rack-aware", _JAVA + "RackawareEnsemblePlacementPolicy"})
 
@@ -77,7 +77,7 @@ class RackAwarePlacementFactory:
 
 @implementer(IPlugin, IRackResolverFactory)
 class PulsarRacksFactory:
-    """Makes resolvers of the racks that Pulsar's tools store in the metadata store of the cluster."""
+    """The plugin of resolvers that read the racks that Pulsar's tools keep in the metadata store of the cluster."""
 
     names = frozenset(
         {"pulsar", "org.apache.pulsar.zookeeper.ZkBookieRackAffinityMapping"}

@@ -1,4 +1,4 @@
-"""Asks bookies now and then how much space they have, for draws by weight."""
+"""Regular questions to bookies for their free space, for draws by weight."""
 
 from collections.abc import Callable, Collection
 
@@ -15,7 +15,7 @@ from ..errors import BookKeeperError
 
 @attrs.define
 class FreeSpace:
-    """The free bytes of bookies as they last said.
+    """The free bytes of bookies, from their last answers.
 
     Every bookie is asked for its capacity and its free space when it appears, then once an interval, sooner if it did
     not answer.
@@ -32,7 +32,7 @@ class FreeSpace:
     _loops: dict[str, Deferred[None]] = attrs.field(factory=dict)
 
     def bookies_changed(self, writable: Collection[str]) -> None:
-        """Ask bookies that are new, and forget bookies that are gone.
+        """Begin to ask new bookies, and forget bookies that are gone.
 
         :param writable: ids of all bookies that are writable now.
         """
@@ -44,7 +44,7 @@ class FreeSpace:
             loop.addErrback(self._ended, bookie_id)
 
     def stop(self) -> None:
-        """Ends the questions."""
+        """Stop asking all bookies."""
         for bookie_id in list(self._loops):
             self._forget(bookie_id)
 

@@ -1,4 +1,4 @@
-"""The seam of placement: policies, and the plugins that make them.
+"""The interfaces of placement: policies, and the plugins that make them.
 
 Twisted imports this module whenever it reads its list of plugins, in ``twist --help`` too: it imports next to nothing.
 """
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 class IPlacementPolicy(Interface):
-    """Chooses the bookies of ensembles.  What it knows of them is given to it; the choice itself does no I/O."""
+    """A policy that chooses the bookies of ensembles from arguments and prepared facts; a choice does no I/O."""
 
     async def prepare(bookies: Collection[str]) -> None:
-        """Look up what the policy must know of ``bookies``, racks for example, before it may choose them."""
+        """Look up the facts about ``bookies`` that the policy needs before it can choose them, for example racks."""
 
     def new_ensemble(
         size: int, write_quorum: int, candidates: Candidates, custom_metadata: Mapping[str, bytes] | None = None
     ) -> Sequence[str]:
         """Choose different bookies for a new ledger.
 
-        :param size: how many.
+        :param size: number of bookies.
         :param candidates: the bookies that may be chosen, prepared.
-        :param custom_metadata: of the ledger, for policies that heed them.
+        :param custom_metadata: the custom metadata of the ledger, which a policy may use.
         :returns: ids by position.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer than ``size`` can be chosen.
         """
@@ -43,14 +43,14 @@ class IPlacementPolicy(Interface):
         """Choose a bookie for one position of an ensemble, never one that the ensemble has.
 
         :param position: index in the ensemble, from 0.
-        :param ensemble: with the bookie that is to be replaced still in its place.
+        :param ensemble: the ensemble, with the replaced bookie still in its place.
         :param candidates: the bookies that may be chosen, prepared.
-        :param custom_metadata: of the ledger, for policies that heed them.
+        :param custom_metadata: the custom metadata of the ledger, which a policy may use.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can be chosen.
         """
 
     def adherence(ensemble: Sequence[str], write_quorum: int) -> Adherence:
-        """Test whether an ensemble keeps to the rules.
+        """Return how well an ensemble keeps the rules of the policy.
 
         :param ensemble: ids of bookies that were prepared.
         """
@@ -64,8 +64,8 @@ class IPlacementPolicyFactory(Interface):
     def create(chance: Chance, config: "ClientConfig", racks: "BookieRacks") -> IPlacementPolicy:
         """Make a policy.
 
-        :param chance: for draws; with one seed the policy chooses the same.
-        :param racks: looks up racks, for policies that heed them.
+        :param chance: the source of randomness for draws; with the same seed the policy makes the same choices.
+        :param racks: the racks of bookies, which a policy may use.
         :raises bookkeeper_twisted.errors.ConfigError: the configuration does not fit the policy.
         """
 
@@ -79,6 +79,6 @@ class IRackResolverFactory(Interface):
         """Make a resolver.
 
         :param clock: the reactor.
-        :param driver: of the cluster, open; it is closed with the client, and what the resolver watches ends then.
+        :param driver: the open metadata driver of the cluster; it is closed with the client, which ends its watches.
         :raises bookkeeper_twisted.errors.ConfigError: the configuration does not fit the resolver.
         """

@@ -1,8 +1,8 @@
-"""Bookies that fail too often get no new ledgers for a while.
+"""Quarantine: bookies that fail too often get no new ledgers for a while.
 
-Answers are counted between two looks.  At a look, a bookie with too many failures is quarantined, with
-a chance that lets not all clients avoid the same bookie at once; a quarantined one that has answered
-since the last look and failed at nothing is released, and so is every one whose time is up.
+Answers are counted between two checks.  At a check, a bookie with too many failures is quarantined with a
+configured probability, so that not all clients avoid the same bookie at once.  A quarantined bookie that has
+answered since the last check without a failure is released, and so is every bookie whose time is up.
 """
 
 from collections import Counter
@@ -41,7 +41,7 @@ _NO_FAULT_OF_A_BOOKIE = (
 class Quarantine:
     """The bookies that are avoided at present.
 
-    :ivar until: bookie to the time at which it is released at the latest.
+    :ivar until: the time at which a bookie is released at the latest, by id, in seconds of the clock.
     """
 
     _log = Logger()
@@ -55,9 +55,9 @@ class Quarantine:
     _looks: LoopingCall | None = None
 
     def answered(self, bookie_id: str, error: Exception | None) -> None:
-        """Counts one answer of a bookie, or the lack of one.
+        """Count one answer of a bookie, or the lack of one.
 
-        :param error: what came of the request, None if it succeeded.
+        :param error: the error of the request, None if it succeeded.
         """
         if error is None or isinstance(error, _NO_FAULT_OF_A_BOOKIE):
             self._successes.add(bookie_id)
@@ -69,12 +69,12 @@ class Quarantine:
 
     @property
     def bookies(self) -> frozenset[str]:
-        """The bookies to be avoided now."""
+        """The ids of the bookies to avoid now."""
         now = self._clock.seconds()
         return frozenset([bookie_id for bookie_id, until in self.until.items() if until > now])
 
     def start(self) -> None:
-        """Begins to look."""
+        """Start the regular checks."""
         if self._looks is None:
             self._looks = LoopingCall(self._look)
             self._looks.clock = self._clock
@@ -84,7 +84,7 @@ class Quarantine:
             running.addErrback(self._broken)
 
     def stop(self) -> None:
-        """Ends the looks."""
+        """Stop the regular checks."""
         if self._looks is not None and self._looks.running:
             self._looks.stop()
 

@@ -1,10 +1,10 @@
-"""Copies of an entry on several racks.
+"""The placement policy that puts copies of an entry on several racks.
 
 The rule: each write set, that is each window of ``Wq`` positions around the ensemble, spans at least
-``min(Wq, minNumRacksPerWriteQuorum)`` racks.  Bookies are drawn at random (by weight, where that is
-known); then racks are given to the positions by a search that prefers racks not used yet and turns back
-where the rule cannot be kept any more, so an ensemble that keeps the rule is found where there is one.
-Where there is none, the most racks that can be had are taken, unless the rule is enforced.
+``min(Wq, minNumRacksPerWriteQuorum)`` racks.  Bookies are drawn at random (by weight, if it is known); then a
+search assigns racks to the positions: it prefers racks not used yet, and backtracks as soon as the rule cannot be
+kept any more, so it finds an ensemble that keeps the rule if there is one.  Otherwise it takes as many racks as
+possible, unless the rule is enforced.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,11 +19,11 @@ from .racks import DEFAULT_RACK, BookieRacks
 
 @implementer(IPlacementPolicy)
 class RackAwarePlacement:
-    """Chooses bookies in different racks, as the module describes.
+    """The policy that chooses bookies in different racks, as the module describes.
 
-    :param min_racks: ``minNumRacksPerWriteQuorum``.
-    :param enforce: rather no ensemble than one that breaks the rule; bookies of the default rack are
-        not chosen then, because their place is unknown.
+    :param min_racks: number of racks, ``minNumRacksPerWriteQuorum``.
+    :param enforce: whether no ensemble is better than one that breaks the rule; bookies of the default rack are
+        then not chosen, because their rack is unknown.
     :param max_multiple: limit for weights, see :func:`~bookkeeper_twisted.ledger.placement.shuffled`.
     """
 
@@ -59,7 +59,7 @@ class RackAwarePlacement:
 
     def _racks_for(self, size: int, write_quorum: int, free: dict[str, int]) -> list[str]:
         wanted = self._wanted(write_quorum)
-        # one rack is always possible, so the loop finds something
+        # an ensemble with one rack is always possible, so the loop finds one
         for target in (wanted,) if self._enforce else range(min(wanted, len(free)), 0, -1):
             racks = RackSearch(size, write_quorum, target, dict(free), self._racks.local_rack).run()
             if racks is not None:
@@ -83,7 +83,7 @@ class RackAwarePlacement:
         self, position: int, ensemble: Sequence[str], write_quorum: int, candidates: Candidates,
         custom_metadata: Mapping[str, bytes] | None = None,
     ) -> str:  # fmt: skip
-        """The same rack is tried first, then one that the others are not in, then any."""
+        """Choose a bookie of the same rack, else of a rack without other members, else of any rack."""
         bookies = self._drawn(candidates, ensemble)
         if not bookies:
             raise NotEnoughBookiesError("all bookies are in the ensemble, excluded, or in no known rack")
@@ -115,7 +115,7 @@ class RackAwarePlacement:
     # ---- adherence to the rule ---------------------------------------------------------------------------
 
     def adherence(self, ensemble: Sequence[str], write_quorum: int) -> Adherence:
-        """Strict if each write set spans the racks it should; bookies that are not known count for none."""
+        """Return STRICT if each write set spans enough racks; bookies with unknown racks count for none."""
         racks = [self._place(bookie_id) for bookie_id in ensemble]
         wanted = self._wanted(write_quorum)
         strict = all(can_span(racks, write_quorum, position, wanted) for position in range(len(racks)))

@@ -1,4 +1,4 @@
-"""Runs the program that knows the racks, beside the reactor."""
+"""The program that knows the racks, run as a child process."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,14 +11,14 @@ from twisted.python.failure import Failure
 from ..errors import ConfigError
 
 PATIENCE = 10.0
-"""Seconds until it is killed."""
+"""Seconds after which the program is killed."""
 
 
 class RackScript:
-    """Runs the program that names the racks of hosts.
+    """The program that prints the racks of hosts.
 
-    :param reactor: starts processes and keeps time.
-    :param path: of the program.
+    :param reactor: the reactor that starts processes and keeps time.
+    :param path: the path of the program.
     """
 
     def __init__(self, reactor: Any, path: str) -> None:
@@ -26,9 +26,9 @@ class RackScript:
         self._path = path
 
     def run(self, hosts: Sequence[str]) -> "Deferred[bytes]":
-        """Run the program for some ``hosts``, and return what it prints.
+        """Run the program for some ``hosts``, and return its output.
 
-        :raises bookkeeper_twisted.errors.ConfigError: it cannot be started, fails, or takes too long.
+        :raises bookkeeper_twisted.errors.ConfigError: the program cannot be started, fails, or takes too long.
         """
         run = _Run(self._path)
         try:
@@ -47,7 +47,7 @@ class RackScript:
 
 
 class _Run(ProcessProtocol):
-    """One run of it."""
+    """One run of the program."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -71,8 +71,8 @@ class _Run(ProcessProtocol):
             self.ended.errback(ConfigError(f"rack script {self._path}: {complaint or reason.getErrorMessage()}"))
 
     def kill(self) -> None:
-        """Ends it at once."""
+        """Kill the process of the program."""
         try:
             self.transport.signalProcess("KILL")  # type: ignore[union-attr]
         except ProcessExitedAlready:
-            pass  # its end is on its way
+            pass  # processEnded() is called soon

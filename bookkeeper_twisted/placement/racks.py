@@ -1,6 +1,6 @@
-"""The racks of bookies: racks looked up by host, by a table or a program, and kept.
+"""The racks of bookies: looked up by host in a table or by a program, and kept.
 
-A rack is a path such as ``/room-2/rack-7``; paths are compared whole.  A host without a known rack stands in
+A rack is a path such as ``/room-2/rack-7``; paths are compared as a whole.  A host without a known rack is in
 :data:`DEFAULT_RACK`.
 """
 
@@ -17,14 +17,14 @@ from ..shared_result import SharedResult
 DEFAULT_RACK = "/default-rack"
 
 RETRY = 60.0
-"""Seconds before a look-up that failed is tried again."""
+"""Seconds after which a look-up that failed is tried again."""
 
 MAX_ARGUMENTS = 100
-"""Hosts given to one run of a program."""
+"""Number of hosts that one run of a program gets."""
 
 
 class IRackResolver(Interface):
-    """Knows which rack a machine is in."""
+    """A resolver from the machines of bookies to their racks."""
 
     version: int = Attribute("Grows when racks that were returned before may have changed.")
 
@@ -34,9 +34,9 @@ class IRackResolver(Interface):
 
 @implementer(IRackResolver)
 class MappingResolver:
-    """Racks from a table: ``host rack`` in each line, ``#`` begins a comment.
+    """The resolver of racks by a table: ``host rack`` in each line, ``#`` begins a comment.
 
-    :param read: gives the text; asked again when a host is not in the table, for it may have been added.
+    :param read: returns the text; called again for a host that is not in the table, as it may have been added.
     """
 
     version = 0
@@ -48,7 +48,7 @@ class MappingResolver:
     async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
         """See :meth:`IRackResolver.racks`.
 
-        :raises bookkeeper_twisted.errors.ConfigError: the table has a line that is none.
+        :raises bookkeeper_twisted.errors.ConfigError: a line of the table is malformed.
         """
         if not self._table.keys() >= set(hosts):
             self._table = parse_table(self._read())
@@ -59,7 +59,7 @@ def parse_table(text: str) -> dict[str, str]:
     """Parse a table of racks, and return them by host.
 
     :param text: one line for each host: its name or address, and its rack.
-    :raises bookkeeper_twisted.errors.ConfigError: a line has not two words, the second a path.
+    :raises bookkeeper_twisted.errors.ConfigError: a line is not a word and a path.
     """
     table = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -74,9 +74,9 @@ def parse_table(text: str) -> dict[str, str]:
 
 @implementer(IRackResolver)
 class ScriptResolver:
-    """Racks from a program that is given hosts as arguments and prints as many paths.
+    """The resolver of racks by a program that gets hosts as arguments and prints as many paths.
 
-    :param run: runs it with arguments, gives what it printed; fails if it does.
+    :param run: runs the program with arguments, and returns its output; fails if the program does.
     """
 
     version = 0
@@ -87,7 +87,7 @@ class ScriptResolver:
     async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
         """See :meth:`IRackResolver.racks`.
 
-        :raises bookkeeper_twisted.errors.ConfigError: it printed more or fewer paths.
+        :raises bookkeeper_twisted.errors.ConfigError: the program printed more or fewer paths.
         """
         found: dict[str, str] = {}
         for start in range(0, len(hosts), MAX_ARGUMENTS):
@@ -101,7 +101,7 @@ class ScriptResolver:
 
 @implementer(IRackResolver)
 class NoRacks:
-    """Knows nothing, so that every host is in the default rack."""
+    """The resolver that knows no racks, so that every host is in the default rack."""
 
     version = 0
 
@@ -114,7 +114,7 @@ class NoRacks:
 class BookieRacks:
     """The racks of bookies, each looked up once for each version of the resolver.
 
-    :ivar local_host: name of this machine, empty if it shall not matter.
+    :ivar local_host: name of this machine, empty if its rack must not matter.
     """
 
     _log = Logger()
@@ -140,7 +140,7 @@ class BookieRacks:
 
     @property
     def local_rack(self) -> str | None:
-        """Return the rack of this machine, None if that is not known or does not matter."""
+        """The rack of this machine, None if it is unknown or does not matter."""
         return self._local
 
     async def learn(self, bookies: Collection[str]) -> None:
@@ -150,7 +150,7 @@ class BookieRacks:
         """
         if self._version != self.resolver.version:
             self._version, self._retry_at = self.resolver.version, 0.0
-            self._looked_up.clear()  # what is known remains until it is looked up again
+            self._looked_up.clear()  # the old racks are used until they are looked up again
         while not self._looked_up.issuperset(bookies) and self.clock.seconds() >= self._retry_at:
             running = self._running
             if running is None:
@@ -179,4 +179,4 @@ class BookieRacks:
         try:
             return await self.host_of(bookie_id)
         except BookieHandleNotAvailableError:
-            return bookie_id  # it may have a rack all the same, by its id
+            return bookie_id  # a resolver may know the rack by the id

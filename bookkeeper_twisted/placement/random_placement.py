@@ -1,4 +1,4 @@
-"""Placement without regard to where bookies are."""
+"""The placement policy that ignores the racks of bookies."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -11,9 +11,9 @@ from .interfaces import IPlacementPolicy
 
 @implementer(IPlacementPolicy)
 class RandomPlacement:
-    """Any bookies, without regard to where they are.
+    """The policy that chooses any bookies, regardless of their racks.
 
-    :param chance: where it comes from.
+    :param chance: the source of randomness.
     :param max_multiple: limit for weights, see :func:`shuffled`.
     """
 
@@ -22,7 +22,7 @@ class RandomPlacement:
         self._max_multiple = max_multiple
 
     async def prepare(self, bookies: Collection[str]) -> None:
-        """Nothing: one bookie is as good as another."""
+        """Do nothing: the policy needs no facts about bookies."""
 
     def new_ensemble(
         self, size: int, write_quorum: int, candidates: Candidates,
@@ -39,7 +39,7 @@ class RandomPlacement:
         return self._draw(1, candidates, ensemble)[0]
 
     def adherence(self, ensemble: Sequence[str], write_quorum: int) -> Adherence:
-        """Strict: there are no rules to break."""
+        """Return STRICT: this policy has no rules that an ensemble could break."""
         return Adherence.STRICT
 
     def _draw(self, size: int, candidates: Candidates, taken: Collection[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Racks that are read and watched in the metadata store, where Pulsar's tools keep them."""
+"""The racks in the metadata store, where Pulsar's tools keep them: read, and watched for changes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,14 +10,14 @@ from ..errors import MetadataError
 from .racks import IRackResolver
 
 PATIENCE = 10.0
-"""Seconds for the first reading of the racks."""
+"""Seconds that the first reading of the racks may take."""
 
 
 @implementer(IRackResolver)
 class StoredRacks:
-    """The racks that a store said last; a bookie is found by its id, and by the host in the id.
+    """The racks last read from a store; a bookie is found by its id, and by the host in the id.
 
-    :param clock: for the time that the first reading may take.
+    :param clock: the clock that limits the time of the first reading.
     """
 
     def __init__(self, clock: IReactorTime) -> None:
@@ -27,7 +27,7 @@ class StoredRacks:
         self._waiting: list[Deferred[None]] = []
 
     def changed(self, racks: Mapping[str, str]) -> None:
-        """Take the ``racks`` of bookies, by their ids, in the place of all that were known."""
+        """Replace all known racks by ``racks``, those of bookies by their ids."""
         self._table = {**{bookie_id.rpartition(":")[0]: rack for bookie_id, rack in racks.items()}, **racks}
         self.version += 1
         waiting, self._waiting = self._waiting, []
@@ -38,7 +38,7 @@ class StoredRacks:
     async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
         """See :meth:`.IRackResolver.racks`.
 
-        :raises MetadataError: the store has not said anything yet.
+        :raises MetadataError: the racks were not read yet.
         """
         if self._table is None:
             waiter: Deferred[None] = Deferred()
