@@ -1,6 +1,6 @@
-"""Adds of stored entries over blocking connections: copies of what other bookies keep.
+"""Adds of stored entries over blocking connections, to copy them from one bookie to others.
 
-The same bytes go to all targets; they are sent to all of them before the first reply is waited for.  Adds travel by V2,
+The same bytes go to all targets; they are sent to all of them before the first reply is received.  Adds use V2,
 which every bookie knows and whose frames are made once.
 """
 
@@ -26,7 +26,7 @@ def receive_acknowledgements(
 ) -> None:
     """Receive the replies to adds that were sent before.
 
-    :param adds: as they were sent.
+    :param adds: the adds that were sent.
     :param max_frame_size: bytes of the longest frame, its length word included.
     :raises bookkeeper_twisted.errors.BookieError: the bookie did not take one of the entries.
     """
@@ -49,9 +49,9 @@ def receive_acknowledgements(
 
 
 class CopyTargets:
-    """Bookies that get copies.
+    """The bookies that get copies of entries.
 
-    :ivar failed: why a bookie does not take entries any more, by its address; it is left out from then on.
+    :ivar failed: the errors of bookies that failed, by address; such a bookie gets no more entries.
     """
 
     def __init__(self, pool: SocketPool, max_frame_size: int = DEFAULT_MAX_FRAME_SIZE) -> None:
@@ -60,11 +60,11 @@ class CopyTargets:
         self._max_frame_size = max_frame_size
 
     def write(self, loads: Iterable[Load]) -> None:
-        """Write adds to bookies; returns when each bookie has acknowledged everything, or has failed.
+        """Write adds to bookies; return when each bookie has acknowledged all of them, or has failed.
 
-        A bookie that fails is noted in :attr:`failed`, and gets nothing more.
+        A bookie that fails is recorded in :attr:`failed`, and gets no more entries.
 
-        :param loads: all are sent before the first reply is waited for.
+        :param loads: adds and bookies; all are sent before the first reply is received.
         """
         under_way: list[tuple[Address, Adds, IBookieConnection | None]] = []
         for adds, targets in loads:
@@ -78,7 +78,7 @@ class CopyTargets:
                 self.failed[address] = error
 
     def _sent(self, address: Address, adds: Adds) -> IBookieConnection | None:
-        """A connection on which adds are under way; None if there is none yet."""
+        """Send adds over a connection of the pool, and return it; None if they could not be sent."""
         try:
             connection = self._pool.take(address, _WIRE)
         except BookKeeperError:
@@ -91,10 +91,10 @@ class CopyTargets:
         return connection
 
     def _settle(self, address: Address, adds: Adds, connection: IBookieConnection | None) -> None:
-        """Wait for all replies.
+        """Receive all replies of a bookie to adds.
 
-        An idle connection may have been closed by the bookie, so adds are repeated once over a new one; to add the
-        same bytes twice is harmless.
+        The bookie may have closed an idle connection, so adds are repeated once over a new one; adding the same
+        bytes twice is harmless.
         """
         if connection is not None:
             try:

@@ -1,4 +1,4 @@
-"""Finds the end of ledgers that are not closed, as the bookies of their last ensembles know it."""
+"""Reading the last add confirmed of ledgers that are not closed from the bookies of their last ensembles."""
 
 from collections.abc import Sequence
 
@@ -17,9 +17,9 @@ _ASKED_AT_ONCE = 256
 
 @attrs.frozen
 class UnclosedLedger:
-    """A ledger whose end is not in its metadata.
+    """A ledger that is not closed, so that its last entry is not in its metadata.
 
-    :ivar ensemble: the newest one.
+    :ivar ensemble: the newest ensemble.
     """
 
     ledger_id: int
@@ -33,8 +33,8 @@ class UnclosedLedger:
 class LastConfirmed:
     """The last confirmed entry of a ledger, as one or more bookies know it.
 
-    :ivar last_add_confirmed: the highest that a bookie knows, -1 if none.
-    :ivar entry_id: the entry with the highest id that a bookie gave, -1 if none; ``length`` goes with it.
+    :ivar last_add_confirmed: the highest LAC that a bookie knows, -1 if none.
+    :ivar entry_id: the highest id of an entry that a bookie gave, -1 if none.
     :ivar length: bytes of all payloads up to and including that entry.
     """
 
@@ -43,7 +43,7 @@ class LastConfirmed:
     length: int = 0
 
     def merged(self, other: "LastConfirmed") -> "LastConfirmed":
-        """Combine with the answer of an ``other`` bookie: the higher LAC, and the last entry of the higher id."""
+        """Combine this with the answer of an ``other`` bookie: the higher LAC, and the entry with the higher id."""
         newest = max(self, other, key=lambda known: known.entry_id)
         return LastConfirmed(
             max(self.last_add_confirmed, other.last_add_confirmed), newest.entry_id, newest.length
@@ -62,11 +62,11 @@ class _Question:
 
     @property
     def covered(self) -> bool:
-        """Whether no ack quorum is left that might know more (S17)."""
+        """Whether no ack quorum is left among the other bookies that might know a higher LAC (S17)."""
         return self._schedule.is_covered(self._heard)
 
     def answered(self, address: Address, answer: requests.LacAnswer | Exception) -> None:
-        """Take the answer of one bookie; one that does not have the ledger has answered, too."""
+        """Count the answer of one bookie; that it does not have the ledger is an answer, too."""
         try:
             if not isinstance(answer, NoSuchEntryError | NoSuchLedgerError):
                 if isinstance(answer, Exception):
@@ -87,7 +87,7 @@ class _Question:
         return known
 
     def outcome(self) -> LastConfirmed | BookKeeperError:
-        """The answer, or why there is none."""
+        """Return the combined answer, or the error if too few bookies answered."""
         if self.covered:
             return self.known
         errors = "; ".join(f"bookie {address.bookie_id}: {error}" for address, error in self._errors.items())
@@ -99,11 +99,11 @@ def read_last_add_confirmed(
 ) -> dict[int, LastConfirmed | BookKeeperError]:
     """Ask for the last add confirmed of many ledgers, bookie by bookie, over V3.
 
-    Bookies that could not be reached a short time ago are asked last, and only for ledgers that the others cannot
-    answer for.
+    Bookies that could not be reached a short time ago are asked last, and only for ledgers for which the answers of
+    the others do not suffice.
 
     :param ledgers: ledgers that are not closed; any number.
-    :returns: by ledger id; an error where too few bookies answered.
+    :returns: answers by ledger id; an error if too few bookies answered.
     """
     questions = {ledger.ledger_id: _Question(ledger) for ledger in ledgers}
     bookies = sorted({address for ledger in ledgers for address in ledger.ensemble}, key=lambda a: a.bookie_id)
@@ -116,7 +116,7 @@ def read_last_add_confirmed(
 
 def _ask(pool: SocketPool, address: Address, questions: dict[int, _Question]) -> None:
     missing = dict(questions)
-    for fresh in (False, True):  # an idle connection may have been closed by the bookie
+    for fresh in (False, True):  # the bookie may have closed an idle connection
         try:
             with pool.use(address, 3, fresh) as connection:
                 for ledger_id, answer in requests.read_lacs(connection, list(missing)):

@@ -1,6 +1,6 @@
 """One blocking TCP connection to a bookie: whole frames out, whole frames in.
 
-This is the door of the package to the network.  The socket blocks, and its time-outs are the kernel's
+This is the package's door to the network.  The socket blocks, and its time-outs are the kernel's
 (``SO_RCVTIMEO``, ``SO_SNDTIMEO``): with ``MSG_WAITALL`` one system call receives a reply of megabytes into the bytes
 object that the caller keeps, without the interpreter lock.
 """
@@ -23,7 +23,7 @@ _MICROSECONDS = 1_000_000
 class Address:
     """The address at which a bookie listens.
 
-    :ivar bookie_id: its id, for messages and metadata.
+    :ivar bookie_id: id of the bookie, for messages and metadata.
     :ivar port: 0 if no address is known.
     """
 
@@ -34,10 +34,10 @@ class Address:
 
 @attrs.frozen
 class Timeouts:
-    """Seconds, greater than 0.
+    """The time limits of a connection, in seconds, greater than 0.
 
-    :ivar connect: for a connection attempt.
-    :ivar reply: for sending a request, and for each frame that is waited for.
+    :ivar connect: the limit for a connection attempt.
+    :ivar reply: the limit for sending a request, and for receiving each frame.
     """
 
     connect: float = 10.0
@@ -49,24 +49,24 @@ class Timeouts:
 
 
 class IBookieConnection(Protocol):
-    """The calls a reader makes on a connection.
+    """The calls of a reader on a connection.
 
     Each raises BookieHandleNotAvailableError if the connection is lost, RequestTimeoutError if time is up, and
-    CodecError if a frame is longer than the limit.  After an error the connection is of no use.
+    CodecError if a frame is longer than the limit.  After an error the connection cannot be used any more.
 
-    :ivar wire: 2 or 3.
+    :ivar wire: the version of the wire protocol, 2 or 3.
     """
 
     wire: int
 
     def send(self, data: bytes) -> None:
-        """Send whole frames; returns when the kernel has all of ``data``."""
+        """Send whole frames; return when the kernel has all of ``data``."""
 
     def receive(self, size: int) -> bytes:
         """Receive exactly ``size`` bytes."""
 
     def receive_some(self, size: int) -> bytes:
-        """Receive what has come, at least one byte and at most ``size``."""
+        """Receive the bytes that have arrived, at least one and at most ``size``."""
 
     def receive_frame(self) -> bytes:
         """Receive one frame, its length word included."""
@@ -76,9 +76,9 @@ class IBookieConnection(Protocol):
 
 
 class BookieConnection:
-    """A connection that is open; see :class:`IBookieConnection`.
+    """An open connection; see :class:`IBookieConnection`.
 
-    :param address: of the bookie, for messages.
+    :param address: the address of the bookie, for messages.
     :param max_frame_size: bytes of the longest frame, its length word included.
     """
 
@@ -102,7 +102,7 @@ class BookieConnection:
         data = self._some(size, socket.MSG_WAITALL)
         if len(data) == size:
             return data
-        pieces = [data]  # a signal came, or the time-out is near
+        pieces = [data]  # a signal interrupted the call, or the time-out is near
         missing = size - len(data)
         while missing:
             pieces.append(self._some(missing, socket.MSG_WAITALL))
@@ -143,10 +143,10 @@ def dial(
 ) -> BookieConnection:
     """Connect to a bookie.
 
-    :param wire: the protocol that will be spoken, 2 or 3.
-    :param timeouts: for this attempt, and for the connection's life.
+    :param wire: the version of the wire protocol, 2 or 3.
+    :param timeouts: the time limits of this attempt, and of later calls on the connection.
     :param max_frame_size: bytes of the longest frame that is received, its length word included.
-    :raises BookieHandleNotAvailableError: there is no connection, or not in time.
+    :raises BookieHandleNotAvailableError: the connection failed, or was not made in time.
     """
     if not address.port:
         raise BookieHandleNotAvailableError(f"no address is known for bookie {address.bookie_id}")

@@ -1,8 +1,8 @@
-"""Reading a range of entries that one ensemble keeps: verified, from whichever replica has them whole.
+"""Reading a range of entries of one ensemble: verified, from any replica that has them undamaged.
 
-Where every bookie keeps every entry, batch reads go to one bookie as long as it answers well; the request for the next
-batch is sent before the last one is verified.  Where entries are striped, and at bookies that do not know batch reads,
-entries are read one by one, a window at a time from all bookies at once.
+If every bookie keeps every entry, batch reads go to one bookie as long as it answers well; the request for the next
+batch is sent before the last one is verified.  Entries of striped ledgers, and of bookies that do not know batch
+reads, are read one by one, a window at a time from all bookies at once.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -32,14 +32,14 @@ from .pool import SocketPool
 _MAX_SINGLE_READS = 1024
 
 _Answers = dict[int, bytes | Exception] | BookKeeperError
-"""The answers of one bookie for some entries, or why nothing came."""
+"""The answers of one bookie for some entries, or the error if none came."""
 
 
 @attrs.frozen
 class Fragment:
-    """Consecutive entries of a ledger that one ensemble keeps, or a part of them.
+    """A range of consecutive entries of a ledger that one ensemble keeps.
 
-    :ivar bookies: the ensemble, in its order.
+    :ivar bookies: the bookies by position in the ensemble.
     """
 
     ledger_id: int
@@ -56,10 +56,10 @@ class Fragment:
 
 @attrs.frozen
 class ReadLimits:
-    """The settings of reads of bookies.
+    """The settings of reads from bookies.
 
-    :ivar wire: protocol of reads, 2 or 3.
-    :ivar batch_bytes: asked for at a time.
+    :ivar wire: version of the wire protocol of reads, 2 or 3.
+    :ivar batch_bytes: bytes of a batch read.
     :ivar max_frame_size: bytes of the longest reply.
     """
 
@@ -69,9 +69,9 @@ class ReadLimits:
 
 
 def read_failure(ledger_id: int, entry_id: int, errors: Mapping[str, Exception]) -> BookKeeperError:
-    """One error for an entry that no replica gave, with the answer of each bookie.
+    """Return the error for an entry that no replica gave, with the answer of each bookie in its text.
 
-    :param errors: by bookie id.
+    :param errors: the error of each bookie, by bookie id.
     :returns: NoSuchEntryError only if every bookie said that it does not have the entry.
     """
     answers = "; ".join(f"bookie {bookie_id}: {error}" for bookie_id, error in errors.items())
@@ -81,9 +81,9 @@ def read_failure(ledger_id: int, entry_id: int, errors: Mapping[str, Exception])
 
 
 class FragmentReader:
-    """Reads one fragment, once.
+    """The reader of one fragment; it can be used once.
 
-    :param preferred: which replica to ask first, counted from the first of the write set; readers of different parts
+    :param preferred: index of the replica to ask first, from the first of the write set; readers of different parts
         of a ledger spread the load by different numbers.
     """
 
@@ -101,11 +101,11 @@ class FragmentReader:
         order = [*fragment.bookies[turn:], *fragment.bookies[:turn]]
         self._order = sorted(order, key=pool.is_suspect)
         self._connection: IBookieConnection | None = None
-        self._asked: int | None = None  # first entry of the batch read that is under way
+        self._asked: int | None = None  # first entry of the batch read under way
         self._usual_size = UsualSize()
 
     def runs(self) -> Generator[EntryRun, None, None]:
-        """The entries, in order, verified.  Closing the iterator ends the request under way.
+        """Yield verified runs of the entries in order.  Closing the iterator ends the request under way.
 
         :raises NoSuchEntryError: no replica has an entry.
         :raises ReadError: no replica gave an entry, for other reasons.
@@ -122,11 +122,11 @@ class FragmentReader:
     # ---- batch reads ---------------------------------------------------------------------------------
 
     def _from_current(self, at: int) -> EntryRun | None:
-        """The next entries from the bookie in use, None if it does not give them."""
+        """Read the next entries from the bookie in use, None if it does not give them."""
         try:
             return self._verified(self._ahead(at), at)
         except BookieError:
-            self._asked = None  # an answer: the connection is in order
+            self._asked = None  # an error reply is an answer: the connection can be used
         except BookKeeperError:
             self._hang_up()
         return None
@@ -144,7 +144,7 @@ class FragmentReader:
             try:
                 self._ask(run.last + 1)
             except BookKeeperError:
-                self._hang_up()  # noticed again when the next batch is wanted
+                self._hang_up()  # a lasting error comes again with the next batch
         return run
 
     def _ask(self, at: int) -> None:
@@ -156,7 +156,7 @@ class FragmentReader:
         self._send_batch_read(self._connection, at)
 
     def _from_any(self, at: int) -> EntryRun:
-        """The next entries from whichever replica gives them; that one stays in use."""
+        """Read the next entries from the first replica that gives them, and keep it in use."""
         errors: dict[str, Exception] = {}
         for address in list(self._order):
             try:
@@ -172,7 +172,7 @@ class FragmentReader:
         raise read_failure(self._fragment.ledger_id, at, errors)
 
     def _batch_from(self, address: Address, at: int) -> EntryRun:
-        """A batch over a new connection, so that a lost one says something about the bookie."""
+        """Read a batch over a new connection, because the loss of an idle one would not count against the bookie."""
         if not self._pool.expects_batches(address):
             raise BadRequestError(self._fragment.ledger_id, at)
         self._leave()
@@ -181,7 +181,7 @@ class FragmentReader:
             return self._received(connection, at)
 
     def _note(self, address: Address, error: Exception) -> None:
-        """Draw conclusions from a batch read that failed."""
+        """Record the failure of a batch read: the bookie does not know batch reads, or cannot be reached."""
         if isinstance(error, BadRequestError):
             self._pool.refused_batch(address)
         elif isinstance(error, RequestTimeoutError):
@@ -206,7 +206,7 @@ class FragmentReader:
     # ---- single reads --------------------------------------------------------------------------------
 
     def _window(self, at: int) -> EntryRun:
-        """Some entries, at least one, each read by itself."""
+        """Read some entries one by one, at least one."""
         last = self._fragment.last
         count = self._usual_size.entries_in(self._limits.batch_bytes, min(_MAX_SINGLE_READS, last - at + 1))
         reads = SingleReads(self._fragment.ledger_id, range(at, at + count), self._digester)
@@ -221,7 +221,7 @@ class FragmentReader:
         return run
 
     def _ask_each(self, entry_ids: Sequence[int], attempt: int, reads: SingleReads) -> None:
-        """Ask one replica of each entry."""
+        """Ask the replica with the number ``attempt`` of each entry."""
         by_bookie: dict[Address, list[int]] = {}
         for entry_id in entry_ids:
             positions = self._schedule.write_set(entry_id)
@@ -235,12 +235,12 @@ class FragmentReader:
                 reads.take(address.bookie_id, found)
 
     def _singles(self, asked: Mapping[Address, Sequence[int]]) -> Iterator[tuple[Address, Sequence[int], _Answers]]:
-        """Single reads from several bookies at once."""
+        """Send single reads to several bookies, and yield the answers of each."""
         self._leave()
         under_way: list[tuple[Address, Sequence[int], IBookieConnection | None]] = []
         for address, entry_ids in asked.items():
             connection = None
-            with suppress(BookKeeperError):  # asked again below, over a new connection
+            with suppress(BookKeeperError):  # the reads are repeated below, over a new connection
                 connection = self._pool.take(address, self._limits.wire)
                 requests.send_reads(connection, self._fragment.ledger_id, entry_ids)
             under_way.append((address, entry_ids, connection))
@@ -250,7 +250,7 @@ class FragmentReader:
     def _received_singles(
         self, address: Address, entry_ids: Sequence[int], connection: IBookieConnection | None
     ) -> _Answers:
-        """The replies to single reads; an idle connection may have been closed, so they are repeated once."""
+        """Receive the replies to single reads; repeat the reads once, as an idle connection may be closed."""
         ledger_id = self._fragment.ledger_id
         if connection is not None:
             try:

@@ -13,16 +13,16 @@ FAILURE_REMEMBERED = 60.0
 """Seconds for which a bookie that could not be reached is asked after the other replicas."""
 
 Dial = Callable[[Address, int], IBookieConnection]
-"""From the address of a bookie and the wire version to an open connection."""
+"""A function from the address of a bookie and the wire version to an open connection."""
 
 
 class SocketPool:
-    """Idle connections by bookie and wire version; safe for threads.
+    """The idle connections of a process, by bookie and wire version; safe for threads.
 
-    A connection that is used belongs to its user alone.  It goes back when the use ends without an error.
+    A connection in use has one user.  It goes back to the pool when the use ends without an error.
 
     :param dial: opens a connection.
-    :param now: seconds of a monotonic clock.
+    :param now: returns the seconds of a monotonic clock.
     """
 
     def __init__(self, dial: Dial, now: Callable[[], float]) -> None:
@@ -38,8 +38,8 @@ class SocketPool:
         """Take a connection for the length of a context; an error inside closes it.
 
         :param wire: version of the protocol, 2 or 3.
-        :param fresh: open a new one: an idle connection may have been closed by the bookie.
-        :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: there is no connection.
+        :param fresh: whether to open a new connection, as the bookie may have closed an idle one.
+        :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: no connection could be made.
         """
         connection = self.take(address, wire, fresh)
         try:
@@ -56,7 +56,7 @@ class SocketPool:
 
         :param wire: version of the protocol, 2 or 3.
         :param fresh: as of :meth:`use`.
-        :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: there is no connection.
+        :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: no connection could be made.
         """
         with self._lock:
             idle = self._idle.pop((address, wire), None)
@@ -67,9 +67,9 @@ class SocketPool:
         return self._dial(address, wire)
 
     def give_back(self, address: Address, connection: IBookieConnection) -> None:
-        """Keep a connection for the next user, or close it if there is an idle one already.
+        """Keep a connection for the next user, or close it if the pool has an idle one already.
 
-        :param connection: every request on it was answered, and nothing of it was received in part.
+        :param connection: a connection without outstanding replies.
         """
         with self._lock:
             kept = self._idle.setdefault((address, connection.wire), connection)
@@ -81,21 +81,21 @@ class SocketPool:
         return self._without_batches.get(address, 0.0) <= self._now()
 
     def refused_batch(self, address: Address) -> None:
-        """Remember that the bookie at an ``address`` does not know batch reads.
+        """Record that the bookie at an ``address`` does not know batch reads.
 
-        It is asked for one again after :data:`BATCH_SUPPORT_REMEMBERED` seconds.
+        It gets one again after :data:`BATCH_SUPPORT_REMEMBERED` seconds.
         """
         self._without_batches[address] = self._now() + BATCH_SUPPORT_REMEMBERED
 
     def is_suspect(self, address: Address) -> bool:
         """Test whether the bookie at an ``address`` could not be reached a short time ago.
 
-        That is at most :data:`FAILURE_REMEMBERED` seconds.
+        A short time is at most :data:`FAILURE_REMEMBERED` seconds.
         """
         return self._failed.get(address, 0.0) > self._now()
 
     def unreachable(self, address: Address) -> None:
-        """Remember for :data:`FAILURE_REMEMBERED` seconds that the bookie at an ``address`` could not be reached."""
+        """Record for :data:`FAILURE_REMEMBERED` seconds that the bookie at an ``address`` could not be reached."""
         self._failed[address] = self._now() + FAILURE_REMEMBERED
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""Requests to one bookie over one connection, and what it answers.
+"""Requests to one bookie over one connection, and its replies.
 
-Nothing is verified here but that a reply belongs to its request.  A status that is not EOK is raised as the
-:class:`~bookkeeper_twisted.errors.BookieError` it stands for.  Sending a request and receiving its reply are apart, so
+This module only verifies that a reply belongs to its request.  A status that is not EOK is raised as its
+:class:`~bookkeeper_twisted.errors.BookieError`.  Sending a request and receiving its reply are separate functions, so
 that the bookie works while the caller does; the bookie may answer reads in any order.
 """
 
@@ -22,7 +22,7 @@ from .connection import IBookieConnection
 
 _WIRES: dict[int, IWireProtocol] = {2: V2, 3: V3}
 _AT_ONCE = 256 << 10
-"""Most bytes of replies to single reads that are received by one system call."""
+"""Bytes of replies to single reads that one system call receives at most."""
 _FIRST_TXN = 1
 
 
@@ -30,8 +30,8 @@ def send_batch_read(connection: IBookieConnection, ledger_id: int, first: int, m
     """Ask for consecutive entries.
 
     :param first: id of the first entry.
-    :param max_count: > 0.
-    :param max_size: bytes of the reply; a first entry that is longer comes all the same.
+    :param max_count: number of entries at most, > 0.
+    :param max_size: bytes of the reply at most; a first entry that is longer comes all the same.
     """
     wire = _WIRES[connection.wire]
     connection.send(wire.encode_batch_read(wire.batch_read(ledger_id, first, first, max_count, max_size, 0, None)))
@@ -42,11 +42,11 @@ def receive_batch(
 ) -> EntryRun:
     """Receive the reply to a batch read that was sent before.
 
-    :param first: as it was asked for.
+    :param first: the first entry id of the request.
     :param max_frame_size: bytes of the longest frame, its length word included.
     :returns: entries from ``first`` on; their digests are not verified.
-    :raises BadRequestError: the bookie does not know batch reads, among others.
-    :raises CodecError: it is no reply to a batch read.
+    :raises BadRequestError: for example, the bookie does not know batch reads.
+    :raises CodecError: the frame is not a reply to a batch read.
     """
     if connection.wire == 3:
         return _receive_batch_v3(connection, ledger_id, first)
@@ -78,7 +78,7 @@ def _receive_batch_v3(connection: IBookieConnection, ledger_id: int, first: int)
 def send_reads(connection: IBookieConnection, ledger_id: int, entry_ids: Sequence[int]) -> None:
     """Ask for entries one by one, all requests in one write.
 
-    :param entry_ids: all different; :func:`receive_entries` needs the same sequence.
+    :param entry_ids: ids that are all different; :func:`receive_entries` needs the same sequence.
     """
     connection.send(_WIRES[connection.wire].encode_reads(ledger_id, entry_ids, _FIRST_TXN))
 
@@ -89,7 +89,7 @@ def receive_entries(
 ) -> dict[int, bytes | Exception]:  # fmt: skip
     """Receive the replies to single reads that were sent before, many in one system call.
 
-    :param entry_ids: as they were sent, all different.
+    :param entry_ids: the ids that were sent, all different.
     :param max_frame_size: bytes of the longest frame, its length word included.
     :returns: the bytes of each entry, or the bookie's answer as an error.
     """
@@ -121,13 +121,13 @@ def _note_reply(
 
 
 LacAnswer = tuple[bytes | None, bytes | None]
-"""Explicit LAC packet and last entry, as stored; None where the bookie has none."""
+"""Explicit LAC packet and last entry, as stored; None if the bookie has none."""
 
 
 def read_lacs(connection: IBookieConnection, ledger_ids: Sequence[int]) -> Iterator[tuple[int, LacAnswer | Exception]]:
-    """Ask a bookie how far ledgers came, all requests in one write; V3 only.
+    """Ask a bookie for the last add confirmed of ledgers, all requests in one write; V3 only.
 
-    :param ledger_ids: all different.
+    :param ledger_ids: ids that are all different.
     :returns: ledger id, and the answer or the bookie's error, in the order in which they arrive.
     """
     headers = [
@@ -160,7 +160,7 @@ def _check(status: Status, ledger_id: int, entry_id: int) -> None:
 
 
 def _one_item(connection: IBookieConnection) -> object:
-    """The reply in the next frame."""
+    """Receive the next frame, and decode its reply."""
     items: list[object] = []
     frame = connection.receive_frame()
     _WIRES[connection.wire].scan_replies(frame, 0, len(frame), items)
