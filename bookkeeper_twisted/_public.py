@@ -1,4 +1,4 @@
-"""The public names of the package, and where each of them comes from; ``__init__.pyi`` says so to type checkers."""
+"""The public names of the package, and the module of each; ``__init__.pyi`` declares them for type checkers."""
 
 from importlib import import_module
 from typing import Any
@@ -29,5 +29,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, loaded or not."""
+    """List the public names, loaded or not."""
     return [*__all__, "__version__"]

@@ -1,6 +1,6 @@
-"""Checks of the arguments of public calls: every error names the parameter, what was given and what is wanted.
+"""Checks of the arguments of public calls: every error names the parameter, the argument and the valid values.
 
-The values of texts and byte strings are not shown, since they may be secrets or long: their type is.
+Of texts and byte strings only the type is shown, because the values may be secret or long.
 """
 
 import operator
@@ -17,7 +17,7 @@ LARGEST = 2**63 - 1
 """The largest number that fits the fields of the wire protocols and of metadata."""
 
 LONGEST = 10**9
-"""Seconds of the longest wait, thirty years: the operating system has timers of that length."""
+"""Seconds of the longest wait, thirty years, for which timers of the operating system suffice."""
 
 _WHOLE, _HEX = re.compile("[+-]?[0-9]+"), re.compile("[0-9A-Fa-f]+")
 
@@ -28,7 +28,7 @@ _LONGEST_SHOWN = 64
 def refusal(name: str, given: object, wanted: str) -> IncorrectParameterError:
     """Return the error of an argument that cannot be used.
 
-    :param name: of the parameter.
+    :param name: name of the parameter.
     :param given: the argument; only numbers and None are shown themselves.
     :param wanted: the values that can be used.
     """
@@ -44,7 +44,7 @@ def _shown(given: object) -> str:
 def check_integer(name: str, given: int, low: int = 0, high: int = LARGEST) -> None:
     """Check that an argument is an integer from ``low`` to ``high``, both included.
 
-    :raises IncorrectParameterError: it is not.
+    :raises IncorrectParameterError: the argument is anything else.
     """
     try:
         fits = low <= operator.index(given) <= high
@@ -57,9 +57,9 @@ def check_integer(name: str, given: int, low: int = 0, high: int = LARGEST) -> N
 def check_seconds(name: str, given: float | None, otherwise: str = "") -> None:
     """Check that an argument is a length of time.
 
-    :param otherwise: the meaning of None, where None can be given.
-    :raises IncorrectParameterError: it is negative, longer than :data:`LONGEST`, not a number, or None without a
-        meaning.
+    :param otherwise: the meaning of None, if None is allowed.
+    :raises IncorrectParameterError: the argument is negative, longer than :data:`LONGEST`, not a number, or None
+        although that is not allowed.
     """
     if given is None and otherwise:
         return
@@ -71,7 +71,7 @@ def check_seconds(name: str, given: float | None, otherwise: str = "") -> None:
 def check_type(name: str, given: object, kind: type[T], wanted: str) -> T:
     """Check that an argument is an instance of a class, and return it.
 
-    :raises IncorrectParameterError: it is not.
+    :raises IncorrectParameterError: the argument is anything else.
     """
     if not isinstance(given, kind):
         raise refusal(name, given, wanted)
@@ -81,7 +81,7 @@ def check_type(name: str, given: object, kind: type[T], wanted: str) -> T:
 def as_bytes(name: str, given: object) -> bytes:
     """Return the bytes of an argument whose memory its caller may change afterwards.
 
-    :raises IncorrectParameterError: the argument has no bytes.
+    :raises IncorrectParameterError: the argument is not made of bytes.
     """
     if isinstance(given, bytes | bytearray | memoryview):
         return bytes(given)
@@ -91,7 +91,7 @@ def as_bytes(name: str, given: object) -> bytes:
 def check_password(given: object) -> None:
     """Check that a password is bytes.
 
-    :raises IncorrectParameterError: it is not.
+    :raises IncorrectParameterError: the argument is anything else.
     """
     check_type("password", given, bytes, "bytes")
 
@@ -99,7 +99,7 @@ def check_password(given: object) -> None:
 def check_custom_metadata(given: object) -> None:
     """Check that custom metadata map text to bytes.
 
-    :raises IncorrectParameterError: a key is not text, or a value not bytes.
+    :raises IncorrectParameterError: the argument is anything else.
     """
     if not isinstance(given, Mapping):
         raise refusal("custom_metadata", given, "a mapping of str to bytes")
@@ -109,11 +109,11 @@ def check_custom_metadata(given: object) -> None:
 
 
 def whole_number(text: str) -> int:
-    """Parse a decimal number: ASCII digits, a sign before them at most.
+    """Parse a decimal number: ASCII digits, with at most a sign in front.
 
-    Python alone takes digits of other scripts, and underlines and space between them.
+    :class:`int` also accepts digits of other scripts, underscores between digits, and space.
 
-    :raises ValueError: the text is no such number.
+    :raises ValueError: the text is not such a number.
     """
     if not _WHOLE.fullmatch(text):
         raise ValueError("expected a whole number")
@@ -121,9 +121,9 @@ def whole_number(text: str) -> int:
 
 
 def hex_number(text: str) -> int:
-    """Parse a hexadecimal number: ASCII digits alone, as :func:`whole_number` does.
+    """Parse a hexadecimal number, of ASCII digits as in :func:`whole_number`.
 
-    :raises ValueError: the text is no such number.
+    :raises ValueError: the text is not such a number.
     """
     if not _HEX.fullmatch(text):
         raise ValueError("expected a hexadecimal number")
@@ -131,9 +131,9 @@ def hex_number(text: str) -> int:
 
 
 def decimal_number(text: str) -> float:
-    """Parse a number that may have a fraction, in ASCII and without underlines.
+    """Parse a number that may have a fraction, in ASCII and without underscores.
 
-    :raises ValueError: the text is no such number.
+    :raises ValueError: the text is not such a number.
     """
     if "_" in text or not text.isascii():
         raise ValueError("expected a number")
@@ -141,5 +141,5 @@ def decimal_number(text: str) -> float:
 
 
 def too_large(size: int, largest: int) -> IncorrectParameterError:
-    """Return the error of a payload of ``size`` bytes where ``largest`` bytes fit a frame."""
+    """Return the error of a payload of ``size`` bytes, which is larger than the ``largest`` one."""
     return IncorrectParameterError(f"data: {size} bytes were given, at most {largest} are wanted, which fit a frame")

@@ -1,4 +1,4 @@
-"""CRC32C of any buffer, by whichever fast library is installed.
+"""CRC32C of any buffer, by the fastest installed library.
 
 ``crc32c`` takes every buffer and is preferred; ``google_crc32c``, which is always installed, takes
 ``bytes`` only, so other buffers are copied for it.
@@ -12,7 +12,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Crc32c(Protocol):
-    """``crc32c(data, value=0)``, arguments by position."""
+    """A function ``crc32c(data, value=0)`` with positional arguments."""
 
     def __call__(self, data: Buffer, value: int = 0, /) -> int: ...
 
@@ -39,8 +39,7 @@ def _choose() -> tuple[Crc32c, Crc32c, Callable[[bytes], int]]:
 
 
 crc32c, crc32c_of_block, crc32c_of_bytes = _choose()
-"""The CRC32C of ``data``, going on from ``value``, that of the bytes before it.  ``crc32c_of_bytes`` takes
-nothing but bytes and begins anew; it is the library's own function, so that ``map`` over many entries runs
-without a Python frame, 100 ns, for each.  ``crc32c_of_block`` does not let go of the interpreter lock: a
-block of 64 KiB takes 7 us, getting the lock back from a busy reactor thread a hundred, and a group of the
-journal has many blocks."""
+"""Functions for the CRC32C of ``data``; ``value`` is the CRC32C of the bytes before it.  ``crc32c_of_bytes`` takes
+only bytes and no ``value``; it is the library's own function, so that ``map`` over many entries runs without
+a Python frame, 100 ns, for each.  ``crc32c_of_block`` keeps the interpreter lock: a block of 64 KiB takes 7 us,
+getting the lock back from a busy reactor thread 100 us, and a group of the journal has many blocks."""

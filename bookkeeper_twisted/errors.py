@@ -1,9 +1,9 @@
-"""Every exception of the package, and the one table between wire statuses and exceptions.
+"""Every exception of the package, and the table between wire statuses and exceptions.
 
-The tree says which side is at fault.  :class:`BookieError` and its children are answers of a bookie and have a wire
-status; :class:`ClientError` are made by the client; :class:`StorageError` are made by the engine under a bookie;
-:class:`MetadataError` come from the metadata store; :class:`CodecError` is the only thing the codec raises.  ``code``
-is the public result code of Apache's client (``BKException.Code``), so that logs of both worlds can be compared.
+The class tree shows which side is at fault.  A :class:`BookieError` is the answer of a bookie and has a wire status;
+a :class:`ClientError` is made by the client, a :class:`StorageError` by the engine under a bookie; a
+:class:`MetadataError` comes from the metadata store; :class:`CodecError` is the only error that the codec raises.
+``code`` is the public result code of Apache's client (``BKException.Code``), so that logs of both can be compared.
 """
 
 import errno
@@ -14,31 +14,31 @@ from typing import ClassVar
 import attrs
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
-"""Error numbers of a disk that has no space, for anyone or for this user."""
+"""Error numbers of a disk without space, for all users or for this one."""
 
 NO_FILES = (errno.EMFILE, errno.ENFILE)
-"""Error numbers of a process, or a machine, that has no file descriptor left: they say nothing about any disk."""
+"""Error numbers of a process or machine without free file descriptors, which no disk is to blame for."""
 
 MASK = "******"
-"""The text that is shown instead of a secret: a password, a key that is made of one, a credential."""
+"""The text that is shown instead of a secret: a password, a key that is derived from one, a credential."""
 
 
 def masked(secret: object) -> str:
-    """Return the ``repr`` of an attribute with a ``secret``: whether there is one, nothing else."""
+    """Return the ``repr`` of an attribute with a ``secret``, which only shows whether it has a value."""
     return MASK if secret else repr(secret)
 
 
 _CREDENTIALS = re.compile(r"(?<=//)\S*(?=@)")
-"""Up to the last ``@``: a password may have ``/``, ``,`` and ``@`` in it."""
+"""A pattern that matches up to the last ``@``, because a password may contain ``/``, ``,`` and ``@``."""
 
 
 def without_credentials(text: str) -> str:
-    """Return a ``text`` with a mask for the user and password of each URI in it."""
+    """Return a ``text`` with user and password of each URI masked."""
     return _CREDENTIALS.sub(MASK, text)
 
 
 class Status(IntEnum):
-    """V3 status codes (``StatusCode``); :attr:`v2` gives the code of the older protocol."""
+    """The status codes of V3 (``StatusCode``); :attr:`v2` is the code of V2."""
 
     EOK = 0
     ENOLEDGER = 402
@@ -54,15 +54,16 @@ class Status(IntEnum):
 
     @property
     def v2(self) -> int:
-        """Return the V2 code; Java's V2 client drops its connection on 107, so that is an I/O error (safety S5)."""
+        """The V2 error code.  Java's V2 client does not know 107 and closes the connection on it, so
+        an unknown ledger state is an I/O error in V2 (safety S5)."""
         return _V2_OF[self]
 
     @classmethod
     def from_v2(cls, code: int) -> "Status":
         """Return the status of a V2 error code.
 
-        :param code: as :attr:`v2` gives it.
-        :raises ValueError: the code is not one of the protocol.
+        :param code: the error code on the wire.
+        :raises ValueError: the protocol has no such code.
         """
         try:
             return _OF_V2[code]
@@ -79,7 +80,7 @@ _OF_V2 = {code: status for status, code in _V2_OF.items()} | {101: Status.EIO, 1
 
 
 class BookKeeperError(Exception):
-    """Base of everything this package raises on purpose.
+    """The base class of all errors that this package raises on purpose.
 
     :cvar code: result code of Apache's client API for the same condition.
     """
@@ -94,9 +95,9 @@ class BookKeeperError(Exception):
 class BookieError(BookKeeperError):
     """A bookie refused or failed one request.
 
-    :ivar ledger_id: the ledger asked for, -1 where the request has none.
-    :ivar entry_id: the entry asked for, -1 where the request has none.
-    :ivar detail: what the bookie or the client knows beyond the class, may be empty.
+    :ivar ledger_id: the requested ledger, -1 if the request has none.
+    :ivar entry_id: the requested entry, -1 if the request has none.
+    :ivar detail: further facts from the bookie or the client, may be empty.
     """
 
     status: ClassVar[Status]
@@ -114,7 +115,7 @@ class BookieError(BookKeeperError):
 
 @attrs.define(eq=False)
 class NoSuchLedgerError(BookieError):
-    """The bookie knows for sure that it holds nothing of the ledger (S5)."""
+    """The bookie knows for certain that it keeps no entry of the ledger (S5)."""
 
     status = Status.ENOLEDGER
     text = "no such ledger on this bookie"
@@ -123,7 +124,7 @@ class NoSuchLedgerError(BookieError):
 
 @attrs.define(eq=False)
 class NoSuchEntryError(BookieError):
-    """The bookie knows for sure that it does not hold the entry (S5)."""
+    """The bookie knows for certain that it does not keep the entry (S5)."""
 
     status = Status.ENOENTRY
     text = "no such entry"
@@ -132,7 +133,7 @@ class NoSuchEntryError(BookieError):
 
 @attrs.define(eq=False)
 class BadRequestError(BookieError):
-    """The request makes no sense to the bookie."""
+    """The bookie does not understand the request."""
 
     status = Status.EBADREQ
     text = "bad request"
@@ -141,7 +142,7 @@ class BadRequestError(BookieError):
 
 @attrs.define(eq=False)
 class BookieIOError(BookieError):
-    """The bookie could not read or write; says nothing about whether the entry exists."""
+    """The bookie could not read or write; the entry may exist or not."""
 
     status = Status.EIO
     text = "I/O error at the bookie"
@@ -150,7 +151,7 @@ class BookieIOError(BookieError):
 
 @attrs.define(eq=False)
 class UnauthorizedAccessError(BookieError):
-    """Wrong password (master key), or not authenticated."""
+    """The password (master key) is wrong, or the client is not authenticated."""
 
     status = Status.EUA
     text = "unauthorized access"
@@ -168,7 +169,7 @@ class ProtocolVersionError(BookieError):
 
 @attrs.define(eq=False)
 class LedgerFencedError(BookieError):
-    """The ledger was opened with recovery: its writer may add no more (S3)."""
+    """The ledger was opened with recovery: its writer cannot add entries any more (S3)."""
 
     status = Status.EFENCED
     text = "ledger is fenced"
@@ -195,7 +196,7 @@ class TooManyRequestsError(BookieError):
 
 @attrs.define(eq=False)
 class DataUnknownError(BookieError):
-    """The bookie may have lost data of this ledger and cannot say what it held."""
+    """The bookie may have lost entries of this ledger, and does not know which it kept."""
 
     status = Status.EUNKNOWNLEDGERSTATE
     text = "state of the ledger is unknown"
@@ -223,23 +224,23 @@ ERROR_OF_STATUS: dict[Status, type[BookieError]] = {
 
 
 class ClientError(BookKeeperError):
-    """Base of what the client itself finds wrong."""
+    """The base class of errors that the client itself detects."""
 
 
 class IncorrectParameterError(ClientError, ValueError):
-    """An argument is out of its range; the text says which."""
+    """An argument is invalid; the text names it."""
 
     code = -14
 
 
 class ReadError(ClientError):
-    """A read failed for a reason that is not one of the others, for instance beyond the LAC."""
+    """A read failed for a reason without a class of its own, for example beyond the LAC."""
 
     code = -1
 
 
 class WriteError(ClientError):
-    """An add failed for a reason that is not one of the others."""
+    """An add failed for a reason without a class of its own."""
 
     code = -12
 
@@ -257,27 +258,27 @@ class DuplicateEntryIdError(ClientError):
 
 
 class IllegalOperationError(ClientError):
-    """The handle, or the wire protocol, cannot do this."""
+    """The handle or the wire protocol does not support this operation."""
 
     code = -100
 
 
 class AutorecoveryDisabledError(IllegalOperationError):
-    """Autorecovery is switched off in the cluster: what was asked for would never happen."""
+    """Autorecovery is disabled in the cluster, so the requested work would never be done."""
 
 
 class NoAuditorError(IllegalOperationError):
-    """No auditor is elected: what was asked for would never happen."""
+    """No auditor is elected, so the requested work would never be done."""
 
 
 class LedgerClosedError(ClientError):
-    """The handle, or the ledger, is closed."""
+    """The handle or the ledger is closed."""
 
     code = -11
 
 
 class ClientClosedError(ClientError):
-    """The client was closed, or the handle that asked."""
+    """The client was closed, or the handle that made the request."""
 
     code = -19
 
@@ -289,23 +290,23 @@ class NotEnoughBookiesError(ClientError):
 
 
 class BookieHandleNotAvailableError(ClientError):
-    """No connection to the bookie, or it was lost with the request outstanding."""
+    """The bookie could not be connected, or the connection was lost with the request outstanding."""
 
     code = -8
 
 
 class RequestTimeoutError(ClientError):
-    """No reply in time.  The request may or may not have been executed."""
+    """No reply came in time.  The request may or may not have been executed."""
 
     code = -23
 
 
 @attrs.define(eq=False)
 class EntriesLostError(ClientError):
-    """No registered bookie has some entries whole.
+    """No registered bookie has undamaged copies of some entries.
 
-    :ivar entry_ids: the first of them, ascending.
-    :ivar detail: why the first one cannot be read.
+    :ivar entry_ids: the first ids of such entries, ascending.
+    :ivar detail: the reason why the first one cannot be read.
     """
 
     code = -10
@@ -320,10 +321,10 @@ class EntriesLostError(ClientError):
 
 @attrs.define(eq=False)
 class DigestMatchError(ClientError):
-    """An entry's digest, ledger id or entry id is not what was asked for (S18).
+    """An entry has a wrong digest, ledger id or entry id (S18).
 
-    :ivar entry_id: the first bad entry, -1 where none was named; entries before it in the run are good.
-    :ivar detail: what is wrong with it.
+    :ivar entry_id: the first bad entry, -1 if the request named none; entries before it in the run are good.
+    :ivar detail: the mistake in the entry.
     """
 
     code = -5
@@ -336,36 +337,36 @@ class DigestMatchError(ClientError):
 
 
 class LedgerRecoveryError(ClientError):
-    """The ledger is open, and closing it needs a recovery that did not happen."""
+    """The ledger is not closed, and the recovery that would close it failed or was not asked for."""
 
     code = -10
 
 
 class UnexpectedConditionError(ClientError):
-    """A rule of the protocol was broken by the peer or by us."""
+    """The peer or this side broke a rule of the protocol."""
 
     code = -999
 
 
 class MissingLibraryError(ClientError, ImportError):
-    """An optional library is not installed; the text says which extra brings it."""
+    """An optional library is not installed; the text names the extra that installs it."""
 
 
 # ---- the metadata store ------------------------------------------------------------------------------
 
 
 class MetadataError(BookKeeperError):
-    """The metadata store failed; the text says how."""
+    """The metadata store failed; the text gives the reason."""
 
     code = -9
 
 
 class MetadataUnavailableError(MetadataError):
-    """The metadata store did not answer in time; what was asked of it was not done."""
+    """The metadata store did not answer in time, and did not do what it was asked."""
 
 
 class MetadataOutcomeUnknownError(MetadataUnavailableError):
-    """The metadata store did not answer in time; what was asked of it may have been done, or not."""
+    """The metadata store did not answer in time, and may or may not have done what it was asked."""
 
 
 class MetadataSpaceError(MetadataError):
@@ -373,7 +374,7 @@ class MetadataSpaceError(MetadataError):
 
 
 class InvalidMetadataUriError(MetadataError, ValueError):
-    """No driver for the URI, or the driver cannot read it; credentials in the text are masked."""
+    """No driver knows the URI, or its driver cannot parse it; credentials in the text are masked."""
 
     def __init__(self, text: str) -> None:
         super().__init__(without_credentials(text))
@@ -392,19 +393,19 @@ class LedgerExistsError(MetadataError):
 
 
 class MetadataVersionError(MetadataError):
-    """Compare-and-set lost: there was another write in between."""
+    """A compare-and-set failed because of another write in between."""
 
     code = -17
 
 
 class MetadataSerializationError(MetadataError):
-    """Stored metadata cannot be read, or a value cannot be written."""
+    """Stored metadata cannot be decoded, or a value cannot be encoded."""
 
     code = -107
 
 
 class NotInitializedError(MetadataError):
-    """The metadata store holds no cluster; the text says what makes one."""
+    """The metadata store holds no cluster; the text names the command that makes one."""
 
     def __str__(self) -> str:
         return f"{super().__str__()}; bookkeeper-twisted shell initnewcluster makes a new, empty cluster"
@@ -427,29 +428,29 @@ class LedgerLockedError(MetadataError):
 
 
 class BookieRegisteredError(MetadataError):
-    """Another live session holds the bookie id."""
+    """Another live session has registered the bookie id."""
 
 
 # ---- storage -----------------------------------------------------------------------------------------
 
 
 class StorageError(BookKeeperError):
-    """The engine under a bookie failed; the text names file and offset where there is one."""
+    """The storage engine of a bookie failed; the text names file and offset if known."""
 
 
 class DamageError(StorageError):
-    """Bytes on disk are not what was written (S5, S9): never reported as "no such entry"."""
+    """Bytes on disk are not the bytes that were written (S5, S9); never reported as "no such entry"."""
 
 
 class LostLogError(DamageError):
-    """An entry log that the index names is gone, and with it the entries that the index says it holds."""
+    """An entry log in the index is missing, and with it the entries that the index has in it."""
 
 
 class LogDamageError(DamageError):
-    """An entry log does not hold what its index says.
+    """An entry log does not hold the entries that its index names.
 
-    :ivar log_id: of the log.
-    :ivar ledger_id: of the entries ``first .. last``, which are a row of the index.
+    :ivar log_id: id of the log.
+    :ivar ledger_id: ledger of the entries ``first .. last``, which are a row of the index.
     """
 
     def __init__(self, text: str, log_id: int, ledger_id: int, first: int, last: int) -> None:
@@ -461,11 +462,11 @@ class LogDamageError(DamageError):
 
 
 class JournalDamageError(DamageError):
-    """A journal has lost records that were durable once: the bookie must not start (safety 3.3)."""
+    """A journal has lost records that were durable, so the bookie must not start (safety 3.3)."""
 
 
 class InvalidCookieError(StorageError):
-    """A directory belongs to another bookie, another cluster or to none (S6)."""
+    """A directory belongs to another bookie, another cluster, or to none (S6)."""
 
 
 class DirectoryLockedError(StorageError):
@@ -473,7 +474,7 @@ class DirectoryLockedError(StorageError):
 
 
 class StorageFailedError(StorageError):
-    """An earlier write, sync or rename failed; nothing is accepted any more (S10)."""
+    """An earlier write, sync or rename failed, so the storage accepts no more entries (S10)."""
 
 
 class NoWritableDirectoryError(StorageError):
@@ -484,11 +485,11 @@ class NoWritableDirectoryError(StorageError):
 
 
 class CodecError(BookKeeperError, ValueError):
-    """Bytes from a peer or a file do not follow the format.  The codec raises nothing else."""
+    """Bytes from a peer or a file do not follow the format.  The codec raises no other error."""
 
 
 class ConfigError(BookKeeperError, ValueError):
-    """A configuration value cannot be used; the text says key, origin and reason."""
+    """A configuration value cannot be used; the text names key, origin and reason."""
 
 
 class NoSuchThrottleError(BookKeeperError, LookupError):
@@ -496,4 +497,4 @@ class NoSuchThrottleError(BookKeeperError, LookupError):
 
 
 class NotServingError(BookKeeperError):
-    """A bookie that is starting, stopping or gone was asked what only one that serves can answer."""
+    """Only a bookie that serves requests can do this, but it is starting, stopping or stopped."""

@@ -1,8 +1,8 @@
-"""Instruments that cost an attribute add, and the collector that exports them.
+"""Instruments whose recording costs an attribute addition, and the collector that exports them.
 
 ``prometheus_client`` supplies the registry; its own instruments are not used: its summaries have no
-quantiles and its counters rename themselves.  :func:`render` keeps names as they were declared, so that
-dashboards made for Apache BookKeeper go on working.
+quantiles and its counters are renamed.  :func:`render` keeps names as they were declared, so that dashboards
+made for Apache BookKeeper work.
 """
 
 import math
@@ -45,7 +45,7 @@ class Gauge:
 
 
 class Series:
-    """Values of one outcome: all counted and summed, the newest kept for quantiles."""
+    """The values of one outcome: count and sum of all, and the newest values for quantiles."""
 
     __slots__ = ("count", "sum", "_newest")
 
@@ -55,17 +55,17 @@ class Series:
         self._newest: deque[tuple[float, int]] = deque(maxlen=_WINDOW)
 
     def record(self, value: float, count: int = 1) -> None:
-        """Record ``count`` equal values at the price of one, each a ``value``."""
+        """Record ``count`` times the same ``value``, at the cost of one."""
         self.count += count
         self.sum += value * count
         self._newest.append((value, count))
 
     def quantiles(self) -> list[float]:
-        """Return one value for each of :data:`QUANTILES`, not-a-number without values."""
+        """Return the value of each of :data:`QUANTILES`, not-a-number without values."""
         return _quantiles(self._newest, QUANTILES)
 
     def newest(self, count: int) -> list[tuple[float, int]]:
-        """Return the newest ``count`` values as pairs of value and number, or as many of them as are kept."""
+        """Return the newest ``count`` values, or as many as are kept, as pairs of value and number of repetitions."""
         found: list[tuple[float, int]] = []
         for value, number in reversed(self._newest):
             if count <= 0:
@@ -76,7 +76,7 @@ class Series:
 
 
 def _quantiles(values: Iterable[tuple[float, int]], quantiles: Sequence[float]) -> list[float]:
-    """Return the quantiles, ascending, of values that are given with their numbers; not-a-number without values."""
+    """Return the values of ascending quantiles of pairs of value and number; not-a-number without pairs."""
     ordered = sorted(values)
     total = sum([count for _, count in ordered])
     if not total:
@@ -94,7 +94,8 @@ def _quantiles(values: Iterable[tuple[float, int]], quantiles: Sequence[float]) 
 class RecentQuantile:
     """A quantile of the values that some series recorded between two calls.
 
-    :param series: counted one by one, so that many fast values of one do not hide slow values of another.
+    :param series: the series, whose quantiles are separate, so that many fast values of one do not hide slow ones of
+        another.
     """
 
     def __init__(self, quantile: float, *series: Series) -> None:
@@ -113,7 +114,7 @@ class RecentQuantile:
 
 
 class Summary:
-    """Latencies in milliseconds, or sizes, of operations that succeeded and of operations that failed."""
+    """The latencies in milliseconds, or the sizes, of operations that succeeded and of those that failed."""
 
     __slots__ = ("success", "failure")
 
@@ -131,9 +132,9 @@ class Summary:
 
 
 class Histogram:
-    """Counts of values by range.
+    """The counts of values by range.
 
-    :ivar sum: of all values.
+    :ivar sum: the sum of all values.
     """
 
     __slots__ = ("sum", "_bounds", "_counts")
@@ -146,7 +147,7 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """Return the number of values."""
+        """The number of values."""
         return sum(self._counts)
 
     def record(self, value: float) -> None:
@@ -184,25 +185,25 @@ class Instruments(Collector):
     def counter(self, name: str, **labels: str) -> Counter:
         """Add a counter.
 
-        :param name: exported name, used unchanged; with other labels a name may be added again.
+        :param name: the name under which it is exported, unchanged; with other labels a name may be added again.
         """
         counter = Counter()
         self._add(name, "counter", counter, labels)
         return counter
 
     def gauge(self, name: str, read: Callable[[], float], kind: str = "gauge", **labels: str) -> None:
-        """Add a gauge, which asks for its number when it is exported.
+        """Add a gauge, which reads its number when it is exported.
 
-        :param name: see :meth:`counter`.
+        :param name: as of :meth:`counter`.
         :param read: returns the number; called on the thread that exports.
-        :param kind: Apache exports some numbers that go up and down as ``counter``.
+        :param kind: the type that is exported; Apache exports some numbers that go up and down as ``counter``.
         """
         self._add(name, kind, Gauge(read), labels)
 
     def summary(self, name: str, **labels: str) -> Summary:
         """Add a summary.
 
-        :param name: see :meth:`counter`; ``_count`` and ``_sum`` are appended for two of its numbers.
+        :param name: as of :meth:`counter`; ``_count`` and ``_sum`` are appended for two of its numbers.
         """
         summary = Summary()
         self._add(name, "summary", summary, labels)
@@ -211,14 +212,14 @@ class Instruments(Collector):
     def share(self, name: str, summary: Summary, **labels: str) -> None:
         """Export a ``summary`` under one more name.
 
-        :param name: see :meth:`summary`.
+        :param name: as of :meth:`summary`.
         """
         self._add(name, "summary", summary, labels)
 
     def histogram(self, name: str, bounds: Sequence[float], **labels: str) -> Histogram:
         """Add a histogram.
 
-        :param name: see :meth:`counter`; ``_bucket``, ``_count`` and ``_sum`` are appended.
+        :param name: as of :meth:`counter`; ``_bucket``, ``_count`` and ``_sum`` are appended.
         :param bounds: the highest value of each range, ascending.
         """
         histogram = Histogram(bounds)
@@ -226,7 +227,7 @@ class Instruments(Collector):
         return histogram
 
     def collect(self) -> Iterator[Metric]:
-        for name, family in list(self._families.items()):  # more may be added between two of them
+        for name, family in list(self._families.items()):  # a caller may add families between two yields
             metric = Metric(name, "", family.kind)
             for labels, instrument in family.members:
                 for suffix, more, value in instrument.samples():
@@ -235,12 +236,12 @@ class Instruments(Collector):
 
 
 def render(registry: CollectorRegistry) -> bytes:
-    """Encode everything in a ``registry`` in the text exposition format, names unchanged."""
+    """Encode the metrics of a ``registry`` in the text exposition format, names unchanged."""
     return b"".join(pieces(registry))
 
 
 def pieces(registry: CollectorRegistry) -> Iterator[bytes]:
-    """Yield the text of a ``registry`` as :func:`render` does, each metric with its numbers of when it is asked for."""
+    """Yield the text of a ``registry`` as :func:`render` does; each metric is read when its text is yielded."""
     for metric in registry.collect():
         yield "".join([f"{line}\n" for line in _text(metric)]).encode()
 
@@ -249,7 +250,7 @@ def _text(metric: Metric) -> Iterable[str]:
     samples = [s for s in metric.samples if not s.name.endswith("_created")]
     name = metric.name
     if metric.type == "counter" and samples and samples[0].name == name + "_total":
-        name += "_total"  # prometheus_client's own counters
+        name += "_total"  # prometheus_client strips the suffix from the names of its own counters
     yield f"# TYPE {name} {metric.type}"
     for sample in samples:
         yield f"{sample.name}{_labels(sample)} {_number(sample.value)}"

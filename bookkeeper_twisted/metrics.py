@@ -20,7 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 _TENTHS = 10
-"""Parts in which entry logs are counted by their live bytes."""
+"""Number of classes by which entry logs are counted, by their share of live bytes."""
 
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 
@@ -30,7 +30,7 @@ _BATCH_SIZES = (128, 512, 1024, 2048, 4096, 16 * 1024, 128 * 1024, 1024 * 1024)
 
 
 def new_registry(*collectors: Instruments) -> CollectorRegistry:
-    """Return a registry of the instruments of some bookies or clients alone, without metrics of the process."""
+    """Make a registry that exports the instruments of some bookies or clients, and no metrics of the process."""
     registry = CollectorRegistry()
     for collector in collectors:
         registry.register(collector)
@@ -38,27 +38,27 @@ def new_registry(*collectors: Instruments) -> CollectorRegistry:
 
 
 def process_registry() -> CollectorRegistry:
-    """Return a registry of CPU time, memory and descriptors of this process, ``process_*``; on Linux only."""
+    """Make a registry of CPU time, memory and descriptors of this process, ``process_*``; on Linux only."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     return registry
 
 
 _NO_NAME = re.compile("[^A-Za-z0-9_]")
-"""Characters that the name of a metric cannot have."""
+"""Characters that are not allowed in the name of a metric."""
 
 
 def directory_labels(ledger_dirs: Sequence[str], index_dirs: Sequence[str]) -> Mapping[str, str]:
     """Return the labels of the metrics of a ledger storage; several directories are one value, with commas.
 
-    :param ledger_dirs: paths.
-    :param index_dirs: paths.
+    :param ledger_dirs: paths of the ledger directories.
+    :param index_dirs: paths of the index directories.
     """
     return {"indexDir": ",".join(index_dirs), "ledgerDir": ",".join(ledger_dirs)}
 
 
 class JournalMetrics:
-    """The metrics of one journal.  Latencies in milliseconds."""
+    """The metrics of one journal; latencies are in milliseconds."""
 
     def __init__(self, instruments: Instruments, index: int) -> None:
         label = str(index)
@@ -83,22 +83,22 @@ class JournalMetrics:
     ) -> None:
         """Export the numbers of the queue in front of the journal.
 
-        :param length: returns the number of items in it.
+        :param length: returns the number of items in the queue.
         :param used: returns their bytes.
-        :param limit: bytes that it may have.
-        :param groups: how many groups are being written and synced.
+        :param limit: bytes of the queue at most.
+        :param groups: returns the number of groups that are being written and synced.
         """
         prefix, label = "bookie_journal_JOURNAL_", self._label
         self._instruments.gauge(prefix + "QUEUE_SIZE", length, "counter", journalIndex=label)
         self._instruments.gauge(prefix + "MEMORY_USED", used, journalIndex=label)
         self._instruments.gauge(prefix + "MEMORY_MAX", lambda: limit, journalIndex=label)
         self._instruments.gauge(prefix + "FORCE_WRITE_QUEUE_SIZE", groups, "counter", journalIndex=label)
-        # A group is handed over whole, by one call: nothing waits between its sync and its callbacks.
+        # a group is handed over by one call, so nothing waits between its sync and its callbacks
         self._instruments.gauge(prefix + "CB_QUEUE_SIZE", lambda: 0, "counter", journalIndex=label)
 
 
 class StorageCounts(Protocol):
-    """The counts that a ledger storage keeps itself."""
+    """The counts that a ledger storage maintains itself."""
 
     write_cache_hits: int
     read_cache_hits: int
@@ -114,9 +114,9 @@ class StorageCounts(Protocol):
 
 
 class StorageMetrics:
-    """The metrics of a ledger storage, which export the storage's own counts.
+    """The metrics of a ledger storage, from its counts.
 
-    :param labels: see :func:`directory_labels`.
+    :param labels: the labels of :func:`directory_labels`.
     :param write_cache_limit: bytes that the write caches may hold.
     """
 
@@ -143,7 +143,7 @@ class StorageMetrics:
 class BookieMetrics:
     """The metrics of the operations of a bookie.
 
-    :param labels: of what concerns the storage, see :func:`directory_labels`.
+    :param labels: the labels of metrics of the storage, see :func:`directory_labels`.
     """
 
     def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -161,10 +161,10 @@ class BookieMetrics:
         self._instruments = instruments
 
     def watch(self, server_status: Callable[[], float], n_journals: int) -> None:
-        """Export the state of the bookie and the number of its journals.
+        """Export the status of the bookie, and the number of its journals.
 
-        :param server_status: 1 writable, 0 read-only, -1 unregistered.
-        :param n_journals: journal directories.
+        :param server_status: returns 1 if writable, 0 if read-only, -1 if unregistered.
+        :param n_journals: number of journal directories.
         """
         self._instruments.gauge("bookie_SERVER_STATUS", server_status)
         self._instruments.gauge("bookie_JOURNAL_DIRS", lambda: n_journals)
@@ -173,8 +173,8 @@ class BookieMetrics:
 class DiskMetrics:
     """The metrics of the disks of ledger directories.
 
-    :param used: the share of the disk that is in use, by directory, as last checked.
-    :param writable: how many of the directories take data.
+    :param used: the used share of the disk by directory, as last checked.
+    :param writable: number of directories that take data.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ def _percent(used: Callable[[str], float], directory: str) -> float:
 
 
 class BatchReadMetrics:
-    """Batch reads, as histograms: their latencies in milliseconds, their replies in bytes and entries."""
+    """The metrics of batch reads as histograms: latencies in milliseconds, replies in bytes and entries."""
 
     def __init__(self, instruments: Instruments) -> None:
         prefix = "bookkeeper_server_BATCH_READ_ENTRY_"
@@ -209,10 +209,10 @@ class BatchReadMetrics:
 
 
 class RequestMetrics:
-    """Requests from their decoding to their reply, by operation."""
+    """The metrics of requests from their decoding to their reply, by operation."""
 
     def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
-        """:param labels: of what concerns the storage, see :func:`directory_labels`."""
+        """:param labels: the labels of metrics of the storage, see :func:`directory_labels`."""
         prefix = "bookkeeper_server_"
         self.add = instruments.summary(prefix + "ADD_ENTRY_REQUEST")
         self.read = instruments.summary(prefix + "READ_ENTRY_REQUEST")
@@ -230,15 +230,15 @@ class RequestMetrics:
         self._instruments = instruments
 
     def watch_lane(self, lane: str, waiting: Callable[[], float]) -> None:
-        """Export how much work waits for the threads of a lane.
+        """Export the number of work items that wait for the threads of a lane.
 
-        :param lane: its name, the value of the label ``thread``.
+        :param lane: the name of the lane, the value of the label ``thread``.
         :param waiting: returns the number, when it is exported.
         """
         self._instruments.gauge("bookkeeper_server_thread_executor_queue", waiting, thread=lane)
 
     def watch_permits(self, name: str, in_progress: Callable[[], float], blocked: Callable[[], float]) -> None:
-        """Export how many requests are in progress, and how many wait for a permit.
+        """Export the numbers of requests that are in progress, and that wait for a permit.
 
         :param name: ``ADD_ENTRY`` or ``READ_ENTRY``.
         :param in_progress: returns the first number, when it is exported.
@@ -251,7 +251,7 @@ class RequestMetrics:
 class ConnectionMetrics:
     """The metrics of a bookie's connections.
 
-    :ivar replies_per_write: how well replies are grouped; a reply to a run of adds counts for each of them.
+    :ivar replies_per_write: number of replies in a write; a reply to a run of adds counts for each add.
     """
 
     def __init__(self, instruments: Instruments) -> None:
@@ -270,7 +270,7 @@ class ConnectionMetrics:
 
 
 class ThrottleMetrics:
-    """One limiter of background work.
+    """The metrics of one limiter of background work.
 
     :ivar waited: seconds that requests waited, cancelled ones included.
     """
@@ -283,7 +283,7 @@ class ThrottleMetrics:
         self._name = name
 
     def watch(self, waiting: Callable[[], float], entries: Callable[[], float], n_bytes: Callable[[], float]) -> None:
-        """Export the requests that wait now and the limits in force.
+        """Export the number of requests that wait now, and the limits in force.
 
         :param waiting: returns the number of requests.
         :param entries: returns entries a second, 0 for no limit.
@@ -306,9 +306,9 @@ class YieldStatus(Protocol):
 
 
 class AdaptiveMetrics:
-    """The metrics of yielding to clients: milliseconds of latency, and the granted part of the limits.
+    """The metrics of how far background work yields to clients: milliseconds, and the granted share of the limits.
 
-    :param labels: tell the work of one process apart that yields by itself.
+    :param labels: labels that distinguish works of one process that yield independently.
     """
 
     def __init__(
@@ -321,10 +321,10 @@ class AdaptiveMetrics:
 
 
 class MaintenanceMetrics:
-    """Garbage collection and compaction.
+    """The metrics of garbage collection and compaction.
 
-    :param labels: see :func:`directory_labels`.
-    :ivar run, compaction: durations in milliseconds.
+    :param labels: the labels of :func:`directory_labels`.
+    :ivar run, compaction: their durations in milliseconds.
     """
 
     def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -353,27 +353,27 @@ class MaintenanceMetrics:
         self._labels = labels
 
     def watch(self, done: Callable[[], float], left: Callable[[], float], eta: Callable[[], float]) -> None:
-        """Export how far the compaction at work has come.
+        """Export the progress of the compaction that runs.
 
-        :param done: returns bytes behind it.
-        :param left: returns bytes before it.
-        :param eta: seconds to its end, not-a-number where that is not known.
+        :param done: returns the number of bytes that are done.
+        :param left: returns the number of bytes that are left.
+        :param eta: returns the seconds until its end, not-a-number if unknown.
         """
         self._instruments.gauge("bookie_compaction_done_bytes", done, **self._labels)
         self._instruments.gauge("bookie_compaction_left_bytes", left, **self._labels)
         self._instruments.gauge("bookie_compaction_eta_seconds", eta, **self._labels)
 
     def watch_damage(self, damaged: Callable[[], float]) -> None:
-        """Export how many entry logs are kept as they are.
+        """Export the number of entry logs that are kept because they are damaged.
 
         :param damaged: returns their number.
         """
         self._instruments.gauge("bookie_damaged_entry_logs", damaged, **self._labels)
 
     def measured(self, directory: int, logs: Sequence[tuple[int, int]], used: int) -> None:
-        """Record the space of a directory, which replaces the space recorded before.
+        """Record the space of a directory, in place of its last record.
 
-        :param directory: its index.
+        :param directory: index of the directory.
         :param logs: bytes of records, and of live records, of each entry log that has live records.
         :param used: bytes of all entry logs.
         """
@@ -390,11 +390,11 @@ class MaintenanceMetrics:
 
 
 class ScrubMetrics:
-    """The metrics of scrubs: stored entries that were verified, and damage that was found.
+    """The metrics of scrubbing: stored bytes that were verified, and damage that was found.
 
-    :param labels: see :func:`directory_labels`.
-    :ivar damages: found so far in this process.
-    :ivar marked: ledgers that were marked under-replicated for damage.
+    :param labels: the labels of :func:`directory_labels`.
+    :ivar damages: number of damages found so far in this process.
+    :ivar marked: number of ledgers that were marked under-replicated for damage.
     """
 
     def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:

@@ -1,4 +1,4 @@
-"""Values all layers share: ids, enums, ledger metadata."""
+"""The values that all layers share: ids, enumerations, ledger metadata."""
 
 import re
 from bisect import bisect_right
@@ -11,7 +11,7 @@ from .arguments import check_integer
 from .errors import IncorrectParameterError, masked
 
 INVALID_ENTRY_ID = -1
-"""The id of no entry; in a read request, that of the last entry."""
+"""The id of no entry; in a read request, of the last entry."""
 
 MAX_ENTRY_ID = 2**63 - 1
 """The highest id of an entry: no entry follows it."""
@@ -31,8 +31,8 @@ class DigestType(IntEnum):
 def digest_type_of(digest_type: "DigestType | str") -> DigestType:
     """Return the digest type of a name.
 
-    :param digest_type: a name as ``"CRC32"``, or the type itself; Apache's ``"MAC"`` is HMAC.
-    :raises IncorrectParameterError: no digest type has that name.
+    :param digest_type: a name such as ``"CRC32"``, or the type itself; Apache's ``"MAC"`` is HMAC.
+    :raises IncorrectParameterError: no digest type has this name.
     """
     if isinstance(digest_type, DigestType):
         return digest_type
@@ -45,7 +45,7 @@ def digest_type_of(digest_type: "DigestType | str") -> DigestType:
 
 
 class LedgerState(IntEnum):
-    """Life of a ledger: OPEN, then perhaps IN_RECOVERY, then CLOSED for ever (S15)."""
+    """The states of a ledger: OPEN, then perhaps IN_RECOVERY, then CLOSED for ever (S15)."""
 
     OPEN = 1
     IN_RECOVERY = 2
@@ -53,7 +53,7 @@ class LedgerState(IntEnum):
 
 
 class WriteFlag(IntFlag):
-    """Flags of a writer; DEFERRED_SYNC adds are acknowledged before they are durable."""
+    """The flags of a writer; DEFERRED_SYNC adds are acknowledged before they are durable."""
 
     NONE = 0
     DEFERRED_SYNC = 1
@@ -65,7 +65,7 @@ MAX_LEDGER_ID = (1 << 63) - 1
 def check_ledger_id(ledger_id: int) -> int:
     """Check that an argument is a ledger id, and return it.
 
-    :raises IncorrectParameterError: it is not an integer, is below 0 or does not fit 63 bits.
+    :raises IncorrectParameterError: the argument is not an integer, is below 0 or does not fit 63 bits.
     """
     check_integer("ledger_id", ledger_id)
     return ledger_id
@@ -74,8 +74,8 @@ def check_ledger_id(ledger_id: int) -> int:
 def check_bookie_id(bookie_id: str) -> str:
     """Check that an argument is a bookie id, and return it.
 
-    :raises IncorrectParameterError: it is no text, has a character that bookie ids do not have, or is ``readonly``
-        (metadata.md 6).
+    :raises IncorrectParameterError: the argument is not text, has a character that is not allowed in bookie ids, or is
+        ``readonly`` (metadata.md 6).
     """
     if not isinstance(bookie_id, str) or not _BOOKIE_ID.fullmatch(bookie_id) or bookie_id.lower() == "readonly":
         raise IncorrectParameterError(f"not a bookie id: {bookie_id!r}")
@@ -83,7 +83,7 @@ def check_bookie_id(bookie_id: str) -> str:
 
 
 _SHOWN = 64
-"""Bytes of an entry that are shown."""
+"""Number of bytes of an entry that its ``repr`` shows."""
 
 
 def _shortened(data: bytes) -> str:
@@ -94,8 +94,8 @@ def _shortened(data: bytes) -> str:
 class Entry:
     """One entry as an application sees it.
 
-    :ivar length: bytes of all payloads of the ledger up to and including this one.
-    :ivar last_add_confirmed: LAC at the writer when it packed the entry.
+    :ivar length: bytes of all payloads of the ledger up to and including this entry.
+    :ivar last_add_confirmed: LAC of the writer when it sealed the entry.
     """
 
     ledger_id: int
@@ -107,7 +107,7 @@ class Entry:
 
 @attrs.frozen
 class Segment:
-    """Entries from ``first_entry_id`` on are kept by ``bookies``, in index order."""
+    """A range of entries from ``first_entry_id`` on, and the ``bookies`` that keep them, by position."""
 
     first_entry_id: int
     bookies: tuple[str, ...]
@@ -115,11 +115,11 @@ class Segment:
 
 @attrs.frozen
 class LedgerMetadata:
-    """The metadata of a ledger, as the metadata store keeps them.
+    """The metadata of a ledger, as the metadata store keeps it.
 
     :ivar format_version: 1, 2 or 3; an update keeps the version that was read.
     :ivar ctime: ms since the epoch, or None if it is not stored.
-    :ivar c_token: random value of the creating write, so that a retried create knows its own.
+    :ivar c_token: random number of the creating write, by which a retried create recognizes its own.
     :ivar has_password: False for data written without password and digest (version 1).
     """
 
@@ -144,13 +144,13 @@ class LedgerMetadata:
 
     @property
     def bookies(self) -> frozenset[str]:
-        """Return the ids of all bookies of all ensembles."""
+        """The ids of the bookies of all ensembles."""
         return frozenset(bookie_id for segment in self.segments for bookie_id in segment.bookies)
 
     def ensemble_at(self, entry_id: int) -> tuple[str, ...]:
-        """Return the ensemble of an entry: that of the segment with the greatest start not above it.
+        """Return the ensemble of an entry: that of the last segment that does not begin after the entry.
 
-        :param entry_id: below the first segment it is of the first, beyond the end of the last.
+        :param entry_id: an id before the first segment belongs to the first, an id beyond the end to the last.
         :returns: bookie ids by position.
         """
         starts = [s.first_entry_id for s in self.segments]
@@ -158,7 +158,7 @@ class LedgerMetadata:
 
 
 class AuditorCheck(StrEnum):
-    """The auditor's periodic checks, by the name their last run is stored under."""
+    """The periodic checks of the auditor, by the name under which their last run is stored."""
 
     ALL_LEDGERS = "checkallledgersctime"
     PLACEMENT = "placementpolicycheckctime"
@@ -181,7 +181,7 @@ class UnderreplicatedLedger:
 
         :param replicas: ids of bookies.
         :param ctime: ms since the epoch, None for no time; it replaces the time of the mark.
-        :returns: the same object, its time included, if it names them all already.
+        :returns: the same object, with its own time, if it names all of them already.
         """
         missing = tuple(replica for replica in dict.fromkeys(replicas) if replica not in self.replicas)
         return UnderreplicatedLedger(self.replicas + missing, ctime) if missing else self
@@ -189,7 +189,7 @@ class UnderreplicatedLedger:
 
 @attrs.frozen
 class Endpoint:
-    """An address a bookie publishes; clients look for ``protocol == "bookie-rpc"``."""
+    """An address that a bookie publishes; clients use the one with ``protocol == "bookie-rpc"``."""
 
     id: str
     host: str

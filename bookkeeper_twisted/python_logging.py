@@ -1,6 +1,6 @@
-"""The log of this package in programs that do not use Twisted's: it goes to Python's ``logging``.
+"""The forwarding of this package's log to Python's ``logging``, for programs without Twisted's log.
 
-Programs of the asyncio and of the blocking client start no log of Twisted, so what their client logs would not be seen.
+Programs with the asyncio or the blocking client start no log of Twisted, so their client's log would be lost.
 """
 
 from functools import cache
@@ -16,14 +16,14 @@ from twisted.logger import (
 )
 
 NAME = __name__.partition(".")[0]
-"""Name of the logger in ``logging``, and of the namespace of the events that it gets."""
+"""Name of the logger in ``logging``, and first part of the namespaces of the events that it gets."""
 
 
 @cache
 def forward_to_logging() -> ILogObserver:
-    """Pass what this package logs to the logger ``bookkeeper_twisted`` of ``logging``, from the first call on.
+    """Pass the log events of this package to the logger ``bookkeeper_twisted`` of ``logging``, from the first call on.
 
-    :returns: the observer that does.
+    :returns: the observer that passes them.
     """
     observer: ILogObserver = FilteringLogObserver(STDLibLogObserver(NAME), [cast(Any, _is_ours)])
     globalLogPublisher.addObserver(observer)

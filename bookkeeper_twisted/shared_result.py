@@ -1,4 +1,4 @@
-"""One outcome for many callers."""
+"""The result of one coroutine for many callers."""
 
 from collections.abc import Coroutine
 from typing import Any, Generic, TypeVar
@@ -12,7 +12,7 @@ T = TypeVar("T")
 class SharedResult(Generic[T]):
     """The outcome of one coroutine, for several callers; each gets a Deferred of its own.
 
-    Cancelling one of them stops that notification only.
+    Cancelling such a Deferred ends only the wait of its caller.
     """
 
     def __init__(self) -> None:
@@ -21,11 +21,11 @@ class SharedResult(Generic[T]):
         self._failure: Failure | None = None
 
     def run(self, work: Coroutine[Deferred[Any], Any, T]) -> None:
-        """Start the ``work``; called once."""
+        """Start the ``work``; call this once."""
         Deferred.fromCoroutine(work).addCallbacks(self._succeeded, self._failed)
 
     def wait(self) -> "Deferred[T]":
-        """Return a Deferred that fires with the outcome, at once if the work has ended."""
+        """Return the outcome, now or once it is there."""
         if self._result:
             return succeed(self._result[0])
         if self._failure is not None:
