@@ -110,8 +110,8 @@ class BookKeeper(Connection[client.BookKeeper]):
         """Delete a ledger.  Its bookies free the space when they next collect garbage.
 
         :param ledger_id: id of the ledger.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not an integer, or is negative.
-        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer, or is negative.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """
         await result_of(self._inner.delete_ledger(ledger_id))
 
@@ -126,8 +126,8 @@ class BookKeeper(Connection[client.BookKeeper]):
         """Return the stored metadata of a ledger.
 
         :param ledger_id: id of the ledger.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not an integer, or is negative.
-        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer, or is negative.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """
         return await result_of(self._inner.ledger_metadata(ledger_id))
 

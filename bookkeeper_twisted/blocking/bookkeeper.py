@@ -127,8 +127,8 @@ class BookKeeper(Handle[client.BookKeeper]):
 
         :param ledger_id: id of the ledger.
         :param timeout: seconds that the call waits at most; None for any time.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not an integer, or is negative.
-        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer, or is negative.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         :raises TimeoutError: no result within ``timeout``.
         """
         self._wait(lambda: self._inner.delete_ledger(ledger_id), timeout)
@@ -147,8 +147,8 @@ class BookKeeper(Handle[client.BookKeeper]):
 
         :param ledger_id: id of the ledger.
         :param timeout: seconds that the call waits at most; None for any time.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not an integer, or is negative.
-        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer, or is negative.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         :raises TimeoutError: no result within ``timeout``.
         """
         return self._wait(lambda: self._inner.ledger_metadata(ledger_id), timeout)

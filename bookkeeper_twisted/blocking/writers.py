@@ -26,7 +26,7 @@ class LedgerWriter(Handle[client.LedgerWriter]):
         :param when_full: what an offer does while ``maxInFlightBytes`` of offers are not acknowledged.
         :param patience: seconds that an offer waits for room at most, with ``WhenFull.BLOCK``; None for ever.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or is negative.
-        :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for this reason.
         """
         return self._call(lambda: self._inner.appender(when_full, patience))
 
@@ -37,12 +37,12 @@ class LedgerWriter(Handle[client.LedgerWriter]):
         :param timeout: seconds that the call waits at most; None for any time.
         :returns: the id of the entry, once an ack quorum has it on disk (with deferred sync: has it) and everything
             before it is acknowledged.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not bytes, or is larger than an entry may be.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: the data are not bytes, or too large for an entry.
         :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait for their acknowledgement.
         :raises bookkeeper_twisted.errors.LedgerClosedError: the writer is closed.
         :raises bookkeeper_twisted.errors.LedgerFencedError: another client has opened the ledger with recovery.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can take the place of one that failed.
-        :raises bookkeeper_twisted.errors.BookKeeperError: another reason why the ledger takes no more.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for another reason.
         :raises TimeoutError: no result within ``timeout``.
         """
         return self._wait(lambda: self._inner.append(data), timeout)
@@ -138,7 +138,7 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
         :raises bookkeeper_twisted.errors.DuplicateEntryIdError: the id was given before.
         :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait; the entry that the
             others wait for is taken all the same while there is room to send it.
-        :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for this reason.
         :raises TimeoutError: no result within ``timeout``.
         """
         return self._wait(lambda: self._inner.write(entry_id, data), timeout)

@@ -248,8 +248,8 @@ class BookKeeper:
         """Delete a ledger.  Its bookies free the space when they next collect garbage.
 
         :param ledger_id: id of the ledger.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not an integer, or is negative.
-        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer, or is negative.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """
         return self._run(f"delete ledger {ledger_id}", self._delete(ledger_id))
 
@@ -277,8 +277,8 @@ class BookKeeper:
         """Return the stored metadata of a ledger.
 
         :param ledger_id: id of the ledger.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not an integer, or is negative.
-        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer, or is negative.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """
         return self._run(f"read the metadata of ledger {ledger_id}", self._metadata_of(ledger_id))
 

@@ -37,7 +37,7 @@ class IBookieClient(Interface):
         """Read one entry.
 
         :param entry_id: -1 for the last entry.
-        :param flags: of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
+        :param flags: bits of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
         :param master_key: the master key of the ledger; only a read that fences needs it.
         :returns: the reply of a success, with the entry as it is stored: neither ids nor digest were verified.
         """

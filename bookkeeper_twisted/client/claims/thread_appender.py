@@ -60,10 +60,10 @@ class ThreadAppender:
         :param data: bytes, a bytearray or a memoryview; copied before this returns.
         :returns: the position behind the entry, or a negative number, which is a ``ClaimResult``: BACK_PRESSURED if
             there was no room, and nothing is appended.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not bytes, or is larger than an entry may be.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: the data are not bytes, or too large for an entry.
         :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait for room, or a
             claim of this thread is open.
-        :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for this reason.
         """
         if type(data) is not bytes:
             data = as_bytes("data", data)
@@ -92,7 +92,7 @@ class ThreadAppender:
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an entry cannot have this size.
         :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait for room, or a
             claim of this thread is open.
-        :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for this reason.
         """
         check_integer("size", size, 1, self._largest)
         position = self._producer().claim(size)

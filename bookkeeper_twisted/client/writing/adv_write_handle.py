@@ -45,7 +45,7 @@ class AdvLedgerWriter(BaseWriter):
         :raises bookkeeper_twisted.errors.DuplicateEntryIdError: the id was given before.
         :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait; the entry that the
             others wait for is taken all the same while there is room to send it.
-        :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for this reason.
         """
         try:
             check_integer("entry_id", entry_id)

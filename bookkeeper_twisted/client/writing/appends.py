@@ -311,12 +311,12 @@ class InOrderWriter(AppendingWriter):
         :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
         :returns: the id of the entry, once an ack quorum has it on disk (with deferred sync: has it) and everything
             before it is acknowledged.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not bytes, or is larger than an entry may be.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: the data are not bytes, or too large for an entry.
         :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait for their acknowledgement.
         :raises bookkeeper_twisted.errors.LedgerClosedError: the writer is closed.
         :raises bookkeeper_twisted.errors.LedgerFencedError: another client has opened the ledger with recovery.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can take the place of one that failed.
-        :raises bookkeeper_twisted.errors.BookKeeperError: another reason why the ledger takes no more.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for another reason.
         """
         if type(data) is not bytes:
             try:

@@ -34,7 +34,7 @@ class SealSettings:
     """The settings by which a batcher seals entries.
 
     :ivar notices: the notices of the last add confirmed, which are told which writers send.
-    :ivar flags: of the adds on the wire.
+    :ivar flags: the flags of the adds on the wire.
     :ivar deferred_sync: whether bookies acknowledge before they sync.
     :ivar watches_time: whether entries have a time limit for their ack quorum.
     """
@@ -162,7 +162,7 @@ class Batchers:
         """Return the batcher of a writer, which writers of the same digest, password, quorums and flags share.
 
         :param own: the flow of its handle, used if each handle has sockets of its own.
-        :param flags: of the adds on the wire.
+        :param flags: the flags of the adds on the wire.
         :param deferred_sync: whether bookies acknowledge before they sync.
         """
         kind = (

@@ -40,7 +40,7 @@ class LedgerWriter(InOrderWriter, BaseWriter):
         :param when_full: what an offer does while ``maxInFlightBytes`` of offers are not acknowledged.
         :param patience: seconds that an offer waits for room at most, with ``WhenFull.BLOCK``; None for ever.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or is negative.
-        :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for this reason.
         """
         check_type("when_full", when_full, WhenFull, "a WhenFull")
         check_seconds("patience", patience, "for ever")
