@@ -34,7 +34,7 @@ class BookieStatus:
     reasons: tuple[str, ...] = ()
 
     def encode(self) -> bytes:
-        """The content of the file."""
+        """Return the content of the status file."""
         state, manual = "READ_ONLY" if self.read_only else "READ_WRITE", "true" if self.manual else "false"
         return "".join(f"{line}\n" for line in (f"1,{state},{self.millis},{manual}", *self.reasons)).encode()
 

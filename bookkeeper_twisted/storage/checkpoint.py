@@ -80,7 +80,7 @@ class Checkpoint:
         self._marked = True
 
     def finish(self) -> None:
-        """A directory that was written is done even if another one failed: its rows are durable."""
+        """Finish the checkpoint; a written directory counts even if another one failed, as its rows are durable."""
         for number, directory in enumerate(self._directories):
             deleted = set(self._deleted[number])
             gone = deleted if number in self._written else self._gone[number]

@@ -59,7 +59,7 @@ class CookieFiles:
     of_apache: Mapping[str, bytes] = attrs.field(factory=dict)
 
     def taken_over(self) -> "CookieFiles":
-        """The same where cookies of Apache's bookie count as well."""
+        """Return a copy of these files in which cookies of Apache's bookie count as well."""
         found = {**self.of_apache, **self.found}
         return attrs.evolve(self, found=found, missing=[d for d in self.missing if d not in found])
 
@@ -78,7 +78,7 @@ def read_cookies(fs: IFileSystem, directories: Sequence[str]) -> CookieFiles:
 
 
 def _read(fs: IFileSystem, directories: Sequence[str], name: str) -> dict[str, bytes]:
-    """The files of one name by directory, as far as there are any."""
+    """Read the files of one name from the directories that have one; return the contents by directory."""
     found = {}
     for directory in directories:
         path = posixpath.join(current(directory), name)

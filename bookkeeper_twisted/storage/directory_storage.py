@@ -202,12 +202,12 @@ class DirectoryStorage:
         self.flushing.outgoing = None
 
     def written(self) -> None:
-        """Ends a flush that succeeded."""
+        """End a flush that succeeded."""
         self.active.outgoing, self.flushing = self.flushing, WriteCache()
         self._n_written += 1
 
     def not_written(self) -> None:
-        """Ends a flush that failed: both halves are one again, the newer copies on top.
+        """End a flush that failed: join both halves of the write cache again, the newer copies on top.
 
         Whatever the next checkpoint marks as durable is therefore in what it writes.
         """
@@ -217,7 +217,7 @@ class DirectoryStorage:
     # -- flush lane --
 
     def write(self, ledgers: list[LedgerRow], deleted: Sequence[int] = ()) -> None:
-        """The flushing half into entry logs, synced, then one commit of the index.
+        """Write the flushing half to entry logs, sync them, then commit its rows to the index in one step.
 
         :param deleted: ledgers whose stored rows go; what else is committed of them is newer.
         :raises StorageError: nothing of it counts as written.
@@ -241,8 +241,7 @@ class DirectoryStorage:
         self.entries += self.flushing.count
 
     def _add_packed(self, mixed: Sequence[MixedRows]) -> None:
-        """Adds packed rows to those in memory, after what they overlap was dropped: a row there may go on behind them.
-        """
+        """Add packed rows to those in memory, without the recent rows that they overlap and that may be longer."""
         for rows in mixed:
             for ledger_id, first, last in zip(rows.ledger_ids, rows.first_ids, rows.last_ids, strict=True):
                 self.recent.discard(ledger_id, first, last)
@@ -309,7 +308,7 @@ class DirectoryStorage:
             raise storage_error(e, self.path) from e
 
     def _append(self, batch: IndexBatch) -> None:
-        """Appends the flushing half to the entry logs, and its rows to a batch."""
+        """Append the flushing half to the entry logs, and add its rows to a batch."""
         for part in self.flushing.parts():
             if isinstance(part, EntryRun):
                 batch.runs += self.log.append(part)

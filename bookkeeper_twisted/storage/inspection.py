@@ -69,7 +69,7 @@ class StoredDirectory:
         return cls(fs, path, index)
 
     def close(self) -> None:
-        """Closes the index."""
+        """Close the index."""
         if self.index is not None:
             self.index.close()
 
@@ -150,7 +150,7 @@ def _damage(index: IRunIndex, reader: EntryLogReader, row: IndexRow) -> str | No
 
 
 def _put(held: list[IndexRow], row: IndexRow) -> None:
-    """Adds a row to ascending ones; it takes the place of what it overlaps."""
+    """Insert a row into ascending rows; it replaces the parts that it overlaps."""
     low = max(bisect_right(held, row.first, key=_first) - 1, 0)
     high = bisect_right(held, row.last, key=_first)
     kept = [part for old in held[low:high] for part in without(old, row.first, row.last)]

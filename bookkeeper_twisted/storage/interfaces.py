@@ -52,7 +52,7 @@ class IFile(Interface):
         """
 
     def sync(metadata: bool = False) -> None:
-        """Returns when everything written is durable (``fdatasync``; ``fsync`` with ``metadata``)."""
+        """Make everything written durable (``fdatasync``; ``fsync`` with ``metadata``) before the return."""
 
     def truncate(size: int) -> None:
         """Cut the file to ``size`` bytes, or extend it with zeros; durable after :meth:`sync` with ``metadata``."""
@@ -73,7 +73,7 @@ class IFile(Interface):
         """Ask the kernel to bring ``size`` bytes from ``offset`` on into memory: a hint, which promises nothing."""
 
     def close() -> None:
-        """Closes without syncing; may raise.  Closing twice is harmless."""
+        """Close the file without a sync; may raise.  A second call does nothing."""
 
 
 class IFileSystem(Interface):
@@ -83,7 +83,7 @@ class IFileSystem(Interface):
     """
 
     def open(path: str, create: bool = False, direct: bool = False) -> IFile:
-        """Opens for reading and writing.  With ``create`` the file must not exist, without it must.
+        """Open a file for reading and writing.  With ``create`` the file must not exist, without it must.
 
         :param direct: reads and writes go past the page cache, where the system can do that.  A read then costs
             the disk the blocks it touches and nothing else; offsets and sizes of writes are multiples of 512.
@@ -256,7 +256,7 @@ class IRunIndex(Interface):
         """All ledgers, ascending."""
 
     def page(after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
-        """The next rows in the order of ledger and first entry.
+        """Return the next rows in the order of ledger and first entry.
 
         :param after: ledger and first entry of the last row seen, ``(-1, -1)`` to begin.
         :param log_ids: rows of these logs only.
@@ -298,7 +298,7 @@ class IJournal(Interface):
     durable: JournalPosition = Attribute("End of the last group synced.")
 
     def write_group(records: Sequence[bytes], sync: bool = True) -> JournalPosition:
-        """Appends one group and, with ``sync``, makes it and all before it durable.
+        """Append one group and, with ``sync``, make it and all before it durable.
 
         :param records: byte strings of one or more whole records each (``i32 length``, body).
         :returns: the end of the group.  The file is rotated *after* a group, so that a group never
@@ -306,7 +306,7 @@ class IJournal(Interface):
         """
 
     def sync() -> JournalPosition:
-        """Makes everything written durable."""
+        """Make everything written durable."""
 
     def replay(mark: JournalPosition) -> Iterator[bytes]:
         """Yield the bodies of all records from ``mark`` on, in order.  Before the first write only.
@@ -439,7 +439,7 @@ class ILedgerStorage(Interface):
         """Whether the active write cache has reached its limit: adders must be paused (S11)."""
 
     def begin_checkpoint(marks: Sequence[JournalPosition]) -> "ICheckpoint | None":
-        """Swaps the caches.  None while a checkpoint is under way.
+        """Begin a checkpoint by a swap of the write caches; return None while another one is under way.
 
         :param marks: one position per journal; every record below it is in the storage already (S7).
         """
@@ -447,7 +447,7 @@ class ILedgerStorage(Interface):
     # -- read lane --
 
     def load(ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
-        """Reads entries from ``entry_id`` on, as many as lie together and fit, at least one.
+        """Read entries from ``entry_id`` on, as many as lie together and fit ``max_bytes``, at least one.
 
         One ``pread``; ids at both ends and whole blocks' checksums are checked.  The write caches may hold newer
         copies: :meth:`keep` tells.
@@ -473,7 +473,7 @@ class ILedgerStorage(Interface):
     # -- life --
 
     def close() -> None:
-        """Closes files; does not checkpoint."""
+        """Close the files, without a checkpoint."""
 
 
 class ICheckpoint(Interface):

@@ -24,7 +24,7 @@ def current(directory: str) -> str:
 
 
 def distinct(*groups: Sequence[str]) -> list[str]:
-    """The directories of all groups in order, each once: the same one may serve several purposes."""
+    """Return the directories of all groups in order, each once: one directory may serve several purposes."""
     return list(dict.fromkeys(directory for group in groups for directory in group))
 
 

@@ -102,14 +102,14 @@ class LedgerStates:
         return len(expired)
 
     def take_deleted(self) -> list[int]:
-        """The ledgers whose stored rows are to be deleted before what :meth:`take_dirty` gives is stored."""
+        """Return the ledgers whose stored rows are to be deleted before the states of :meth:`take_dirty` are stored."""
         taken = sorted(self._deleted)
         self._deleting |= self._deleted
         self._deleted = set()
         return taken
 
     def take_dirty(self) -> list[LedgerRow]:
-        """The states to be stored, which count as stored from now on."""
+        """Return the states to be stored, which count as stored from now on."""
         dirty, self._dirty = self._dirty, set()
         return [self._stored_form(ledger_id) for ledger_id in sorted(dirty)]
 

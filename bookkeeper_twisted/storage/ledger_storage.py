@@ -115,7 +115,7 @@ class LedgerStorage:
         make_index: IndexFactory,
         persist_marks: PersistMarks,
     ) -> "LedgerStorage":
-        """Opens existing directories.
+        """Open the storage of existing directories.
 
         :param ledger_dirs: the ``current`` directories of the entry logs.
         :param index_dirs: directories of the indexes, paired by position.
@@ -211,7 +211,7 @@ class LedgerStorage:
         return run
 
     def _note_end(self, ledger_id: int, first: int, end: int) -> None:
-        """A reader came from ``first`` to ``end``: if it goes on there, it reads in order."""
+        """Record that a read of a ledger went from ``first`` to ``end``: a next one from ``end`` on is in order."""
         ends = self._ends
         ends.pop((ledger_id, first), None)
         ends[ledger_id, end] = None
@@ -354,7 +354,7 @@ def _open_index_with(
 
 
 def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFactory) -> IRunIndex:
-    """An index that speaks for all entry logs of its directory (S5)."""
+    """Open an index that covers all entry logs of its directory (S5)."""
     index = make_index(fs, index_path, False)
     try:
         if not index.complete:
@@ -371,7 +371,7 @@ def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFa
 
 
 def _stored_ledgers(directories: Sequence[DirectoryStorage]) -> dict[int, tuple[LedgerRow, int]]:
-    """The state of each ledger, and the number of its directory.
+    """Return the state of each ledger, and the number of its directory.
 
     :raises StorageError: a ledger lies in two directories: which of them holds an entry is not known (S5).
     """

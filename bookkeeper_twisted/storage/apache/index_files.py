@@ -39,7 +39,7 @@ _DEPTH = 2
 
 
 def index_files(fs: IFileSystem, directory: str) -> list[str]:
-    """The paths of all index files below a directory, a ledger's second one included.
+    """Return the paths of all index files below a directory, a ledger's second one included.
 
     :param directory: ``current`` included.
     """

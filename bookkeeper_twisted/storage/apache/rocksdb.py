@@ -101,7 +101,7 @@ def _database_options(library: Any, create: bool) -> Any:
 
 @contextmanager
 def _errors(path: str) -> Iterator[None]:
-    """The library raises nothing but plain exceptions; the text says what it is."""
+    """Turn the plain exceptions of the library into storage errors, by their text."""
     try:
         yield
     except Exception as error:

@@ -152,7 +152,7 @@ class SortedEntries:
         return len(self.entries[index]) + 4
 
     def runs(self) -> Iterator[EntryRun]:
-        """The entries as runs; copies."""
+        """Yield the entries as runs that are copies."""
         for start, end in pairwise([*self.starts, len(self)]):
             yield EntryRun.of_entries(self.ledger_ids[start], self.entry_ids[start], self.entries[start:end])
 
@@ -212,7 +212,7 @@ class MixedEntries:
         return len(self._entries) >= DENSE * len(self._newest)
 
     def ledger_ids(self) -> list[int]:
-        """The ledgers that have entries here, in any order."""
+        """Return the ledgers that have entries here, in any order."""
         return list(self._newest)
 
     @property
@@ -295,7 +295,7 @@ class MixedEntries:
         return view
 
     def _positions(self, newest: int, known: int = _NOWHERE) -> list[int]:
-        """The positions of a ledger above one of them, ascending."""
+        """Return the positions of a ledger's entries above the position ``known``, ascending."""
         found, older = [], self._older
         while newest > known:
             found.append(newest)
@@ -339,7 +339,7 @@ class MixedEntries:
             yield self._at(positions[at : at + 2 * PART])
 
     def _at(self, positions: Sequence[int]) -> SortedEntries:
-        """The entries at some positions, which are in the order of ledgers and ids."""
+        """Return the entries at some positions, which must be in the order of ledgers and entry ids."""
         if len(positions) == 1:
             (at,) = positions
             return SortedEntries((self._ledger_ids[at],), (self._entry_ids[at],), (self._entries[at],))

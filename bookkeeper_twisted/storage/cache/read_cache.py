@@ -24,7 +24,7 @@ class ReadCache:
         self._order: OrderedDict[tuple[int, int], None] = OrderedDict()
 
     def __len__(self) -> int:
-        """The number of runs held."""
+        """Return the number of cached runs."""
         return len(self._order)
 
     def find(self, ledger_id: int, entry_id: int) -> EntryRun | None:

@@ -58,7 +58,7 @@ class RunList:
         return self.firsts[index] if index < len(self.firsts) else NO_ENTRY
 
     def insert(self, run: EntryRun) -> tuple[Sequence[EntryRun], Sequence[EntryRun]]:
-        """Puts a run in its place.
+        """Insert a run; it replaces the entries that it overlaps.
 
         :returns: the runs that went and the runs that came, which are the new one and uncovered parts of
             the old.
@@ -83,7 +83,7 @@ class RunList:
         return gone, come
 
     def remove(self, first: int) -> EntryRun:
-        """Takes out the run that begins at ``first``."""
+        """Remove the run that begins at ``first``, and return it."""
         index = bisect_left(self.firsts, first)
         del self.firsts[index]
         return self.runs.pop(index)

@@ -70,7 +70,7 @@ class WriteCache:
     def _add_single(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes], size: int
     ) -> None:
-        """Inserts entries of any ledgers, in turn."""
+        """Insert entries of any ledgers, in the given order."""
         left = self._mixed.add(ledger_ids, entry_ids, entries, self._ledgers)
         self.bytes += size
         self.count += len(entries)

@@ -62,7 +62,7 @@ def reserved_id_of(name: str) -> int | None:
 
 
 def new_header() -> bytes:
-    """The header of a log that begins."""
+    """Return the header of a new log."""
     return _HEADER.pack(_MAGIC, _VERSION, 0, 0).ljust(HEADER_SIZE, b"\0")
 
 
@@ -120,7 +120,7 @@ def decode_map(data: bytes, ledgers: int) -> dict[int, int] | None:
 
 
 def _map_batches(data: bytes) -> Iterator[bytes | None]:
-    """The pairs of each map record; None where a record is not one of a map."""
+    """Yield the pairs of each map record as bytes; None for a record that is not of a map, which is the last."""
     at = 0
     while at + 4 <= len(data) and int.from_bytes(data[at : at + 4], "big", signed=True) > 0:
         if at + _MAP_HEAD.size > len(data):

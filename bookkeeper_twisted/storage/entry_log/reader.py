@@ -81,7 +81,7 @@ class IdleLogs:
             file.close()
 
     def close(self) -> None:
-        """Closes all files."""
+        """Close all idle files."""
         while (file := _pop_oldest(self._idle)) is not None:
             file.close()
 
@@ -150,7 +150,7 @@ class EntryLogReader:
         return run
 
     def _open_resident(self, log_id: int) -> None:
-        """Gives the reactor a file of its own, if it is of use there."""
+        """Open a file for resident reads on the reactor thread, if the file system supports them."""
         try:
             file = self._fs.open(self.path(log_id))
         except OSError:
@@ -280,7 +280,7 @@ class EntryLogReader:
         self._resident.remove(log_id)
 
     def close(self) -> None:
-        """Closes all files."""
+        """Close all files."""
         self._idle.close()
         self._resident.close()
 

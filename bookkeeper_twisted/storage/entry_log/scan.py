@@ -85,7 +85,7 @@ class LogScan:
             at += 4 + size
 
     def ledgers_map(self) -> dict[int, int] | None:
-        """The ledgers map at the end of a sealed log; None if there is none, or not a whole one."""
+        """Return the ledgers map at the end of a sealed log; None if there is no map, or only a part of one."""
         header = self.header
         if header is None or not layout.HEADER_SIZE <= header.map_offset < self.file_size:
             return None
@@ -114,7 +114,7 @@ def ledger_sizes(fs: IFileSystem, directory: str, log_id: int) -> dict[int, int]
 
 
 def _read_header(file: IFile, path: str) -> layout.LogHeader | None:
-    """The header is durable before the first record is written, so a file without records may lack it."""
+    """Return the header of a log; None for an empty log, whose header may not have become durable."""
     data = file.pread(layout.HEADER_SIZE, 0)
     if file.size() <= layout.HEADER_SIZE and not data.strip(b"\0"):
         return None
@@ -140,7 +140,7 @@ class _Window:
         return self._data[low : low + size]
 
     def skip_padding(self, at: int) -> int:
-        """The first offset after ``at`` that may begin a positive size word, within the window."""
+        """Return the first offset after ``at``, within the window, that may begin a positive size word."""
         low = at - self._start
         rest = self._data[low:]
         negative = len(rest) - len(rest.lstrip(_NEGATIVE))

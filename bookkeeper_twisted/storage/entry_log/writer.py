@@ -107,7 +107,7 @@ class OpenLog:
             self._write_out()
 
     def _write_out(self) -> None:
-        """Writes whole blocks; what is left of the last one waits."""
+        """Write the whole blocks of the pending pieces; keep the rest of the last block in memory."""
         end = self.position // BLOCK * BLOCK
         parts, rest, left = self._pieces, deque[Buffer](), self.position - end
         while left:
@@ -131,7 +131,7 @@ class OpenLog:
         self._pieces = [b"".join(self._pieces)]
 
     def _write_rest(self) -> None:
-        """Writes what waits, and filler up to the next block."""
+        """Write all pending pieces, with filler up to the next block."""
         if self.written != self.position:
             self._pieces.append(layout.FILLER * (-self.position % BLOCK))
             self.position += len(self._pieces[-1])
@@ -228,7 +228,7 @@ class EntryLogWriter:
         return self._log.log_id if self._log is not None else None
 
     def append(self, run: EntryRun) -> list[IndexRow]:
-        """Appends a run as it is; durable after :meth:`sync`.
+        """Append a run to the current log; its entries are durable after :meth:`sync`.
 
         :returns: the rows of what was written: one, unless a limit splits the run.
         """
@@ -326,7 +326,7 @@ class EntryLogWriter:
         return create_log(self._fs, log_id, self._path(log_id), self.direct)
 
     def _failed(self, error: OSError) -> None:
-        """A full disk is cut back, because trying again must not eat what is left; all else is abandoned."""
+        """Cut the log back on a full disk, as a retry must not use up the space left; abandon it on other errors."""
         log = self._log
         if log is None:
             return
@@ -381,7 +381,7 @@ def create_log(
 
 
 def _remove_quietly(fs: IFileSystem, path: str) -> None:
-    """The failure that led here is the one to be reported."""
+    """Remove a file and ignore failures: the error that led here is the one to report."""
     try:
         fs.unlink(path)
     except OSError:
@@ -389,7 +389,7 @@ def _remove_quietly(fs: IFileSystem, path: str) -> None:
 
 
 def _close_quietly(file: IFile) -> None:
-    """The failure that led here is the one to be reported."""
+    """Close a file and ignore failures: the error that led here is the one to report."""
     try:
         file.close()
     except OSError:
@@ -417,7 +417,7 @@ def first_free_id(fs: IFileSystem, directory: str) -> int:
 
 
 def _parse_last_id(data: bytes) -> int:
-    """A file that cannot be read counts as absent, as in Java, which writes it without a sync."""
+    """Return the log id in a ``lastId`` file; -1 if unreadable, as in Java, which writes it without a sync."""
     try:
         return min(int(data.strip(), 16), layout.MAX_LOG_ID)
     except ValueError:

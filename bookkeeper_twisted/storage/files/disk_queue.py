@@ -66,7 +66,10 @@ class _Kernel:
     """A queue of the kernel."""
 
     def __init__(self) -> None:
-        """:raises OSError: there is none to be had."""
+        """Open a context of the kernel's asynchronous I/O.
+
+        :raises OSError: the system offers none.
+        """
         numbers = _NUMBERS.get(platform.machine()) if sys.platform == "linux" and sys.byteorder == "little" else None
         if numbers is None:
             raise OSError("this system has no asynchronous I/O")
@@ -289,7 +292,7 @@ class DiskQueue:
             self._waiting.popleft()
 
     def _admitted(self) -> list[Transfer]:
-        """The next transfers that the kernel may have, too; those of files that were closed meanwhile are not done."""
+        """Return the next transfers that the kernel may have, too; end those of closed files as failed."""
         transfers: list[Transfer] = []
         while self._waiting and self._waiting[0][2].direct_descriptor is None:
             self._begun.pop(self._waiting.popleft()[0])(-1)

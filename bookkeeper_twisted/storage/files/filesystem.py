@@ -24,7 +24,7 @@ _START_WRITE = 2  # SYNC_FILE_RANGE_WRITE: begin, do not wait
 
 
 def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
-    """The C library's ``sync_file_range``; only Linux has it, and it stays a hint everywhere."""
+    """Return the C library's ``sync_file_range``, which is only a hint; None where it is missing: outside Linux."""
     try:
         function = ctypes.CDLL(None).sync_file_range
     except (OSError, AttributeError):
@@ -50,7 +50,7 @@ _DURABLE = getattr(os, "RWF_DSYNC", 0)
 
 
 def _set_direct(fd: int) -> bool:
-    """Makes reads and writes of a file go past the page cache, if the system knows how."""
+    """Make reads and writes of a file bypass the page cache; return whether the system can do that."""
     flag = getattr(os, "O_DIRECT", 0)
     try:
         fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | flag)
@@ -219,7 +219,7 @@ class _Rooms:
 
     @contextmanager
     def lent(self) -> Iterator[memoryview]:
-        """A room for the time of a block."""
+        """Lend a room for the duration of a ``with`` block."""
         room = self.take()
         try:
             with memoryview(room) as view:
@@ -261,7 +261,7 @@ class DirectFile(RealFile):
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _read_blocks(self, view: memoryview, offset: int, end: int) -> bytes:
-        """Some of the bytes ``offset .. end`` by one call; none at the end of the file, or if it cannot be done."""
+        """Read some of the bytes ``offset .. end`` in one call; return none at the end or after a refusal."""
         start = offset // BLOCK * BLOCK
         with view[: min(-(-(end - start) // BLOCK) * BLOCK, ROOM)] as blocks:
             try:
@@ -293,7 +293,7 @@ class DirectFile(RealFile):
                 self._must_be_refusal(error)
 
     def _must_be_refusal(self, error: OSError) -> None:
-        """Raises an error again, unless the disk takes no direct calls: the next ones are ordinary."""
+        """Turn direct calls off if the error says that the disk refuses them; raise any other error again."""
         if not self._direct or error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
             with self._named:
                 raise error
@@ -306,7 +306,7 @@ class DirectFile(RealFile):
 
 
 def _gathered(parts: Sequence[Buffer], room: memoryview) -> Iterator[memoryview]:
-    """The parts one after the other, a full room at a time."""
+    """Yield the bytes of all parts in order, copied to ``room``, one full room at a time."""
     if len(parts) > _MANY_PARTS:
         parts = (b"".join(parts),)
     at = 0
@@ -458,7 +458,7 @@ def mounted_device(opened: bytes, mounts: bytes) -> int | None:
 
 
 def _content(path: str) -> bytes:
-    """The bytes of a file; none of a file that is not there."""
+    """Return the bytes of a file; empty if it cannot be read."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC), "rb") as file:
             return file.read()

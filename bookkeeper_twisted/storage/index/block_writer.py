@@ -188,7 +188,7 @@ class BlockWriter(StoredBlocks):
                     n_rows -= self._merge_step(sources, self._target(level + 1, sources))
 
     def _sources(self, level: int) -> list[Generation]:
-        """The generations of a level that are merged, the oldest ones."""
+        """Return the oldest generations of a level, marked as sources of a merge; none if too few are whole."""
         of_level = [each for each in self.generations if each.level == level]
         sources = [each for each in of_level if each.role == SOURCE]
         if sources:
@@ -200,7 +200,7 @@ class BlockWriter(StoredBlocks):
         return [self._change(each, SOURCE) for each in whole[:FAN_IN]] if len(whole) >= FAN_IN else []
 
     def _target(self, level: int, sources: Sequence[Generation]) -> Generation:
-        """The generation into which ``sources`` are merged."""
+        """Return the generation into which ``sources`` are merged; add it if it does not exist."""
         logs = [log_id for each in sources for log_id in (each.lowest_log, each.highest_log)]
         for each in self.generations:
             if each.level == level and each.role == TARGET:

@@ -200,7 +200,7 @@ def check_to_open(writer: sqlite3.Connection, path: str, tables: Sequence[str]) 
 
 
 def _readable_ledgers(connection: sqlite3.Connection) -> list[LedgerRow]:
-    """The states of ledgers that a damaged index still gives, from both ends."""
+    """Return the ledger states that a damaged index still yields, read from both ends of the table."""
     found: dict[int, LedgerRow] = {}
     for order in ("", " DESC"):
         try:

@@ -99,7 +99,7 @@ def row_from(values: Values) -> IndexRow:
 
 
 def _widened(sizes: int | bytes, count: int) -> int | bytes:
-    """The sizes of a row as it has them in memory."""
+    """Return the sizes of a row in the form that rows have in memory."""
     if isinstance(sizes, int) or len(sizes) == _LEAST.size * count:
         return sizes
     least, more = _parts(sizes, count)

@@ -201,7 +201,7 @@ def row_bytes(row: IndexRow) -> int:
 
 
 def first_bad_block(row: IndexRow, total: int, start: int, data: Buffer) -> int | None:
-    """Compares the checksums of all blocks that ``data`` covers whole.
+    """Compare the checksums of all blocks that ``data`` covers whole.
 
     :param total: bytes of the row.
     :param start: where in the row ``data`` begins.

@@ -126,7 +126,7 @@ class SqliteRunIndex:
 
     @classmethod
     def open(cls, fs: IFileSystem, directory: str, fresh: bool = False, check_later: bool = False) -> "SqliteRunIndex":
-        """Opens the index of a directory, creating it if there is none.
+        """Open the index of a directory; create it if there is none.
 
         :param fresh: begin a new one; the old file is kept beside it as ``.replaced``.
         :param check_later: leave the runs of a large one to :meth:`check`.
@@ -252,7 +252,7 @@ class SqliteRunIndex:
                 known[ledger_id] = max(last, known[ledger_id])
 
     def _put(self, blocks: BlockWriter, rows: Sequence[IndexRow]) -> None:
-        """Inserts rows, as many by one call as replace nothing; later ones win over earlier."""
+        """Insert rows, later ones over earlier ones; rows that replace nothing share one call."""
         known, begin = self._last, 0
         late = [_span(row) for row in rows if row.first <= known[row.ledger_id]]
         if late:  # what they overlap is then in the table of runs
@@ -268,7 +268,7 @@ class SqliteRunIndex:
         self._insert(rows[begin:])
 
     def _put_mixed(self, blocks: BlockWriter, mixed: Sequence[MixedRows]) -> None:
-        """Adds the rows that lie behind everything stored as a generation of blocks, the others one by one."""
+        """Add the rows beyond everything stored as a generation of blocks, and the others one by one."""
         known, late = self._last, list[IndexRow]()
         behind: list[MixedRows] = []
         for rows in mixed:
@@ -298,7 +298,7 @@ class SqliteRunIndex:
             self._insert([part for old in stored for part in without(old, row.first, row.last)])
 
     def _overlapped(self, row: IndexRow) -> list[IndexRow]:
-        """The stored rows that hold entries of a row, ascending."""
+        """Return the stored rows that hold entries of ``row``, ascending."""
         before = floor(self._writer, row.ledger_id, row.first)
         found = [before] if before is not None and before.last >= row.first else []
         found += map(row_from, self._writer.execute(_WITHIN, (row.ledger_id, row.first, row.last)))
@@ -306,7 +306,7 @@ class SqliteRunIndex:
         return found
 
     def _move(self, blocks: BlockWriter, batch: IndexBatch) -> None:
-        """Replaces what still lies in the logs that rows were copied from."""
+        """Replace the stored rows that still point to the logs from which the rows of a batch were copied."""
         moved = sorted(batch.moved)
         taken = deque(sorted(blocks.take_out(map(_span, moved), batch.moved_from)) if moved else ())
         fresh: list[IndexRow] = []
@@ -324,7 +324,7 @@ class SqliteRunIndex:
         self._insert([*fresh, *taken])
 
     def _move_wal(self) -> None:
-        """Moves the write-ahead log into the file.  It is durable where it is: if this fails, the next one does it."""
+        """Move the write-ahead log into the file; after a failure, the next call does it, as the log is durable."""
         try:
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         except sqlite3.Error:
@@ -353,7 +353,10 @@ class SqliteRunIndex:
         self._structure.interrupt()
 
     def _deny(self) -> None:
-        """:raises StorageError: nothing is known of what was not found, as the index is not checked (S5)."""
+        """Raise an error while the index is unchecked: an entry that was not found may yet be stored (S5).
+
+        :raises StorageError: the check of the index has not ended.
+        """
         if self._unchecked is not None:
             raise StorageError(f"{self.path} is being checked; what it does not hold is not known before")
 
@@ -376,7 +379,7 @@ class SqliteRunIndex:
             first = rows[-1].last + 1
 
     def _rows(self, ledger_id: int, first: int) -> list[IndexRow]:
-        """A page of a ledger's rows; what ends it is verified where it is not full."""
+        """Return a page of a ledger's rows; verify the place where a page ends early."""
         with self._snapshot() as connection:
             before = floor(connection, ledger_id, first)
             rows = [before] if before is not None and before.last >= first else []
@@ -428,7 +431,7 @@ class SqliteRunIndex:
 
     @contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
-        """A connection that sees one state of the index."""
+        """Return a connection that sees one state of the index for the duration of a ``with`` block."""
         with storage_errors(self.path), self._reader() as connection:
             connection.execute("BEGIN")
             try:

@@ -78,7 +78,7 @@ class Lookup:
         return None
 
     def _in_rows(self, position: int, entry_id: int) -> int:
-        """Notes what is to be read.
+        """Note the read of an entry if a table has its row.
 
         :returns: bytes of it.
         """

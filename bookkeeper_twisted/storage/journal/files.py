@@ -91,7 +91,7 @@ class JournalFiles:
         return posixpath.join(self._directory, journal_name(file_id))
 
     def take(self) -> tuple[IFile, FileMark]:
-        """The next journal file, ready to be written after its header; its name is durable.
+        """Return the next journal file, positioned after its header; its name is durable.
 
         :raises OSError: there is none; if no file descriptor was left (:data:`~bookkeeper_twisted.errors.NO_FILES`) it
             can be tried again.
@@ -156,7 +156,7 @@ class JournalFiles:
         return is_filled
 
     def _filled_further(self) -> bool:
-        """Fills the next file by a step; returns whether it has all its blocks."""
+        """Fill the next file by one step; return whether all its blocks are written."""
         blank = self._filling
         if blank is None:
             blank = self._filling = self._blank(self._next_id)
@@ -165,7 +165,7 @@ class JournalFiles:
         return blank.filled >= self._settings.preallocate
 
     def _remove(self, file: IFile) -> None:
-        """Gives back the blocks of a file that cannot be filled."""
+        """Close and remove a file that cannot be filled, which frees its blocks."""
         file.close()
         self._fs.unlink(file.path)
 
@@ -211,7 +211,7 @@ class JournalFiles:
         self.ids.remove(file_id)
 
     def close(self) -> None:
-        """Closes what was prepared; it is found again as a spare."""
+        """Close the prepared files, which the next start finds as spares."""
         for blank in (*self._ready, self._filling):
             if blank is not None:
                 blank.file.close()
@@ -236,7 +236,7 @@ class JournalFiles:
         return posixpath.join(self._directory, f"{next(self._names)}{SPARE_SUFFIX}")
 
     def _blank(self, file_id: int) -> Blank:
-        """A file with a header: a recycled one if there is one."""
+        """Return a file with a header: a recycled one if there is a spare, else a new one."""
         try:
             path, recycled = self._spares.popleft(), True
         except IndexError:

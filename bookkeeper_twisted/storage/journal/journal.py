@@ -44,7 +44,7 @@ class Journal:
     def open(
         cls, fs: IFileSystem, directory: str, settings: JournalSettings, first_id: int, salt: bytes = b""
     ) -> "Journal":
-        """Opens a directory, which exists; writes nothing that others read.
+        """Open the journal of an existing directory; write nothing that others read.
 
         :param directory: with the ``current`` in it.
         :param first_id: of the first file of an empty directory: milliseconds since the epoch, plus one.
@@ -132,7 +132,7 @@ class Journal:
             raise
 
     def close(self) -> None:
-        """Syncs what was written and marks the end of the file, unless the journal has failed."""
+        """Sync all written groups and mark the end of the file, unless the journal has failed; close the files."""
         file, self._file = self._file, None
         if self._failure is None and file is not None:
             try:
@@ -173,7 +173,7 @@ class Journal:
         self.durable = self.position
 
     def _next_file(self) -> IFile:
-        """Ends the current file, durable to its last byte, before the next one exists (S1, safety 3.5).
+        """End the current file, durable to its last byte, before the next one exists (S1, safety 3.5).
 
         :returns: the next file; the current one, which goes on, if no file descriptor is left for another.
         """

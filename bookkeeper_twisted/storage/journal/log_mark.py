@@ -56,7 +56,7 @@ def read_marks(fs: IFileSystem, directories: Sequence[str], count: int) -> list[
 
 
 def _checked(numbers: bytes) -> bytes:
-    """The content of a file with these numbers."""
+    """Return the content of a mark file: the numbers and their checksum."""
     return numbers + _SUM.pack(crc32c(numbers))
 
 

@@ -39,7 +39,7 @@ class Group:
     trailer: Trailer
 
     def bodies(self) -> list[bytes]:
-        """The records without their lengths."""
+        """Return the records without their lengths."""
         data = self.data
         return [data[a + 4 : b] for a, b in pairwise(self.starts)]
 
@@ -102,7 +102,7 @@ class JournalReader:
         return group.trailer.durable if group else None
 
     def tail(self) -> JournalEnd:
-        """Looks through the rest of one of our files for what no torn write can explain (safety 3.3)."""
+        """Search the rest of one of our files for bytes that no torn write can explain (safety 3.3)."""
         assert self.mark is not None
         nonce, offset = self.mark.nonce, self.end
         torn, durable = any(self._file.pread(SECTOR, offset)), JournalPosition()
@@ -138,7 +138,7 @@ class JournalReader:
             self.finished = group.trailer.last
 
     def _group(self, mark: FileMark, start: int) -> Group | None:
-        """The group at an offset, if every byte of it is what was written."""
+        """Return the group at an offset; None unless every byte of it is as it was written."""
         starts = self._walk(start)
         if starts is None:
             return None
@@ -175,7 +175,7 @@ class JournalReader:
         return None
 
     def _foreign_records(self, at: int) -> Iterator[list[bytes]]:
-        """Records without checksums: zero or the end of the file ends them, and so does a body cut short."""
+        """Yield records without checksums, up to a zero, the end of the file or a body cut short."""
         first = at
         self.end = at
         while at + 4 <= self._size:
@@ -204,7 +204,7 @@ class JournalReader:
             self._check_empty()
 
     def _check_empty(self) -> None:
-        """A file without a header and without a record: a crash leaves nothing or zeros, rot leaves junk."""
+        """Raise an error if a file without header and records has other bytes than the zeros that a crash leaves."""
         offset = 0
         while data := self._file.pread(self._chunk, offset):
             if any(data):

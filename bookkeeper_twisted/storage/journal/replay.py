@@ -90,7 +90,7 @@ class JournalReplay:
             file.close()
 
     def _check_predecessor(self, reader: JournalReader, ids: Sequence[int]) -> None:
-        """The first group of a file names the file in which the journal ended when it was written."""
+        """Require the file in which, by the first group of this one, the journal ended when the group was written."""
         durable = reader.first_durable()
         if durable is not None and ids[0] <= durable.file_id and durable.file_id not in ids:
             raise JournalDamageError(
@@ -132,7 +132,7 @@ class JournalReplay:
         return JournalPosition()
 
     def _finish(self, file: IFile, reader: JournalReader) -> None:
-        """Makes durable what was read, and writes the group after which nothing follows."""
+        """Make the replayed bytes durable, and write the last group of the file."""
         assert reader.mark is not None
         for offset in range(reader.durable, reader.end, CHUNK):
             file.pwrite(file.pread(min(CHUNK, reader.end - offset), offset), offset)

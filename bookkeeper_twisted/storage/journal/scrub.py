@@ -90,7 +90,7 @@ class JournalScrub:
         return 0
 
     def _found(self, file_id: int, text: str) -> None:
-        """Takes damage down, unless the file was released while it was read: others write to it then."""
+        """Record damage, unless the file was released during the read: another file may use its blocks then."""
         if self._fs.exists(self._path(file_id)):
             self.damages.append(text)
 

@@ -32,7 +32,7 @@ class LogSpace:
         self._fs = fs
 
     def sealed_logs(self) -> list[int]:
-        """Logs that are never appended to again, and whose rows are in the index.  Flush lane.
+        """Return the logs that are never appended to again, and whose rows are in the index.  Flush lane.
 
         No checkpoint is being written on that lane meanwhile: the rows of a log that is full are committed, or
         will never be.
@@ -174,7 +174,7 @@ class RemovalChecks:
             at = bisect_left(named, after[0], at)
 
     def _named(self, scan: LogScan, ledger_ids: set[int]) -> Iterator[tuple[int, int]]:
-        """Adds the ledgers of a log: by its map, by its records if it has none."""
+        """Add the ledgers of a log to ``ledger_ids``, by its map or, if it has none, by its records."""
         sizes = scan.ledgers_map()
         if sizes is not None:
             ledger_ids.update(sizes)

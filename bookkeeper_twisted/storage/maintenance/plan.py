@@ -24,7 +24,7 @@ class LogUsage:
     live: int
 
     def share(self, target_size: int = 0) -> float:
-        """The live share.
+        """Return the live share of a log's bytes, between 0 and 1.
 
         :param target_size: a smaller log counts as if it had this size (``useTargetEntryLogSizeForGc``).
         """

@@ -81,7 +81,7 @@ class Step:
 
     @classmethod
     def of(cls, pieces: Sequence[RowPiece], passed_over: int) -> "Step | None":
-        """The step of some pieces; None without any.
+        """Return the step that reads some pieces; None if there are none.
 
         :param passed_over: bytes between two pieces that may be read with them.
         """
@@ -155,7 +155,7 @@ class RowCutter:
         self._start = 0
 
     def next_step(self, max_bytes: int = STEP_BYTES, passed_over: int = 0) -> Step | None:
-        """The next pieces to read; None where no row is left, or the next one is refused.
+        """Return the next pieces to read; None if no row is left, or the next one is refused.
 
         :param passed_over: bytes between two pieces that may be read with them.
         :raises bookkeeper_twisted.errors.DamageError: an index row cannot be read.
