@@ -207,7 +207,7 @@ class Bookie:
         return handle
 
     def _adopt_key(self, handle: LedgerHandle, master_key: bytes) -> bytes:
-        """The key record, if replay needs one; an unknown ledger becomes known."""
+        """Return the key record if replay needs one; make an unknown ledger known."""
         row = handle.row
         if not handle.known or row.master_key != master_key or row.forgotten_at:
             self._handles.save(handle, attrs.evolve(row, master_key=master_key, forgotten_at=0))
@@ -387,7 +387,7 @@ class Bookie:
         return waiting
 
     async def _learn_lac(self, handle: LedgerHandle) -> None:
-        """Looks at the last entry on disk: a wait must not outlast a LAC that is stored already."""
+        """Read the last entry on disk: a wait must not outlast a LAC that is stored already."""
         try:
             last = await self.last_entry(handle.ledger_id)
             run = self.cached(handle.ledger_id, last)

@@ -66,7 +66,7 @@ class Checkpointer:
         self._timer.start(interval, now=False)
 
     def stop(self) -> "Deferred[bool]":
-        """Ends the timer; fires when the checkpoint under way has ended."""
+        """Stop the timer; the result fires when the checkpoint under way has ended."""
         if self._timer.running:
             self._timer.stop()
         return succeed(True) if self._waiting is None else self._after_current(self._waiting)
@@ -148,7 +148,7 @@ class Checkpointer:
             result.callback(failure is None)
 
     def _log_change(self, failure: BaseException | None) -> None:
-        """Logs a failure now and then, not with every attempt, and its end."""
+        """Log a new kind of failure at once, a repeated one at intervals, and the success that ends them."""
         text, now = "" if failure is None else str(failure), self._clock.seconds()
         self._failures = 0 if failure is None else self._failures + 1
         if text == self._failed_with and (failure is None or now - self._logged_at < _LOG_INTERVAL):

@@ -107,7 +107,7 @@ class DiskReads:
     def _on_lane(
         self, work: Callable[..., T], *args: Any, finish: Callable[[T], T] = lambda outcome: outcome, count: int = 1
     ) -> "Deferred[T]":
-        """Runs work on the lane; the outbox is flushed after the result was used."""
+        """Run ``work`` on the read lane; flush the outbox after the result was used."""
 
         def finished(outcome: Any) -> None:
             self._waiting -= count

@@ -139,7 +139,7 @@ class Engine:
         return None if self._failed else await self.checkpointer.finish()
 
     def _end_group(self) -> None:
-        """The journal has room again; then every connection writes once."""
+        """Resume the adds that waited for room in the journal, then write the replies of every connection once."""
         self.bookie.resume_adds()
         self.outbox.flush()
 
@@ -155,12 +155,14 @@ class Engine:
         self.outbox.flush()
 
     def disk_is_full(self) -> None:
-        """A start found no space for what it replayed; the next checkpoint that succeeds says otherwise."""
+        """Make the bookie read-only until a checkpoint succeeds: its start found no space for the replayed entries."""
         self._on_checkpoint(NO_SPACE)
 
     def _not_checkpointed(self, error: BaseException) -> None:
-        """Waiting adds wait for a checkpoint that will not come soon.  File descriptors that are used up are no fault
-        of a disk: the bookie goes on as it was."""
+        """Refuse the waiting adds after a failed checkpoint, and report a failed or full disk.
+
+        A lack of file descriptors is no fault of a disk: it leaves the bookie writable.
+        """
         if not is_out_of_files(error):
             self._on_checkpoint(NO_SPACE if is_disk_full(error) else FAILED)
         self.bookie.refuse_waiting(TooManyRequestsError(detail="entries cannot be flushed"))

@@ -79,7 +79,7 @@ class Unfinished:
 
 
 def refused() -> "Deferred[Any]":
-    """The answer of an executor that was stopped."""
+    """Return the failed Deferred with which a stopped executor answers."""
     return fail(StorageFailedError("the bookie is stopping"))
 
 

@@ -171,7 +171,7 @@ class GroupCommit:
         drained.addCallbacks(self._complete, self._broken)
 
     def _complete(self, group: _CommitGroup) -> None:
-        """Calls the completions of a group in order, then flushes the outbox once."""
+        """Invoke the completions of a group in order, then flush the outbox once."""
         if group.failure is not None:
             self._fail(group.failure, group.items)
             return
@@ -220,7 +220,7 @@ class GroupCommit:
         self._append(b"", 0, lambda error: None, sync=True)
 
     def stop(self) -> None:
-        """Ends the timers; what is queued is still written."""
+        """Stop the timers; records in the queue are still written."""
         self._stopped = True
         if self._start is not None:
             self._start.cancel()
@@ -230,7 +230,7 @@ class GroupCommit:
             self._sync_due = None
 
     def finish(self) -> "Deferred[None]":
-        """Ends the timers; fires when everything queued is durable, or has failed."""
+        """Stop the timers; the result fires when every queued record is durable or has failed."""
         self.stop()
         result: Deferred[None] = Deferred()
         self._append(b"", 0, lambda error: result.callback(None), sync=True)
@@ -284,7 +284,7 @@ class GroupCommit:
     # -- journal lane --
 
     def _drain(self) -> _CommitGroup:
-        """Writes groups until the queue is empty; the last group is the result, the others are notified."""
+        """Write groups until the queue is empty; return the last group, and notify the reactor of the others."""
         while True:
             group = self._commit()
             if group.failure is not None:

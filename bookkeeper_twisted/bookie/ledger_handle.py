@@ -70,12 +70,12 @@ class LedgerHandle:
             raise UnauthorizedAccessError(self.ledger_id)
 
     def update_accepts(self) -> None:
-        """Sets :attr:`accepts` after a change of anything it follows from."""
+        """Set :attr:`accepts` after a change of any field that it depends on."""
         plain = self.key_journaled and not self.adopts and not self.row.fenced
         self.accepts = self.row.master_key if plain else None
 
     def key_records(self) -> bytes:
-        """The key record if replay would miss the key, else nothing."""
+        """Return the key record if replay would miss the key, else no bytes; the key counts as journaled."""
         missing, self.key_journaled = not self.key_journaled, True
         self.update_accepts()
         return key_record(self.ledger_id, self.row.master_key) if missing else b""
@@ -194,7 +194,7 @@ class LedgerHandles:
         return handle
 
     def _trim(self) -> None:
-        """Closes the oldest idle handles, as many as there are too many; looks at some of the oldest only."""
+        """Close the oldest idle handles while there are too many; examine 64 handles at most."""
         for ledger_id, handle in list(islice(self._handles.items(), 64)):
             if len(self._handles) <= self._limit:
                 return

@@ -83,7 +83,7 @@ class ServedDirectories:
         return Deferred.fromCoroutine(self._check())
 
     def index_files(self) -> list[str]:
-        """The file of the run index of each ledger directory."""
+        """Return the path of the run index file of each ledger directory."""
         return [posixpath.join(current(path), FILE_NAME) for path in self._paths.indexes]
 
 

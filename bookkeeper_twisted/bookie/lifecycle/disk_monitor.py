@@ -76,11 +76,11 @@ class DiskMonitor:
         self._timer.clock = clock
 
     def start(self, interval: float) -> None:
-        """Checks every ``interval`` seconds, for the first time after one."""
+        """Start a check every ``interval`` seconds, the first one after ``interval``."""
         self._timer.start(interval, now=False)
 
     async def stop(self) -> None:
-        """Ends the checks."""
+        """Stop the checks."""
         if self._timer.running:
             self._timer.stop()
 
@@ -129,7 +129,7 @@ class DiskMonitor:
         return before != text
 
     async def check(self) -> None:
-        """Looks once; what was full has to get well below the threshold to be usable again."""
+        """Check all disks once; a full disk is usable again only well below the threshold."""
         wrong, lost, usage = await self._executor.submit("read", self._survey)
         self._logged.pop("the check of the disks", None)
         for number, (directory, (total, free)) in enumerate(zip(self._directories, usage, strict=True)):

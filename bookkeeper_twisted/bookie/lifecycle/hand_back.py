@@ -66,7 +66,10 @@ class HandBack:
         return exported
 
     def _check(self, index_directories: Sequence[str]) -> None:
-        """:raises StorageError: an index is not complete, or has ledgers that are not looked for in its directory."""
+        """Require complete indexes whose ledgers Apache's bookie finds in the same directories.
+
+        :raises StorageError: an index is not complete, or has ledgers that are not looked for in its directory.
+        """
         for number, path in enumerate(index_directories):
             with closing(self.make_index(self.fs, path, False)) as index:
                 if not index.complete:

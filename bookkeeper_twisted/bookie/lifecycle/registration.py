@@ -86,7 +86,7 @@ class BookieRegistration:
             self._tell_soon()
 
     async def withdraw(self) -> None:
-        """Takes the registration back."""
+        """Withdraw the registration from the metadata store."""
         self._withdrawn = True
         if self._retry is not None:
             self._retry.cancel()

@@ -144,7 +144,7 @@ class BookieService(Service):
     # -- start and stop --
 
     def start(self) -> "Deferred[None]":
-        """Fires when the bookie serves; fails, with everything undone, if it cannot.
+        """Start the bookie; the result fires when it serves, and fails, with everything undone, if it cannot.
 
         Cancelled, the start ends behind the step it is at; :meth:`stop` waits for that.
         """
@@ -192,7 +192,7 @@ class BookieService(Service):
         )  # fmt: skip
 
     def stop(self) -> "Deferred[None]":
-        """Stops listening, finishes what was begun, checkpoints, closes; fires when all is done."""
+        """Stop listening, finish what was begun, checkpoint and close; the result fires when all is done."""
         self._abandon()
         if self._stopping is None:
             self._stopping = Deferred.fromCoroutine(self._stop())
@@ -206,7 +206,7 @@ class BookieService(Service):
         self.admin.enter(Phase.STOPPED)
 
     def _fail(self, failure: Failure) -> None:
-        """A dead journal, or an identity that another bookie has, never leaves a live listener (S6, S10)."""
+        """Stop the bookie after a dead journal or the loss of its identity, without a live listener (S6, S10)."""
         self.admin.fail(failure.getErrorMessage())
         if self.engine is not None:
             self.engine.factory.abort_all()
@@ -246,7 +246,7 @@ class BookieService(Service):
         await self._on_flush_lane(self._paths.check_space, self._fs, journal_settings(self._config).preallocate)
 
     async def _listen_early(self) -> None:
-        """A port chosen by the system has to be known before the identity that contains it."""
+        """Bind the port early if the system chooses it, as the identity of the bookie contains the port."""
         if not self._is_named:
             await self._bind()
 
@@ -353,7 +353,7 @@ class BookieService(Service):
             )  # fmt: skip
 
     async def _remember_status(self) -> None:
-        """Takes over an administrator's decision from the life before; saves each change from now on."""
+        """Restore the administrator's read-only decision from the previous run; save each change from now on."""
         if not self._config.persist_bookie_status_enabled:
             return
         assert self._registration is not None
@@ -460,8 +460,9 @@ class BookieService(Service):
         self._set_read_only("a ledger directory cannot be used", bool(disks.unusable))
 
     def _checkpointed(self, reason: str) -> None:
-        """A disk that fails would take nothing of what is added from now on; one that is full takes it later.  One that
-        took what was added since the last look may be almost full: it is looked at before it gets more."""
+        """Update the read-only reasons after a checkpoint; a failing disk refuses urgent adds, too.
+
+        The checkpoint may have almost filled a disk, so a check follows before the next adds."""
         assert self.engine is not None
         self._flush_fails = reason == FAILED
         if self._flush_fails:
@@ -484,7 +485,7 @@ def _currents(paths: Iterable[str]) -> list[str]:
 
 
 def _end_of(running: "Deferred[None]") -> "Deferred[None]":
-    """Fires when another Deferred does, however that ends."""
+    """Return a Deferred that fires when ``running`` does, with a result or a failure."""
     waiter: Deferred[None] = Deferred()
 
     def ended(outcome: Any) -> Any:

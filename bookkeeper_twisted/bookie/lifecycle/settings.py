@@ -103,7 +103,7 @@ def throttle_rates(config: BookieConfig) -> dict[str, Rate]:
 
 
 def _rate(entries: int = 0, n_bytes: int = 0) -> Rate:
-    """A limit from configured numbers: none where they are not positive."""
+    """Return the limit of configured numbers; a number that is not positive means no limit."""
     return Rate(max(entries, 0), max(n_bytes, 0))
 
 

@@ -109,7 +109,7 @@ class Store:
             journal.release(end)
 
     def close(self) -> None:
-        """Closes all files, whatever fails; no checkpoint.
+        """Close all files, whatever fails, without a checkpoint.
 
         :raises StorageError: the first thing that failed.
         """

@@ -127,7 +127,10 @@ class Compactor:
         return candidates(whole, order.threshold, order.target_size)
 
     async def _next_group(self, chosen: Sequence[LogUsage], is_first: bool) -> list[LogUsage]:
-        """:raises OSError: no log fits."""
+        """Return the next logs to compact together; collect garbage or borrow the reserve if space is scarce.
+
+        :raises OSError: the free space is too small for a copy of any log.
+        """
         size_limit, free = self._directory.storage.log.size_limit, await self._free()
         if not is_first and is_scarce(chosen, size_limit, free):
             await self._logs.run()
@@ -177,7 +180,7 @@ class Compactor:
                 await self._damage_found(damage)
 
     async def _compact(self, sources: Sequence[int], n_targets: int) -> None:
-        """Copies some logs into new ones.
+        """Copy some logs into new ones.
 
         :param n_targets: new logs that are expected: it may be more.
         """
@@ -226,7 +229,7 @@ class Compactor:
         self._metrics.compacted_bytes.value += n_bytes
 
     async def _admitted(self, step: Step) -> None:
-        """Waits until a step may be read."""
+        """Wait until a step may be read."""
         await self._reads.acquire(step.n_disk_bytes, step.n_entries)
         await self.suspension.passed()
         worked, self._worked = self._worked, 0.0
@@ -241,7 +244,7 @@ class Compactor:
         return done
 
     async def _finish(self, copy: LogCopy, committed: "Deferred[None]", sources: Sequence[int]) -> "Deferred[None]":
-        """Makes a new log durable, then has the index refer to it.
+        """Make a new log durable, then commit its rows to the index.
 
         :param committed: the commit of the log before, which comes first.
         :returns: the commit, which may be at work still.

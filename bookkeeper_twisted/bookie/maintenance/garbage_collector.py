@@ -267,7 +267,7 @@ class GarbageCollector:
         series.record((self._clock.seconds() - began) * 1000)
 
     def _failed(self, error: BaseException, path: str = "") -> None:
-        """Counts a failure; logs one of its kind until a run succeeds, as runs on a full disk are many."""
+        """Count a failure; log one of its kind until a run succeeds, as runs on a full disk are many."""
         text = f"{path}: {error}" if path and path not in str(error) else str(error)
         self.state.failures += 1
         self.state.last_failure = text
@@ -277,7 +277,7 @@ class GarbageCollector:
             self._log.error("a part of a garbage collection failed: {text}", text=text)
 
     async def _collect(self, request: _Request) -> None:
-        """A part that fails does not keep the others from being done: a directory, or metadata."""
+        """Run all parts of a collection; a part that fails, a directory or metadata, does not prevent the others."""
         self.state.phase = "logs"
         for logs in self._logs:
             await self._tried(logs.clean(), logs.path)
@@ -295,7 +295,10 @@ class GarbageCollector:
             return None
 
     async def _collect_logs(self) -> int:
-        """:returns: the bytes that were freed."""
+        """Remove the logs without live entries from all directories.
+
+        :returns: the freed bytes.
+        """
         self.state.phase, freed = "logs", 0
         for logs in self._logs:
             freed += await self._tried(logs.run(), logs.path) or 0
@@ -335,7 +338,7 @@ class GarbageCollector:
         return request.timed and kind.enabled and now - (self.began if last is None else last) >= kind.interval
 
     async def _compact_as(self, phase: str, kind: CompactionKind) -> None:
-        """The directories of one disk one after the other, those of several disks at the same time."""
+        """Compact the directories of one disk one after the other, and several disks at the same time."""
         began, copied, freed = self._clock.seconds(), self._metrics.compacted_bytes.value, self._freed()
         failures = self.state.failures
         self.state.phase = phase
@@ -397,7 +400,7 @@ class GarbageCollector:
         self._limit_pause(paused)
 
     def _limit_pause(self, paused: bool) -> None:
-        """A suspended compaction ends where the next run would begin: deleted ledgers go on giving space back."""
+        """Limit a pause of compaction to the wait between runs, so that space of deleted ledgers is still freed."""
         if paused and self._end_of_pause is None:
             self._end_of_pause = self._clock.callLater(self._options.wait_time, self._pause_ended)
         elif not paused and self._end_of_pause is not None:

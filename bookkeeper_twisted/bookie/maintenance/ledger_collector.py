@@ -167,7 +167,7 @@ class LedgerCollector:
         return metadata.closed and not any(self._cluster.bookie_id in segment.bookies for segment in metadata.segments)
 
     async def _forget_locked(self, ledger_id: int) -> int:
-        """Deletes the ledger unless it is being replicated; the lock keeps a replication from beginning meanwhile."""
+        """Delete the ledger unless it is being replicated; the lock keeps a replication from beginning meanwhile."""
         await self._operations.acquire()
         cluster = self._cluster
         try:

@@ -67,7 +67,7 @@ class LogCollector:
         return freed
 
     async def _remove(self, log_ids: Sequence[int]) -> int:
-        """Removes some logs; one by one where the checks of all of them find anything."""
+        """Remove some logs; one by one if a check of all of them together fails."""
         on_lane, space = self._directory.on_lane, self._directory.space
         checks = space.checks(log_ids)
         try:

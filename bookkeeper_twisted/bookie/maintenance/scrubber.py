@@ -178,7 +178,7 @@ class Scrubber:
     # -- a pass --
 
     async def _pass(self, directories: Sequence[MaintainedDirectory]) -> bool:
-        """A directory or journal that fails does not keep the others from being verified.
+        """Verify all directories and journals once; one that fails does not prevent the others.
 
         :returns: whether all of them were.
         """

@@ -61,7 +61,7 @@ class Gathering:
         return self.left > 0 and self.room > 0
 
     def take(self, run: EntryRun) -> bool:
-        """Takes what fits of a run that holds the next entry; of the first run one entry at least, however big.
+        """Add the entries that fit from a run that holds the next entry; one at least if it is the first run.
 
         :returns: whether more may follow.
         """
@@ -111,7 +111,10 @@ class BatchProcessor:
         return True
 
     def _from_memory(self, gathering: Gathering) -> bool:
-        """:returns: whether the batch is complete; else the next entry has to be waited for."""
+        """Add entries from memory to the batch.
+
+        :returns: whether the batch is complete; else the next entry has to be waited for.
+        """
         ledger_id, bookie, clock = gathering.request.ledger_id, self._context.bookie, self._context.clock
         began = clock.seconds()
         while True:
@@ -153,7 +156,7 @@ class BatchProcessor:
             await session.wait_lac(request.ledger_id, request.previous_lac, request.timeout_ms)
 
     async def _take_last(self, session: RequestSession, gathering: Gathering) -> bool:
-        """A batch from entry -1 begins with the last entry, and goes on with the first."""
+        """Begin a batch from entry -1 with the last entry, and continue it with entry 0."""
         ledger_id = gathering.request.ledger_id
         last, entry = await read_last(session, ledger_id)
         gathering.next = last
@@ -162,7 +165,7 @@ class BatchProcessor:
         return gathering.has_room
 
     async def _go_on(self, session: RequestSession, gathering: Gathering) -> bool:
-        """Waits for the next entries; what is gathered by then counts meanwhile.
+        """Wait for the next entries; the gathered ones count against the connection's limits meanwhile.
 
         :returns: whether there may be more.
         """

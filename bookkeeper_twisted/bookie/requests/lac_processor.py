@@ -47,7 +47,7 @@ class LacProcessor:
         return self._context.bookie.last_add_confirmed(request.ledger_id)
 
     async def _fencing_read(self, session: RequestSession, request: ReadRequest) -> ReadResponse:
-        """The fence is set before the read and durable before any reply, a negative one too (S2, S4)."""
+        """Fence the ledger durably, then read: no reply, not even a negative one, comes before the fence (S2, S4)."""
         if request.master_key is None:
             raise UnauthorizedAccessError(request.ledger_id)
         await self._context.bookie.fence(request.ledger_id, request.master_key)

@@ -97,7 +97,7 @@ class LoadsUnderWay:
         return load
 
     def end(self, load: Load, entry_size: int = 0) -> None:
-        """It has ended.
+        """Remove a load that has ended, and fire the Deferreds that wait for it.
 
         :param entry_size: mean bytes of the entries it brought, 0 if it brought none.
         """

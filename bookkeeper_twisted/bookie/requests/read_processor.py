@@ -43,7 +43,7 @@ class ReadCursor:
         self.began = began
 
     def singles(self) -> list[int]:
-        """Reads of one ledger that come next and that are pieces of their own."""
+        """Return the positions of the next reads of one ledger that are pieces of one entry each."""
         ledger_ids = self.run.ledger_ids
         ledger_id = ledger_ids[self.pieces[0][0]]
         found: list[int] = []
@@ -187,7 +187,7 @@ class ReadProcessor:
         return held
 
     def _not_held(self, session: RequestSession, cursor: ReadCursor, piece: Piece, missing: list[Piece]) -> None:
-        """The piece, which was the next one, begins with an entry that has to be waited for."""
+        """Add a piece that begins with an entry to wait for to ``missing``; serve a read of the last entry apart."""
         start, end = piece
         if cursor.run.entry_ids[start] != INVALID_ENTRY_ID:
             missing.append((start, end))
@@ -210,7 +210,7 @@ class ReadProcessor:
         self._done(session, cursor, count, True)
 
     def _lacs(self, run: ReadRun, start: int, count: int) -> Sequence[int]:
-        """The highest LAC known of the ledger of each of some reads, if replies to the run have a place for it."""
+        """Return the highest known LAC for each of some reads; no LACs if replies to the run cannot carry them."""
         if not run.wire.carries_lac:
             return ()
         ledger_ids = run.ledger_ids[start : start + count]
@@ -285,7 +285,7 @@ class ReadProcessor:
 
 
 def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes]:
-    """The bytes of entries from ``first`` on, as many as fit one reply buffer, one at least."""
+    """Return the entries from ``first`` on that fit one reply buffer, at least one."""
     count = 1 if max_count == 1 else max(1, held.fitting(first, max_count, _REPLY_BYTES, 0))
     return (held.entry(first),) if count == 1 else held.slice(first, count).entries()
 

@@ -138,7 +138,10 @@ class RequestProcessor:
             self._context.others.give(1)
 
     def _encoded(self, request: Any, response: object) -> bytes:
-        """:raises BookieIOError: the reply would break the connection, as a client takes no frame over the limit."""
+        """Encode the reply to a request.
+
+        :raises BookieIOError: the reply would break the connection, as a client takes no frame over the limit.
+        """
         reply: bytes = request.header.wire.encode_response(response)
         if len(reply) > self._context.limits.max_frame_size:
             raise BookieIOError(request.ledger_id, detail=f"a reply of {len(reply)} bytes is over the limit of frames")

@@ -93,7 +93,7 @@ class RequestSession:
         return self.has_room and self._n_served < self.context.limits.max_served
 
     def pump(self) -> None:
-        """Starts requests until one has to wait, or its turn is over; while any waits, the peer is not read."""
+        """Start requests until one has to wait, or its turn is over; while any waits, the peer is not read."""
         if self._pumping:
             return
         self._pumping = True
@@ -246,7 +246,7 @@ class RequestSession:
         self.connection.expect(n_bytes)
 
     async def wait_lac(self, ledger_id: int, previous_lac: int, timeout_ms: int) -> int | None:
-        """Waits until the LAC has passed ``previous_lac``; withdrawn when the connection goes.
+        """Wait until the LAC has passed ``previous_lac``; the wait ends with the connection.
 
         :returns: the wall-clock ms of a notice that ended the wait.
         :raises TooManyRequestsError: the peer's address, or all together, have too many waits.
