@@ -142,7 +142,10 @@ class DirectConnection(Connection):
             self.producer.pauseProducing()  # type: ignore[attr-defined]
 
     def _send(self, pieces: Sequence[Piece]) -> int:
-        """:returns: how many bytes the kernel has taken."""
+        """Send as many bytes as the kernel has room for.
+
+        :returns: the number of bytes that the kernel has taken.
+        """
         if len(pieces) == 1:
             return self.socket.send(pieces[0])
         return self.socket.sendmsg(pieces[:MAX_GATHERED])
@@ -152,7 +155,7 @@ class DirectConnection(Connection):
         return super().doRead()
 
     def doWrite(self) -> Any:
-        """The kernel has room: send what is queued, then let the base class do what it put off until then.
+        """Send the queued pieces when the kernel has room, then let the base class do what it put off until then.
 
         :returns: what ended the connection, or None.
         """
@@ -168,7 +171,7 @@ class DirectConnection(Connection):
         return super().doWrite()
 
     def writeSomeData(self, data: bytes) -> Any:
-        """Called by the base class; without TLS it never has data of its own."""
+        """Send the data of the base class, which calls this; without TLS it never has data of its own."""
         return super().writeSomeData(data) if data else 0
 
     def _drop(self, sent: int) -> None:
@@ -192,7 +195,7 @@ class DirectConnection(Connection):
 
 
 def _rest(pieces: Iterable[Piece], sent: int) -> list[Piece]:
-    """The pieces without their first bytes; none is a view of memory that its owner may want to free.
+    """Return the pieces without their first ``sent`` bytes, and without views of memory that its owner may free.
 
     :raises TypeError: a piece is not bytes.
     """

@@ -43,7 +43,7 @@ class IServerConnection(Interface):
         """
 
     def flush() -> None:
-        """Writes the replies queued on this connection without waiting for the outbox."""
+        """Write the replies queued on this connection without waiting for the outbox."""
 
     def turn_is_over() -> bool:
         """Test whether other connections have to have their turn.
@@ -59,7 +59,7 @@ class IServerConnection(Interface):
         """
 
     def end() -> None:
-        """Closes the connection behind the replies that are queued."""
+        """Close the connection after the queued replies."""
 
     def hold(held: bool) -> None:
         """Stop or resume reading requests from the peer.
@@ -80,10 +80,10 @@ class IRequestSession(Interface):
         """
 
     def writable() -> None:
-        """The connection has room, or its turn, again; the outbox is flushed behind it."""
+        """Resume requests, as the connection has room, or its turn, again; the outbox is flushed afterwards."""
 
     def lost() -> None:
-        """The connection is gone."""
+        """End the session of a connection that was lost."""
 
 
 class IGatheringTransport(ITransport):
@@ -93,4 +93,4 @@ class IGatheringTransport(ITransport):
     unread: int = Attribute("Of these, bytes of which the other end has not told that it has them; 0 if unknown.")
 
     def writeSequence(data: Iterable[bytes | memoryview]) -> None:
-        """Writes the pieces in order.  Their bytes may change once it has returned."""
+        """Write the pieces in order.  Their bytes may change after the return."""

@@ -53,7 +53,7 @@ class ClientWires:
 
 
 def client_wires(config: ClientConfig) -> ClientWires:
-    """The protocols that ``wireProtocol`` names; ``auto`` is V2 and V3, and V3 alone where there may be one socket.
+    """Return the protocols that ``wireProtocol`` names; ``auto`` is V2 and V3, but V3 alone with one socket.
 
     :raises bookkeeper_twisted.errors.ConfigError: no plugin answers to the name, or the protocol lacks something and
         ``maxConnectionsPerBookie`` leaves no socket for it.

@@ -195,7 +195,10 @@ class InFlight:
                     yield part
 
     def _answered(self, sent: SentAdds, places: Sequence[int]) -> Answered | None:
-        """:returns: the adds at the places that were just answered, None if they were given up."""
+        """Count the answers to adds, and release their request ids.
+
+        :returns: the answered adds at the places, None if they were given up.
+        """
         if not sent.left:
             self._adds.remove(sent)
             self._n_again -= sent.again
@@ -356,7 +359,7 @@ class InFlight:
     # ---- flows -----------------------------------------------------------------------------------------
 
     def _join(self, ids: RequestIds) -> SendingFlow:
-        """A flow is here from its first request on.
+        """Register a flow with its first request.
 
         :raises ValueError: another flow has the id.
         """

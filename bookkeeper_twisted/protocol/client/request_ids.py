@@ -72,7 +72,7 @@ class RequestIds:
         self._wrapped = False
 
     def take(self, count: int, is_pending: Callable[[int, int], bool]) -> int:
-        """The first of ``count`` consecutive ids.
+        """Return the first of ``count`` consecutive request ids.
 
         :param is_pending: whether a reply to one of so many ids from one on is still to come; asked only
             after the sequence has begun anew.

@@ -56,7 +56,7 @@ class SentAdds:
         return self.count - self.n_answered
 
     def keys(self) -> Sequence[Key]:
-        """The keys of all that was not answered in turn, in order."""
+        """Return the keys of all unanswered adds, in the order of the requests."""
         at = self.n_answered
         if self.numbers is not None:
             return self.numbers[at:]
@@ -199,7 +199,7 @@ class TakenEntries:
 
 
 def _by_ledger(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> Iterable[tuple[int, Sequence[int]]]:
-    """The entry ids of each ledger."""
+    """Return the entry ids of each ledger."""
     first = ledger_ids[0]
     if ledger_ids[-1] == first and ledger_ids.count(first) == len(ledger_ids):
         return ((first, entry_ids),)

@@ -113,7 +113,7 @@ class ServerConnection(Protocol):
         self._factory.incomplete.hold(self, self._decoder.incomplete, bool(items))
 
     def _expect_rest(self) -> None:
-        """Starts the time of the frame that has begun, if one has."""
+        """Set the start of the time limit for an incomplete frame; clear it if no frame has begun."""
         self.expecting_since = self.heard_at if self._decoder.incomplete else None
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -143,7 +143,7 @@ class ServerConnection(Protocol):
         self._factory.outbox.flush()
 
     def _taken(self) -> None:
-        """The transport holds nothing any more."""
+        """Count the replies that waited in the transport as sent."""
         if self._unread:
             self._factory.count_pending(-self._unread)
             self._unread = 0
@@ -157,14 +157,14 @@ class ServerConnection(Protocol):
         self._paused = True
 
     def _break(self, error: Exception) -> None:
-        """Ends the connection of a peer that does not follow the protocol, its earned replies first."""
+        """End the connection of a peer that breaks the protocol, after the replies it has earned."""
         self._factory.metrics.broken.value += 1
         lines = self._factory.peer_lines
         lines.log(self._log.info, "closing the connection of {peer}: {error}", self.peer, error=error)
         self.end()
 
     def end(self) -> None:
-        """Closes the connection behind the replies it has earned; a peer that does not read them loses them."""
+        """Close the connection after the replies it has earned; a peer that does not read them loses them."""
         if self.state in _ENDING:
             return
         self.flush()
@@ -314,7 +314,7 @@ class ServerConnection(Protocol):
             self.flush()  # much of this must not pile up in front of the transports until the batch ends
 
     def flush(self) -> None:
-        """Writes everything queued by one call of the transport."""
+        """Write all queued replies in one call of the transport."""
         replies, self._replies = self._replies, []
         count, self._reply_count = self._reply_count, 0
         size, self._unsent = self._unsent, 0
@@ -407,7 +407,7 @@ class BookieServerFactory(ServerFactory):
         return True
 
     def _evict(self) -> bool:
-        """Ends the connection that was idle longest, one that never completed a frame before all others.
+        """End the connection that was idle longest, one that never completed a frame before all others.
 
         :returns: False if all are in use.
         """
@@ -423,7 +423,7 @@ class BookieServerFactory(ServerFactory):
         return True
 
     def _drop(self, connection: ServerConnection) -> None:
-        """Ends a connection that counts no more from now on.
+        """End a connection, which no longer counts against the limit.
 
         It is closed behind its replies, so that its peer sees an end and no reset, unless its peer does not read them,
         or so many are being closed that the descriptors could be used up.
@@ -485,7 +485,7 @@ class BookieServerFactory(ServerFactory):
             connection.hold(True)
 
     def end_all(self) -> "Deferred[None]":
-        """Closes every connection; fires when they are gone."""
+        """Close every connection; the result fires when they are gone."""
         self._ended = Deferred()
         for connection in list(self._connections):
             connection.end()
@@ -494,6 +494,6 @@ class BookieServerFactory(ServerFactory):
         return self._ended
 
     def abort_all(self) -> None:
-        """Drops every connection at once."""
+        """Drop every connection at once, without its queued replies."""
         for connection in list(self._connections):
             connection.abort()
