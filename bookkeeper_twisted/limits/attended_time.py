@@ -28,11 +28,11 @@ class AttendedTime:
         self._due = 0.0
 
     def seconds(self) -> float:
-        """The time now."""
+        """Return the attended time now, in seconds."""
         return self._seconds() - self.held_up
 
     def scheduled(self, delay: float) -> None:
-        """Notes that a call is scheduled ``delay`` seconds from now."""
+        """Record that a call is scheduled ``delay`` seconds from now."""
         self._due = self._seconds() + delay
 
     def arrived(self) -> bool:

@@ -29,7 +29,7 @@ class Rate:
         return bool(self.entries or self.bytes)
 
     def __mul__(self, factor: float) -> "Rate":
-        """The same limit for a part of the work: one task of several, or background work that yields."""
+        """Return the limit of a part of the work: one task of several, or background work that yields."""
         return Rate(self.entries * factor, self.bytes * factor)
 
 
@@ -52,7 +52,7 @@ class _Bucket:
         return -self.balance / self.rate if self.rate and self.balance < 0 else 0.0
 
     def change(self, rate: float) -> None:
-        """A debt keeps its amount, so a higher rate pays it sooner; savings are cut when the bucket is next filled."""
+        """Set the rate; a debt keeps its amount, so a higher rate pays it sooner; savings shrink at the next fill."""
         if not (self.rate and rate):
             self.balance = 0.0
         self.rate = rate

@@ -208,7 +208,7 @@ class Throttles:
             self.get(name)
 
     def get(self, name: str) -> Throttle:
-        """The limiter of a name, made at the first call: for the code that is limited.
+        """Return the limiter of a name for the code that is limited; the first call makes it.
 
         :param name: as in metrics and in the administration; one without a configured rate has no limit.
         """
