@@ -96,7 +96,7 @@ class EntryRun:
         return len(self.data)
 
     def runs(self) -> "Iterator[EntryRun]":
-        """The run itself, as entries of several ledgers (:mod:`.mixed_runs`) give all of theirs."""
+        """Yield the run itself, as entries of several ledgers (:mod:`.mixed_runs`) yield all of their runs."""
         yield self
 
     def ids(self) -> Iterator[tuple[int, int]]:
@@ -135,14 +135,14 @@ class EntryRun:
         return self.data[start + 4 : end]
 
     def entries(self) -> Sequence[bytes]:
-        """The bytes of all entries, without the size words."""
+        """Return the bytes of each entry, without the size words."""
         if self.offsets is None:
             return column(self.data, self.stride, self.count, 4, self.stride)
         data = self.data
         return [data[a + 4 : b] for a, b in pairwise(self.offsets)]
 
     def pieces(self) -> "Sequence[bytes | memoryview]":
-        """The bytes of all entries, without the size words, to be joined: views where these cost less than copies."""
+        """Return the bytes of each entry, without the size words, to be joined: views if they cost less than copies."""
         if self.size < _VIEWED * self.count:
             return self.entries()
         data = memoryview(self.data)
@@ -152,7 +152,7 @@ class EntryRun:
         return [data[a + 4 : b] for a, b in pairwise(self.offsets)]
 
     def last_add_confirmed(self) -> int:
-        """The LAC field of the last entry, the highest of an ordinary writer's run; -1 if too short."""
+        """Return the LAC field of the last entry, the highest of an ordinary writer's run; -1 if too short."""
         start, end = self.bounds(self.last, 1)
         lac: int = _LAC.unpack_from(self.data, start + 20)[0] if end - start >= 28 else INVALID_ENTRY_ID
         return lac

@@ -55,7 +55,7 @@ class MixedRun:
     def split(
         self, n: int, elsewhere: Mapping[int, int] = MappingProxyType({})
     ) -> "Iterator[tuple[int, MixedRun]]":
-        """The entries by ``ledger id mod n``: number and part, parts without entries left out.
+        """Yield the entries by ``ledger id mod n``: number and part, parts without entries left out.
 
         :param elsewhere: ledgers that have another number.
         """
@@ -109,7 +109,7 @@ class RunSequence:
         return chain.from_iterable(run.ids() for run in self._runs)
 
     def split(self, n: int) -> "Iterator[tuple[int, RunSequence]]":
-        """The runs by ``ledger id mod n``: number and part, parts without runs left out."""
+        """Yield the runs by ``ledger id mod n``: number and part, parts without runs left out."""
         if n == 1:
             yield 0, self
             return
