@@ -99,8 +99,10 @@ class EntryBatch:
         return entry
 
     def to_arrow(self) -> Any:
-        """A ``pyarrow.RecordBatch`` of ``ledger_id``, ``entry_id``, ``length`` (int64; the bytes of all payloads
-        of the ledger up to and including the entry's) and ``payload`` (binary).
+        """Return a ``pyarrow.RecordBatch`` of the columns ``ledger_id``, ``entry_id``, ``length`` and ``payload``.
+
+        The payload is binary, the others int64; ``length`` is the bytes of all payloads of the ledger up to and
+        including the entry's.
 
         :raises bookkeeper_twisted.errors.MissingLibraryError: pyarrow (extra ``arrow``) is not installed.
         """
@@ -162,7 +164,7 @@ def record_batch(run: EntryRun, payload_at: int) -> Any:
 
 @lru_cache(maxsize=8)
 def _counted(count: int) -> Any:
-    """An Arrow array of 0, 1, 2, ..."""
+    """Return an Arrow array of 0, 1, 2, ... with ``count`` values."""
     import pyarrow
 
     return pyarrow.array(range(count), pyarrow.int64())
@@ -170,14 +172,14 @@ def _counted(count: int) -> Any:
 
 @lru_cache(maxsize=8)
 def _offsets(size: int, count: int) -> Any:
-    """The Arrow offsets of ``count`` values of one size."""
+    """Return the Arrow offsets of ``count`` values of one size in bytes."""
     import pyarrow
 
     return pyarrow.py_buffer(array("i", range(0, count * size + 1, size)))
 
 
 def _payloads(run: EntryRun, payload_at: int) -> Any:
-    """The Arrow array of the payloads; one copy, in C."""
+    """Return the Arrow array of the payloads, made by one copy in C."""
     import pyarrow
     from pyarrow import compute
 

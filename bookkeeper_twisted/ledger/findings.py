@@ -102,6 +102,6 @@ class CheckReport:
                     yield fragment.first, fragment.last, position, bookie_id
 
     def losses(self) -> Iterator[ReplicaLoss]:
-        """The losses of all fragments."""
+        """Yield the losses of all fragments."""
         for report in self.fragments:
             yield from report.losses

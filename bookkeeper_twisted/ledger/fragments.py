@@ -42,7 +42,7 @@ class LedgerFragment:
         return self.schedule.ends(position, self.first, self.last)
 
     def moves(self, bookies: Mapping[int, str]) -> "Moves":
-        """The changes that name other bookies.
+        """Return the changes of the ensemble that name other bookies.
 
         :param bookies: those that have the entries of a position now; some may be of the ensemble.
         """
@@ -119,7 +119,7 @@ class Moves:
 
 
 def fragments_of(ledger_id: int, metadata: LedgerMetadata, last_confirmed: int) -> Iterator[LedgerFragment]:
-    """The fragments of a ledger, one for each ensemble, fragments without entries included.
+    """Yield the fragments of a ledger, one for each ensemble, fragments without entries included.
 
     :param last_confirmed: the highest LAC known; of no meaning for a closed ledger.
     """

@@ -121,7 +121,7 @@ class RackSearch:
     steps: int = 0
 
     def run(self) -> list[str] | None:
-        """The racks by position, None if the rule cannot be kept."""
+        """Return the racks by position, None if the rule cannot be kept."""
         self.racks = [None] * self.size
         return [rack for rack in self.racks if rack] if self._fill(0) else None
 

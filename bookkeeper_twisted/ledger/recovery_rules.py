@@ -24,11 +24,11 @@ class RecoveryRules:
         self.schedule = Schedule(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
 
     def fence_flags(self) -> int:
-        """The flags with which bookies are asked for their last entry, before anything else."""
+        """Return the flags of the reads of the last entry, the first requests of a recovery."""
         return FENCE | HIGH_PRIORITY
 
     def read_flags(self) -> int:
-        """The flags with which entries are read.
+        """Return the flags with which recovery reads entries.
 
         Each read fences as well: a bookie that was not reached before must not say "no such entry" now and take the
         entry from its writer later (S4).
@@ -36,7 +36,7 @@ class RecoveryRules:
         return FENCE | HIGH_PRIORITY
 
     def add_flags(self) -> int:
-        """The flags with which entries are written back: past the fence."""
+        """Return the flags with which recovery writes entries back in spite of the fence."""
         return RECOVERY_ADD | HIGH_PRIORITY
 
     def is_covered(self, answered: Collection[int]) -> bool:
@@ -98,7 +98,7 @@ class EntryVote:
         self._negatives = 0
 
     def found(self) -> None:
-        """A bookie gave the entry, whole."""
+        """Record that a bookie returned the entry, whole."""
         if self.verdict is Verdict.OPEN:
             self.verdict = Verdict.KEPT
 

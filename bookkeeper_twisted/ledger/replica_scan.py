@@ -150,7 +150,10 @@ class ReplicaScan:
                 return
 
     def _each(self, wanted: Sequence[int], last: int) -> Generator[Question, Answer, bool]:
-        """:returns: whether the scan can go on."""
+        """Read some entries one by one, and record the finding of each.
+
+        :returns: whether the scan can go on.
+        """
         answer = yield Singles(wanted)
         if isinstance(answer, EntryRun):
             answer = UnexpectedConditionError(f"a batch of ledger {self._ledger_id} where entries were asked for")
@@ -166,7 +169,7 @@ class ReplicaScan:
         return True
 
     def _rest(self, first: int, last: int, error: Exception) -> Finding:
-        """The finding of an error that holds for all entries from ``first`` on."""
+        """Return the finding of an error that holds for all entries from ``first`` on."""
         count = self._schedule.count(self._position, first, last)
         return Finding(first, last, state_of(error), count, detail=str(error))
 

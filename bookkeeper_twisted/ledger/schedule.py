@@ -128,7 +128,7 @@ def fewest_replicas(schedule: Schedule, first: int, last: int, listed: Sequence[
 
 
 def _fewest(start: int, last: int, period: int, listed: Sequence[Ranges]) -> int:
-    """The same for every ``period``-th entry from ``start`` on.
+    """Return the fewest replicas that any ``period``-th entry from ``start`` on has.
 
     The number of replicas changes only at the ends of ranges, so that a few entries speak for all.
     """
