@@ -1,8 +1,8 @@
-"""Whether a bookie was writable, in the ``BOOKIE_STATUS`` file of each ledger directory.
+"""The status of a bookie, writable or read-only, in the ``BOOKIE_STATUS`` file of each ledger directory.
 
 The first line is Apache's: ``1,<READ_ONLY|READ_WRITE>,<milliseconds since the epoch>,<true|false>``, the last field
-telling whether an administrator set it.  Apache's bookie reads no further; here a line follows for each reason.
-The newest of all directories counts.
+tells whether an administrator set it.  Apache's bookie reads no further; our bookie adds a line for each reason.
+The newest file of all directories is valid.
 """
 
 import posixpath
@@ -16,16 +16,16 @@ from .interfaces import IFileSystem
 
 FILE_NAME = "BOOKIE_STATUS"
 _MOST_BYTES = 16 * 1024
-_DIGITS = re.compile("[0-9]{1,19}")  # more would be refused by int(), which limits them
+_DIGITS = re.compile("[0-9]{1,19}")  # int() refuses longer texts, which exceed its limit
 _NO_TIME = 1 << 63
 
 
 @attrs.frozen
 class BookieStatus:
-    """The status at one moment.
+    """The status of a bookie at one moment.
 
     :ivar manual: whether an administrator set the bookie read-only.
-    :ivar reasons: why it is read-only, a text each.
+    :ivar reasons: why the bookie is read-only, one text for each reason.
     """
 
     read_only: bool = False
@@ -40,9 +40,9 @@ class BookieStatus:
 
     @classmethod
     def parse(cls, data: bytes) -> "BookieStatus | None":
-        """Decode the ``data`` of a status file; None if it is none.
+        """Decode the ``data`` of a status file; return None if it is not the content of one.
 
-        Three fields, of an older release, count as set by hand.  A time is a number of 64 bits, as Apache reads it.
+        Three fields, from an older release, count as set by hand.  The time is a number of 64 bits, as in Apache's.
         """
         first, *reasons = data.decode(errors="replace").splitlines() or [""]
         fields = first.strip().split(",")
@@ -76,15 +76,15 @@ def load_status(fs: IFileSystem, directories: Sequence[str]) -> BookieStatus:
 
 
 def save_status(fs: IFileSystem, directories: Sequence[str], status: BookieStatus) -> None:
-    """Write the status into every ledger directory that takes it.
+    """Write the status into every ledger directory that can be written.
 
-    :raises OSError: none did.
+    :raises OSError: no directory could be written.
     """
     failures: list[OSError] = []
     for directory in directories:
         try:
             replace_file(fs, posixpath.join(directory, FILE_NAME), status.encode())
-        except OSError as error:  # a full disk is why the status changes
+        except OSError as error:  # goes on: a full disk is a usual reason for the change of status
             failures.append(error)
     if failures and len(failures) == len(directories):
         raise failures[0]

@@ -1,12 +1,12 @@
-"""A checkpoint: everything in the write caches to disk, then the marks.
+"""A checkpoint: writes the entries of the write caches to disk, then moves the journal marks.
 
 The order is what makes it safe (S7): entries into the logs, logs synced, rows and ledger states committed
 to the index, and only when every directory has done so the journal marks, which were taken before the
 caches were swapped.  Directories don't wait for each other.
 
-Deletions are what gives space back, so they do not wait for entries for which there is none: a directory without space
-commits them alone.  A power cut then finds what it could find between the commit of the index and the marks: ledgers
-that are deleted, and journals with records of them.
+Deletions free space, so they do not wait for entries that have no space: a directory without space commits them
+alone.  A power cut then leaves the same state as one between the commit of the index and the marks: deleted
+ledgers, and journals with records of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,11 +24,11 @@ PersistMarks = Callable[[Sequence[JournalPosition]], None]
 
 @implementer(ICheckpoint)
 class Checkpoint:
-    """One checkpoint under way; the caches are swapped when it is made.
+    """One checkpoint under way; its constructor swaps the write caches.
 
-    :param states: of all directories.
-    :param directory_map: of the ledgers.
-    :param ended: called by :meth:`finish`, with whether everything succeeded.
+    :param states: the ledger states of all directories.
+    :param directory_map: the directory of each ledger.
+    :param ended: called by :meth:`finish` with the success of the whole checkpoint.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Checkpoint:
         self._rows: list[list[LedgerRow]] = [[] for _ in directories]
         self._deleted: list[list[int]] = [[] for _ in directories]
         self._written: set[int] = set()
-        self._gone: list[set[int]] = [set() for _ in directories]  # whose deletion was committed alone
+        self._gone: list[set[int]] = [set() for _ in directories]  # ledgers whose deletion was committed alone
         self._marked = False
         for row in states.take_dirty():
             self._rows[directory_map.of(row.ledger_id)].append(row)

@@ -1,4 +1,4 @@
-"""Cookie files: does every directory belong to this bookie (S6)?
+"""Cookie files, by which a start verifies that every directory belongs to this bookie (S6).
 
 ``current/IDENTITY`` of every journal, ledger and index directory holds the bytes that the metadata store
 keeps for the bookie.  Apache's bookie has the same bytes in ``VERSION``.  Its index is of another kind, so neither
@@ -6,7 +6,7 @@ bookie may serve what the other has written since: Apache's, which finds no ``VE
 empty, refuses ours, and ours refuses directories with a ``VERSION`` unless it is to take them over.  The way back is
 :func:`stamp_for_apache`.
 
-What the bytes mean is the caller's business; here is the table that says what their presence means.
+The caller interprets the bytes; this table gives the result of their presence.
 
 ==================  =======================  ==========================================================
 metadata store      directories without it   result
@@ -19,8 +19,8 @@ present             some                     invalid, unless expansion is allowe
                                              were not known before: stamp all again
 ==================  =======================  ==========================================================
 
-All directories are stamped before the metadata store is: a cookie in the store means that every directory
-had its own.  Where directories are taken over, all have ours before the first of Apache's goes.
+All directories are stamped before the metadata store is: a cookie in the store proves that every directory
+had its own.  In a take-over, all directories get our cookie before the first cookie of Apache's is removed.
 """
 
 import posixpath
@@ -45,12 +45,12 @@ Verify = Callable[[bytes, str], None]
 
 @attrs.frozen
 class CookieFiles:
-    """The cookies that the directories hold.
+    """The cookie files of all directories, by which a start is judged.
 
     :ivar found: cookie bytes by configured directory.
     :ivar missing: directories without a cookie.
-    :ivar with_data: directories that hold anything but a cookie and a lock.
-    :ivar of_apache: bytes of the cookies of Apache's bookie by directory.
+    :ivar with_data: directories that hold files other than a cookie and a lock.
+    :ivar of_apache: cookie bytes of Apache's bookie by directory.
     """
 
     found: Mapping[str, bytes]
@@ -67,7 +67,7 @@ class CookieFiles:
 def read_cookies(fs: IFileSystem, directories: Sequence[str]) -> CookieFiles:
     """Read the cookies in all directories, and find out which directories have none or hold data.
 
-    :param directories: as configured, each once; one without ``current`` has neither.
+    :param directories: as configured, each once; one without ``current`` has neither cookie nor data.
     :raises OSError: a cookie cannot be read.
     """
     found, of_apache = _read(fs, directories, COOKIE_NAME), _read(fs, directories, APACHE_COOKIE_NAME)
@@ -100,13 +100,13 @@ def must_stamp(
     allow_expansion: bool = False,
     take_over: bool = False,
 ) -> bool:
-    """Apply the table of the module.
+    """Decide by the table of the module whether the cookie has to be written; raise if the bookie must not start.
 
     :param files: the cookies in the directories.
-    :param expected: the cookie as the configuration wants it.
+    :param expected: the bytes of the cookie by the configuration.
     :param stored: the cookie in the metadata store.
-    :param verify: raises InvalidCookieError for a cookie that is not ours.
-    :param known: the directories a cookie names.
+    :param verify: raises InvalidCookieError for a cookie of another bookie.
+    :param known: returns the directories that a cookie names.
     :param allow_expansion: whether directories may have been added to the configuration.
     :param take_over: whether directories of Apache's bookie become ours.
     :returns: whether all directories and then the metadata store have to get the bookie's cookie.
@@ -131,7 +131,7 @@ def must_stamp(
             )
         return True
     if stored is not None:
-        if not files.missing:  # an expansion that ended before the store learnt of it is finished now
+        if not files.missing:  # an expansion that ended before the store had its cookie is completed now
             return bool(files.of_apache) or (allow_expansion and set(known(stored)) != set(known(expected)))
         _check_expansion(files, stored, known, allow_expansion)
     for directory in files.missing:
@@ -144,11 +144,11 @@ def must_stamp(
 
 
 def stamp(fs: IFileSystem, directories: Sequence[str], cookie: bytes) -> None:
-    """Write the cookie to every directory, and then remove the cookies of Apache's bookie; durable when it returns.
+    """Write the cookie to every directory, then remove the cookies of Apache's bookie; durable on return.
 
     :param directories: as configured, without ``current``.
-    :param cookie: the text of the file.
-    :raises OSError: some directories may have it, others not.
+    :param cookie: the bytes of the file.
+    :raises OSError: the write failed; some directories may have the cookie, others not.
     """
     for directory in directories:
         replace_file(fs, _cookie_path(directory), cookie)
@@ -160,9 +160,9 @@ def stamp(fs: IFileSystem, directories: Sequence[str], cookie: bytes) -> None:
 
 
 def stamp_for_apache(fs: IFileSystem, directories: Sequence[str]) -> None:
-    """Give directories back: each gets its cookie under the name that Apache's bookie looks for, then ours go.
+    """Give directories back to Apache's bookie: write each cookie under its name for the file, then remove ours.
 
-    Our bookie refuses them from the first on, Apache's until all have it.  Run again, it finishes what was cut off.
+    Our bookie refuses them from the first write on, Apache's until all are written.  A second call completes the first.
 
     :raises InvalidCookieError: a directory has no cookie.
     """
@@ -178,12 +178,12 @@ def stamp_for_apache(fs: IFileSystem, directories: Sequence[str]) -> None:
 
 
 def erase(fs: IFileSystem, directories: Sequence[str]) -> None:
-    """Remove everything that a bookie keeps in directories but the files of their locks, which the caller holds.
+    """Remove all files of a bookie from directories, except the files of their locks, which the caller holds.
 
-    The cookies go first: a bookie refuses directories that were erased in part.  Beside ``current`` nothing is removed.
+    The cookies go first: a bookie refuses directories that were erased in part.  Files outside ``current`` stay.
 
     :param directories: as configured.
-    :raises OSError: something could not be removed.
+    :raises OSError: a file could not be removed.
     """
     there = [current(directory) for directory in directories if fs.is_directory(current(directory))]
     for path in there:
@@ -206,12 +206,12 @@ def _erase_below(fs: IFileSystem, path: str, names: Sequence[str]) -> None:
 
 
 class DirectoryLocks:
-    """Locks on all directories of a bookie, held for life (S6)."""
+    """Locks on all directories of a bookie, held for the life of its process (S6)."""
 
     def __init__(self, fs: IFileSystem, directories: Sequence[str]) -> None:
         """
         :param directories: as configured, each once; their ``current`` exists.
-        :raises DirectoryLockedError: another process serves one of them; none stays locked.
+        :raises DirectoryLockedError: another process serves one of the directories; no lock is held then.
         """
         self._locks: list[ILock] = []
         try:
@@ -222,7 +222,7 @@ class DirectoryLocks:
             raise
 
     def release(self) -> None:
-        """Lets go of all of them."""
+        """Release all locks."""
         while self._locks:
             self._locks.pop().release()
 
@@ -235,7 +235,7 @@ def _check_expansion(
             f"{files.missing[0]} has no cookie, although the metadata store has one: its data is lost, or the "
             "directory is new, which allowStorageExpansion=true accepts"
         )
-    before = known(stored)  # the last to learn of a directory, so what it names has had a cookie
+    before = known(stored)  # the store is the last to learn of a directory: those it names have had a cookie
     for directory in files.missing:
         if directory in before:
             raise InvalidCookieError(

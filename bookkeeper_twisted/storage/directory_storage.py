@@ -5,9 +5,9 @@ half stays readable until the reactor drops it, which is after the index commit.
 a half, or in the index, or in both: a reader that missed both halves on the reactor thread finds it on
 the read lane.
 
-Where an entry lies is known to memory of the newest rows, and of rows the read lane has looked up.  The
-reactor adds and drops the latter, so that none of them outlives the moment a newer copy is added: a row
-that was looked up while the newer copy was being written is not taken.
+Memory has the rows of the newest flushes, and rows that the read lane has looked up.  The reactor adds and drops
+the latter, so that none of them outlives the arrival of a newer copy: a row that was looked up while the newer copy
+was being written is not kept.
 """
 
 import errno
@@ -44,7 +44,7 @@ _NEAR = 512
 """Entries behind the last look-up of a ledger up to which the next one takes rows along: threads of the read lane take
 turns with the reads of one connection, some tens each."""
 
-_MOST_AHEAD = 64  # ledgers of which such rows are kept for the read lane
+_MOST_AHEAD = 64  # ledgers whose looked-up rows are kept for the read lane
 _MOST_ID = 2**63 - 1
 _FULL = (*NO_SPACE, errno.EROFS)
 _DELETED_TOGETHER = 64
@@ -52,7 +52,7 @@ _DELETED_TOGETHER = 64
 
 
 def storage_error(error: OSError, directory: str) -> StorageError:
-    """Return the error of a bookie for a failed file operation: a full disk is a directory that takes no data for now.
+    """Return the bookie's error for a failed file operation: a full disk takes no data for now.
 
     :param directory: named in the text if ``error`` names no file.
     """
@@ -61,18 +61,18 @@ def storage_error(error: OSError, directory: str) -> StorageError:
 
 
 class DirectoryStorage:
-    """Entries of the ledgers of one directory.
+    """The entries of the ledgers of one directory, in memory and on disk.
 
     :ivar path: the directory, ``current`` included.
-    :ivar active: the half that takes entries.
-    :ivar flushing: the half that is being written, empty between checkpoints.
-    :ivar recent: rows of the last flushes.
-    :ivar recent_blocks: rows of them that were packed; no entry is in both.
-    :ivar looked_up: rows that were found in the index.
-    :ivar reserve: space that no entries are written to.
-    :ivar rebuilt: what the rebuild of the index found, if this start made one.
-    :ivar flushed_bytes: of records written to entry logs and indexed.
-    :ivar entries: in entry logs, as they were counted last, and entries flushed since.
+    :ivar active: the half of the write cache that takes entries.
+    :ivar flushing: the half that is written by a checkpoint, empty between checkpoints.
+    :ivar recent: the index rows of the last flushes.
+    :ivar recent_blocks: the packed rows of them; no entry is in both.
+    :ivar looked_up: rows that look-ups found in the index.
+    :ivar reserve: disk space that entries may not use.
+    :ivar rebuilt: the result of the rebuild of the index, if this start made one.
+    :ivar flushed_bytes: bytes of the records written to entry logs and indexed.
+    :ivar entries: entries in entry logs at the last count, and entries flushed since.
     """
 
     def __init__(
@@ -100,21 +100,21 @@ class DirectoryStorage:
         self.entries = 0
         self._n_written = 0
         self._found: deque[tuple[int, Sequence[IndexRow]]] = deque(maxlen=_MOST_FOUND)
-        self._rows: dict[int, tuple[int, Sequence[IndexRow]]] = {}  # short ones that were looked up last, by ledger
+        self._rows: dict[int, tuple[int, Sequence[IndexRow]]] = {}  # by ledger, short rows that were looked up last
 
     # -- reactor --
 
     def add(self, run: EntryRun) -> None:
-        """Add a ``run`` to the active write cache; rows of older copies are forgotten."""
+        """Add a ``run`` to the active write cache, and forget the rows of older copies."""
         self.active.add(run)
         self.looked_up.discard(run.ledger_id, run.first, run.last)
 
     def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return a run of the write caches that holds ``entry_id`` of ``ledger_id``, None if none does.
 
-        From that entry on, all in it are the newest copies.
+        All its entries from ``entry_id`` on are the newest copies.
 
-        :param max_count: how many of the entries from there on are of use.
+        :param max_count: most entries that the caller can use from there on.
         """
         held = self.active.find(ledger_id, entry_id, max_count)
         if held is not None:
@@ -140,12 +140,12 @@ class DirectoryStorage:
     def resident(
         self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int, window: int = 0
     ) -> EntryRun | None:
-        """Return entries of an entry log that memory holds, row and bytes, up to one that the write caches hold.
+        """Return entries of a log whose row and bytes are in memory, up to the next one that the write caches hold.
 
-        :param entry_id: of the first, which the write caches do not hold.
+        :param entry_id: of the first entry, which the write caches do not hold.
         :param max_count: most entries.
-        :param max_bytes: most bytes of records; one entry is given even if it is longer.
-        :param window: bytes to read where only a small part of so much was asked for.
+        :param max_bytes: most bytes of the records; one entry is returned even if it is longer.
+        :param window: bytes to read if the wanted entries are only a small part of them.
         """
         row = self._recent(ledger_id, entry_id) or self.looked_up.find(ledger_id, entry_id)
         if row is None:
@@ -167,19 +167,19 @@ class DirectoryStorage:
         return lookup.found
 
     def learn(self) -> None:
-        """Keep the rows that the read lane has found in the index, but those of which a newer copy is in a cache."""
+        """Keep the rows that the read lane found in the index, except those with a newer copy in a write cache."""
         while self._found:
             n_written, rows = self._found.popleft()
             if n_written == self._n_written:
                 self.looked_up.add(self._not_newer(rows))
 
     def moved(self) -> None:
-        """Forget the places of entries that were looked up: some of them lie elsewhere now."""
+        """Forget the looked-up rows, as some of the entries lie elsewhere now."""
         self.looked_up = RecentRows(self.recent.limit)
         self._n_written += 1
 
     def _not_newer(self, rows: Sequence[IndexRow]) -> Sequence[IndexRow]:
-        """Return those of some ``rows`` of one ledger of which the write caches hold no copy of any entry."""
+        """Return the ``rows`` of one ledger that have no entry in common with the write caches."""
         ledger_id = rows[0].ledger_id
         held = [*self.active.held(ledger_id), *self.flushing.held(ledger_id)]
         return [row for row in rows if not any(each.overlaps(row.first, row.last) for each in held)] if held else rows
@@ -189,14 +189,14 @@ class DirectoryStorage:
         return max(self.active.last_entry(ledger_id), self.flushing.last_entry(ledger_id))
 
     def forget(self, ledger_id: int) -> None:
-        """Drop everything in memory of ``ledger_id``, which is deleted; its rows go with the next checkpoint."""
+        """Drop the memory of ``ledger_id``, which is deleted; the next checkpoint deletes its rows."""
         self.active.discard_ledger(ledger_id)
         self.flushing.discard_ledger(ledger_id)
         self.looked_up.discard(ledger_id, 0, _MOST_ID)
-        self._n_written += 1  # rows of it that the read lane is finding are not taken
+        self._n_written += 1  # makes learn() ignore rows of the ledger that the read lane is looking up
 
     def swap(self) -> None:
-        """Begins a flush.  The flushing half must be empty: everything in it would be lost (trap 12)."""
+        """Begin a flush.  The flushing half must be empty: all its entries would be lost (trap 12)."""
         assert not self.flushing
         self.active, self.flushing = self.flushing, self.active
         self.flushing.outgoing = None
@@ -209,7 +209,7 @@ class DirectoryStorage:
     def not_written(self) -> None:
         """End a flush that failed: join both halves of the write cache again, the newer copies on top.
 
-        Whatever the next checkpoint marks as durable is therefore in what it writes.
+        So the next checkpoint writes all entries below the marks that it makes durable.
         """
         self.flushing.absorb(self.active)
         self.active, self.flushing = self.flushing, WriteCache()
@@ -219,8 +219,8 @@ class DirectoryStorage:
     def write(self, ledgers: list[LedgerRow], deleted: Sequence[int] = ()) -> None:
         """Write the flushing half to entry logs, sync them, then commit its rows to the index in one step.
 
-        :param deleted: ledgers whose stored rows go; what else is committed of them is newer.
-        :raises StorageError: nothing of it counts as written.
+        :param deleted: ledgers whose stored rows are deleted; all other rows of them in the commit are newer.
+        :raises StorageError: the write failed; none of the entries counts as written.
         """
         batch = IndexBatch(ledgers=ledgers, deleted_ledgers=list(deleted))
         try:
@@ -254,18 +254,18 @@ class DirectoryStorage:
             self.recent_blocks.discard(ledger_id, 0, _MOST_ID)
 
     def make_room(self, ledgers: Sequence[LedgerRow], deleted: Sequence[int], done: set[int]) -> None:
-        """Have a full disk give space back: commit deletions alone, in the space of the reserve if they need it.
+        """Commit deletions alone, so that a full disk can free space, if need be in the space of the reserve.
 
-        The next collection then removes logs.  The log being written is ended, or it would not be among them for as
-        long as nothing can be appended.
+        The next collection then removes logs.  The active log is ended, since otherwise it could not be collected for
+        as long as nothing can be appended.
 
-        :param ledgers: states, of which those of ``deleted`` ledgers are committed with their deletion: a fence stays
+        :param ledgers: ledger states; those of ``deleted`` ledgers are committed with the deletion: a fence stays
             (S3).
-        :param deleted: ledgers whose stored rows go.
-        :param done: gets those of which that is durable, even if the rest fails.
-        :raises StorageError: it failed.
+        :param deleted: ledgers whose stored rows are deleted.
+        :param done: receives each ledger whose deletion is durable, even if the rest fails.
+        :raises StorageError: the commit failed.
         """
-        with suppress(OSError):  # a log that is not sealed is scanned before it is removed
+        with suppress(OSError):  # without a seal, the log is scanned before its removal
             self.log.close()
         try:
             self._delete(ledgers, deleted, done)
@@ -297,7 +297,7 @@ class DirectoryStorage:
             raise storage_error(e, self.path) from e
 
     def take_reserve_back(self) -> None:
-        """Take the space of the reserve again, as much as there is.
+        """Take the space of the reserve again, as far as the disk has it.
 
         :raises StorageError: a disk failed.
         """
@@ -322,7 +322,9 @@ class DirectoryStorage:
         batch.mixed += short
 
     def count_live(self) -> dict[int, tuple[int, int]]:
-        """See :meth:`~.interfaces.IRunIndex.live`; :attr:`entries` is what was found.  Maintenance lane.
+        """Count the live entries and bytes by entry log, and set :attr:`entries` to the count.  Maintenance lane.
+
+        See :meth:`~.interfaces.IRunIndex.live`.
 
         :raises StorageError: the index cannot be read.
         """
@@ -331,11 +333,11 @@ class DirectoryStorage:
         return live
 
     def commit_moved(self, rows: Sequence[IndexRow], moved_from: frozenset[int]) -> None:
-        """Commit the rows of copied entries, as far as these still lie in the logs they were copied from.
+        """Commit the rows of copied entries that still lie in the logs they were copied from.
 
-        :param rows: of the copies.
-        :param moved_from: ids of the logs that they were copied from.
-        :raises StorageError: nothing of it was committed.
+        :param rows: the rows of the copies.
+        :param moved_from: ids of the logs that the entries were copied from.
+        :raises StorageError: the commit failed; no row was committed.
         """
         self.index.commit(IndexBatch(moved=list(rows), moved_from=moved_from))
         for row in rows:
@@ -353,7 +355,7 @@ class DirectoryStorage:
             try:
                 return self.reader.read(row, entry_id, max_bytes)
             except DamageError:
-                # The entry may have moved to another log while the old one went away.
+                # A copy may have moved the entry to another log before the old one was removed: look it up again.
                 now = self._look_up(ledger_id, entry_id)
                 if now == row:
                     raise
@@ -364,8 +366,7 @@ class DirectoryStorage:
         return self.recent_blocks.find(ledger_id, entry_id) or self.recent.find(ledger_id, entry_id)
 
     def _look_up(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Find the row of an entry, and often those behind it.  An entry that has none costs a look-up of its own only.
-        """
+        """Find the row of an entry, and often the rows after it, which then cost no look-up of their own."""
         n_written = self._n_written
         row = self.index.find(ledger_id, entry_id)
         if row is None:
@@ -379,23 +380,23 @@ class DirectoryStorage:
         return row
 
     def _ahead(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the row of an entry if it was looked up together with the last one, and no entry has moved since."""
+        """Return the row of an entry if the last look-up found it, too, and no entry has moved since."""
         n_written, rows = self._rows.get(ledger_id, (-1, ()))
         if n_written != self._n_written:
             return None
         return _row_of(rows, entry_id)
 
     def _rows_ahead(self, found: IndexRow) -> Sequence[IndexRow]:
-        """Return rows of a ledger, the one found among them: others if the row found last was short and near before it.
+        """Return the found row, with the rows after it if the last found row was short and shortly before it.
 
-        A reader that goes through a ledger which took turns with others meets a row for each entry, and so does one of
-        a striped ledger, of which this bookie has every third entry, say: they are looked up together.
+        A reader of a ledger that took turns with others meets a row for each entry, and so does a reader of a striped
+        ledger, of which this bookie has, for example, every third entry: such rows are looked up together.
         """
         if len(self._rows) >= _MOST_AHEAD:
             self._rows.clear()
         _, before = self._rows.get(found.ledger_id, (0, ()))
         if before and 0 < found.first - before[-1].last <= _NEAR:
-            with suppress(StorageError):  # what is behind it cannot be read
+            with suppress(StorageError):  # the rows after it cannot be read: the found one is enough
                 rows = list(islice(self.index.rows(found.ledger_id, before[-1].last + 1), _ROWS_AHEAD))
                 if found in rows:
                     return rows
@@ -404,7 +405,7 @@ class DirectoryStorage:
     def entry_ranges(self, ledger_id: int, stored: bool = True) -> list[tuple[int, int]]:
         """Return first and last ids, both included, of the contiguous ranges of a ledger, ascending.
 
-        The caches are looked at first: what leaves them meanwhile is in the index already.
+        The caches are read first: an entry that leaves them meanwhile is in the index already.
 
         :param stored: whether entries on disk count, too.
         """
@@ -414,9 +415,9 @@ class DirectoryStorage:
         return merged(ranges)
 
     def close(self) -> None:
-        """Seals the active log and closes all files.
+        """Seal the active log and close all files.
 
-        :raises StorageError: something failed; everything is closed all the same.
+        :raises StorageError: a step failed; all files are closed all the same.
         """
         try:
             self.log.close()
@@ -428,13 +429,13 @@ class DirectoryStorage:
 
 
 def _row_of(rows: Sequence[IndexRow], entry_id: int) -> IndexRow | None:
-    """Return the row that holds an entry, None if none of ``rows`` does, which are of one ledger and ascending."""
+    """Return the row that holds an entry, None if none does, from the ascending ``rows`` of one ledger."""
     index = bisect_right(rows, entry_id, key=attrgetter("first")) - 1
     return rows[index] if index >= 0 and rows[index].last >= entry_id else None
 
 
 def merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return ``ranges``, first and last ids in any order, as disjoint ascending ones; neighbours become one."""
+    """Return ``ranges``, first and last ids in any order, as disjoint ascending ranges; adjacent ranges are joined."""
     result: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if result and first <= result[-1][1] + 1:

@@ -1,7 +1,7 @@
-"""Looks at the files of a ledger directory, and changes none: a bookie may be serving it.
+"""A read-only view of the files of a ledger directory, which a bookie may serve meanwhile.
 
-What an index names may have moved to another log, or may have been deleted, by the time it is read: it is looked
-up again before anything is reported.  A directory that has no index yet, because Apache's bookie wrote it, is read
+The entries of an index row may have moved to another log, or been deleted, before they are read: they are looked
+up again before a report.  A directory that has no index yet, because Apache's bookie wrote it, is read
 through its entry logs; the later copy of an entry counts, as in a rebuild.
 """
 
@@ -27,9 +27,9 @@ _first = attrgetter("first")
 
 @attrs.frozen
 class Inconsistency:
-    """Something that is not what it has to be.
+    """A contradiction between index and entry logs.
 
-    :ivar ledger_id, entry_id: None where it is a whole entry log.
+    :ivar ledger_id, entry_id: None for a whole entry log.
     """
 
     reason: str
@@ -43,10 +43,10 @@ OpenIndex = Callable[[IFileSystem, str], IRunIndex | None]
 
 @attrs.frozen
 class StoredDirectory:
-    """The index and entry logs of one ledger directory, for reading.
+    """The index and entry logs of one ledger directory, open for reading.
 
     :ivar path: ``current`` included.
-    :ivar index: None if there is none, or one that does not speak for every entry log.
+    :ivar index: None if there is none, or one that does not cover every entry log.
     """
 
     fs: IFileSystem
@@ -59,8 +59,8 @@ class StoredDirectory:
 
         :param path: of the entry logs, ``current`` included.
         :param index_path: of the index, likewise.
-        :param open_index: returns None where there is no index; one that is not complete counts as none.
-        :raises StorageError: there is an index, and it cannot be opened.
+        :param open_index: returns None where there is no index; an incomplete index counts as none.
+        :raises StorageError: the index cannot be opened.
         """
         index = open_index(fs, index_path)
         if index is not None and not index.complete:
@@ -82,7 +82,7 @@ class StoredDirectory:
     def rows(self, ledger_id: int) -> Iterator[IndexRow]:
         """Yield the rows of a ledger, ascending.
 
-        :raises DamageError: the index, or an entry log where there is no index, cannot be understood.
+        :raises DamageError: the index, or an entry log where there is no index, is damaged.
         """
         if self.index is not None:
             return self.index.rows(ledger_id)
@@ -97,13 +97,13 @@ class StoredDirectory:
         return held
 
     def bytes_to_read(self) -> int:
-        """Bytes that :meth:`inconsistencies` has before it."""
+        """Return the bytes that :meth:`inconsistencies` has to read."""
         return log_bytes(self.fs, self.path) if self.index is None else live_bytes(self.index)
 
     def inconsistencies(self, advance: Callable[[int], object] = int) -> Iterator[Inconsistency]:
-        """Read every entry that the index names, with the checksums of its block; without an index, every log.
+        """Verify every entry in the index by the checksums of its block; without an index, read every log.
 
-        :param advance: called with numbers of bytes that were read.
+        :param advance: called with the number of bytes that were just read.
         """
         return self._of_logs(advance) if self.index is None else self._of_rows(self.index, advance)
 
@@ -135,7 +135,7 @@ class StoredDirectory:
 
 
 def _damage(index: IRunIndex, reader: EntryLogReader, row: IndexRow) -> str | None:
-    """Return what is wrong with the entries of a row, wherever the index says that they lie now."""
+    """Return a text on damage of the entries of a row, in whichever log they lie now; None without damage."""
     while True:
         try:
             reader.read_slice(row, row.first, _WHOLE_ROW)
@@ -158,7 +158,7 @@ def _put(held: list[IndexRow], row: IndexRow) -> None:
 
 
 def logs_of_id(fs: IFileSystem, directories: Sequence[str], log_id: int) -> list[str]:
-    """Return the directories that hold an entry log of the id ``log_id``: each of ours counts for itself.
+    """Return the directories that hold an entry log ``log_id``: each directory of ours counts for itself.
 
     :param directories: their paths, ``current`` included.
     """

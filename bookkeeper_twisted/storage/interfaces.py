@@ -1,4 +1,4 @@
-"""The seams of the engine.  Each has a real and a simulated provider and one contract suite."""
+"""The interfaces of the engine.  Each has a real and a simulated provider and one contract suite."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -17,38 +17,38 @@ from .mixed_rows import MixedRows
 class IFile(Interface):
     """An open file.  All methods block and raise :class:`OSError`; none retries.
 
-    After a failed :meth:`sync` nothing is known of what was written since the last good one; never repeat it (S10).
+    After a failed :meth:`sync` all writes since the last good one are in doubt; never repeat it (S10).
     """
 
     path: str = Attribute("The path it was opened with; the caller that renames the file sets it.")
     direct_descriptor: int | None = Attribute("The number by which the kernel reads it directly; None if it cannot.")
 
     def pread(size: int, offset: int) -> bytes:
-        """Up to ``size`` bytes at ``offset``; fewer only at the end of the file."""
+        """Read up to ``size`` bytes at ``offset``; fewer only at the end of the file."""
 
     def pread_resident(size: int, offset: int) -> bytes | None:
-        """Return what :meth:`pread` does if memory holds all ``size`` bytes, else None; never waits for the disk.
+        """Read as :meth:`pread` does if all ``size`` bytes are in memory, else return None; never wait for the disk.
 
-        :raises OSError: ``EOPNOTSUPP``: this file system does not report what memory holds.
+        :raises OSError: ``EOPNOTSUPP``: this file system cannot tell which bytes are in memory.
         """
 
     def pread_resident_each(sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
-        """Read many places as :meth:`pread_resident` does, by one call.
+        """Read many places as :meth:`pread_resident` does, in one call.
 
         :param sizes: bytes of each place.
         :param offsets: one for each size.
-        :returns: None for each place that memory does not hold whole.
+        :returns: the bytes of each place; None for a place that is not in memory as a whole.
         """
 
     def pwrite(data: bytes, offset: int) -> None:
         """Write all of ``data`` at ``offset``, extending the file if need be.  A short write is completed or raises."""
 
     def pwritev(parts: Sequence[Buffer], offset: int, durable: bool = False) -> None:
-        """Write the parts one after the other, like :meth:`pwrite`.
+        """Write the parts one after the other, as :meth:`pwrite` does.
 
-        :param parts: any number.
-        :param offset: of the first.
-        :param durable: it is durable when this returns; only where everything written before is durable already.
+        :param parts: any number of buffers.
+        :param offset: of the first part.
+        :param durable: make the parts durable before the return; allowed if all earlier writes are durable already.
         """
 
     def sync(metadata: bool = False) -> None:
@@ -58,13 +58,13 @@ class IFile(Interface):
         """Cut the file to ``size`` bytes, or extend it with zeros; durable after :meth:`sync` with ``metadata``."""
 
     def allocate(size: int) -> None:
-        """Extend the file to ``size`` bytes, if it is shorter, and have the disk set aside the space for all of them.
+        """Extend the file to ``size`` bytes, if it is shorter, and reserve disk space for all of them.
 
-        :raises OSError: ``ENOSPC``: there is less; the file may have taken a part of it.
+        :raises OSError: ``ENOSPC``: the disk has less; the file may have taken a part of it.
         """
 
     def size() -> int:
-        """Bytes in the file."""
+        """Return the bytes in the file."""
 
     def start_writeback(offset: int, size: int) -> None:
         """Ask the kernel to begin writing ``size`` bytes from ``offset`` on: a hint, which promises nothing."""
@@ -85,7 +85,7 @@ class IFileSystem(Interface):
     def open(path: str, create: bool = False, direct: bool = False) -> IFile:
         """Open a file for reading and writing.  With ``create`` the file must not exist, without it must.
 
-        :param direct: reads and writes go past the page cache, where the system can do that.  A read then costs
+        :param direct: make reads and writes bypass the page cache, if the system can.  A read then costs
             the disk the blocks it touches and nothing else; offsets and sizes of writes are multiples of 512.
         """
 
@@ -114,19 +114,19 @@ class IFileSystem(Interface):
         """Make the names in the directory ``path`` durable."""
 
     def lock(path: str) -> "ILock":
-        """Lock the file ``path`` for the life of the process or until released; it is made if need be.
+        """Lock the file ``path`` for the life of the process or until the release; make the file if need be.
 
         :raises bookkeeper_twisted.errors.DirectoryLockedError: another process or object holds it.
         """
 
     def usage(path: str) -> tuple[int, int]:
-        """Return total and usable bytes of the disk that ``path`` lies on: usable for every user."""
+        """Return total and usable bytes of the disk that holds ``path``: usable for every user."""
 
     def allocatable(path: str) -> int:
-        """Return what is usable of the disk of ``path``, and what else this process may take: reserved blocks."""
+        """Return the usable bytes of the disk of ``path``, and the bytes of reserved blocks this process may take."""
 
     def disk(path: str) -> int:
-        """Return a number of the disk that ``path`` lies on: another disk has another one."""
+        """Return the number of the disk that holds ``path``; different disks have different numbers."""
 
 
 class ILock(Interface):
@@ -159,13 +159,13 @@ CHECKSUM_BLOCK = 64 * 1024
 
 @attrs.frozen
 class LedgerRow:
-    """The row that an index keeps of a ledger beside its entries.
+    """The state of a ledger, which an index keeps beside the rows of its entries.
 
-    :ivar master_key: empty = unknown, replaced by the first one sent.
+    :ivar master_key: empty if unknown: the first key sent replaces it.
     :ivar explicit_lac: the client's LAC packet, or empty.
-    :ivar forgotten_at: seconds since the epoch when a fenced ledger was deleted here; 0 while it is not, or has entries
-        again.  What is left of such a ledger is the refusal of late adds (S3); with its master key where the cluster
-        has the ledger elsewhere, so that recovery adds can bring it back.
+    :ivar forgotten_at: seconds since the epoch when a fenced ledger was deleted here; 0 if it is not deleted, or has
+        entries again.  Such a ledger refuses late adds (S3); it keeps its master key if the cluster still
+        has the ledger on other bookies, so that recovery adds can bring it back.
     """
 
     ledger_id: int
@@ -176,7 +176,7 @@ class LedgerRow:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the cluster had deleted the ledger: nothing brings it back."""
+        """Whether the cluster had deleted the ledger, so that nothing can bring it back."""
         return bool(self.forgotten_at) and not self.master_key
 
 
@@ -184,11 +184,11 @@ class LedgerRow:
 class IndexBatch:
     """One atomic change of the index; later rows win over earlier and stored ones, ``mixed`` over ``runs``.
 
-    :ivar deleted_ledgers: what is stored of them goes before the rest of the batch is applied.
-    :ivar moved: copies of entries in another log.  Only entries whose stored row lies in one of the logs
+    :ivar deleted_ledgers: ledgers whose stored rows are deleted before the rest of the batch is applied.
+    :ivar moved: rows of copies in another log.  Only entries whose stored row lies in one of the logs
         ``moved_from`` are replaced, so a newer copy stays and a deleted ledger does not come back (S8).
-    :ivar complete: from now on the index speaks for every entry log beside it.
-    :ivar without_runs: no row that was stored stays, and the index is not complete; ledgers stay as they are.
+    :ivar complete: from this commit on the index covers every entry log beside it.
+    :ivar without_runs: delete all stored rows of entries, and mark the index as incomplete; ledger states stay.
     """
 
     runs: list[IndexRow] = attrs.field(factory=list)
@@ -205,7 +205,7 @@ class IndexBatch:
 
 
 class IRunIndex(Interface):
-    """``(ledger, entry) -> row`` and ``ledger -> LedgerRow`` of one ledger directory.
+    """A map ``(ledger, entry) -> row`` and ``ledger -> LedgerRow`` of one ledger directory.
 
     One thread may commit while another looks up; a look-up sees whole commits only.  All look-ups raise
     :class:`~bookkeeper_twisted.errors.DamageError` if the index cannot be read (S5).
@@ -220,24 +220,24 @@ class IRunIndex(Interface):
     )
 
     def check() -> int:
-        """Verify that rows which are not found are not there; takes long for a large index.  Maintenance lane.
+        """Verify that no row is hidden by damage; takes long for a large index.  Maintenance lane.
 
-        :returns: bytes that were read.
-        :raises bookkeeper_twisted.errors.DamageError: it is damaged: rows may be hidden.
+        :returns: the bytes that were read.
+        :raises bookkeeper_twisted.errors.DamageError: the index is damaged: rows may be hidden.
         :raises bookkeeper_twisted.errors.StorageError: a commit failed, and a restart may find its rows.
         """
 
     def interrupt() -> None:
-        """Have a :meth:`check` at work, or one that begins later, end soon with a StorageError.  Any thread."""
+        """Make a running or later :meth:`check` end soon with a StorageError.  Any thread."""
 
     def commit(batch: IndexBatch) -> None:
-        """Apply the ``batch`` atomically; durable when it returns.  Flush lane.
+        """Apply the ``batch`` atomically; it is durable on return.  Flush lane.
 
-        A new row replaces the entries it covers; older rows that overlap it are trimmed or split (their checksums are
-        dropped with the part that is cut off).
+        A new row replaces the entries it covers; older rows that overlap it are trimmed or split (without the checksums
+        of the part that is cut off).
 
-        :raises bookkeeper_twisted.errors.StorageError: it failed; nothing was applied, and nothing of it is found
-            after a restart, unless :meth:`check` says otherwise.
+        :raises bookkeeper_twisted.errors.StorageError: the commit failed; nothing was applied, and a restart finds
+            nothing of it, unless :meth:`check` says otherwise.
         """
 
     def find(ledger_id: int, entry_id: int) -> IndexRow | None:
@@ -253,7 +253,7 @@ class IRunIndex(Interface):
         """
 
     def ledgers() -> Iterator[LedgerRow]:
-        """All ledgers, ascending."""
+        """Return the states of all ledgers, ascending."""
 
     def page(after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
         """Return the next rows in the order of ledger and first entry.
@@ -264,9 +264,9 @@ class IRunIndex(Interface):
         """
 
     def live() -> dict[int, tuple[int, int]]:
-        """Count what rows refer to, by entry log: entries, and bytes of their records; reads all rows.
+        """Count the entries, and the bytes of their records, that rows refer to, by entry log; reads all rows.
 
-        A log without any is not in it.
+        A log without live entries is not in the result.
         """
 
     def close() -> None: ...
@@ -278,14 +278,14 @@ IndexFactory = Callable[[IFileSystem, str, bool], IRunIndex]
 
 @attrs.frozen(order=True)
 class JournalPosition:
-    """A place in a journal: everything before it is meant.  Ordered by file, then offset."""
+    """A position in a journal, which stands for everything before it.  Ordered by file, then offset."""
 
     file_id: int = 0
     offset: int = 0
 
 
 class IJournal(Interface):
-    """One journal directory: appends groups, recycles files, replays.
+    """One journal directory, in which groups are appended, files recycled and records replayed.
 
     Made by ``Journal.open``, which cuts a torn tail.  After any exception from a writing method the
     journal is failed: every further call raises :class:`~bookkeeper_twisted.errors.StorageFailedError`.
@@ -302,7 +302,7 @@ class IJournal(Interface):
 
         :param records: byte strings of one or more whole records each (``i32 length``, body).
         :returns: the end of the group.  The file is rotated *after* a group, so that a group never
-            spans two files; the old file is synced and closed before anything in the new is acked.
+            spans two files; the old file is synced and closed before any record in the new one is acked.
         """
 
     def sync() -> JournalPosition:
@@ -315,22 +315,22 @@ class IJournal(Interface):
         """
 
     def release(mark: JournalPosition) -> None:
-        """Give up the files that lie below a position as a whole: they are kept as backups, recycled or removed.
+        """Release the files that lie below a position as a whole: they are kept as backups, recycled or removed.
 
-        :param mark: a replay begins there or later.
+        :param mark: the position; every later replay begins there or after it.
         """
 
     def prepare() -> bool:
-        """One bounded step towards the next file (recycled or zero-filled), so that a rotation is one rename.
+        """Take one bounded step towards the next file (recycled or zero-filled), so that a rotation is one rename.
 
-        :returns: whether no step is left: it is ready, or the disk is full; if not, it is to be called again.
+        :returns: whether no step is left, as the file is ready or the disk full; if not, call it again.
         """
 
     def close() -> None: ...
 
 
 class ILedgerStorage(Interface):
-    """Entries and ledger states of one bookie, over one or more ledger directories.
+    """The entries and ledger states of one bookie, in one or more ledger directories.
 
     A ledger belongs to directory ``ledger_id mod n`` (as in Java's DbLedgerStorage).
     """
@@ -347,10 +347,10 @@ class ILedgerStorage(Interface):
     resident_hits: int = Attribute("Answers of resident() so far.")
 
     def pending_entries() -> int:
-        """Entries in the active write cache."""
+        """Return the number of entries in the active write cache."""
 
     def read_cache_bytes() -> int:
-        """Bytes in the read cache."""
+        """Return the bytes in the read cache."""
 
     def ledger_count() -> int:
         """Return the number of known ledgers."""
@@ -359,7 +359,7 @@ class ILedgerStorage(Interface):
         """Return the number of deleted ledgers whose deletion is not durable yet."""
 
     def entry_count() -> int:
-        """Entries that are stored; entries of an earlier start count once background work has counted them."""
+        """Return the number of stored entries; those of earlier starts count once background work has counted them."""
 
     # -- reactor: memory only --
 
@@ -367,22 +367,22 @@ class ILedgerStorage(Interface):
         """Return the state of ``ledger_id``, None if this bookie does not know the ledger."""
 
     def put_ledger(row: LedgerRow) -> None:
-        """Set the state of a ledger to ``row``, also of one that was forgotten; persisted by the next checkpoint."""
+        """Set the state of a ledger, also of a forgotten one, to ``row``; the next checkpoint persists it."""
 
     def ledger_ids() -> list[int]:
-        """All ledgers this bookie knows, ascending."""
+        """Return the ids of all known ledgers, ascending."""
 
     def forget(ledger_ids: Sequence[int], now: int) -> None:
-        """Delete ledgers.  Nothing of them is found from now on; the next checkpoint deletes what is stored.
+        """Delete ledgers: their entries are gone at once, and the next checkpoint deletes the stored rows.
 
-        What is added of one of them afterwards is of a new ledger with its id.  Nothing should be: the caller
+        A later add to one of the ids makes a new ledger.  None should come: the caller
         refuses adds to a ledger that :meth:`was_fenced`.
 
         :param now: seconds since the epoch.
         """
 
     def was_fenced(ledger_id: int) -> bool:
-        """Test whether ``ledger_id``, which is deleted, had been fenced here (S3), as long as that is remembered."""
+        """Test whether the deleted ledger ``ledger_id`` had been fenced here (S3); old fences are forgotten."""
 
     def forget_fences(before: int) -> int:
         """Forget the fences of ledgers that were deleted long ago, and return how many.
@@ -399,49 +399,49 @@ class ILedgerStorage(Interface):
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return a run in memory that holds ``entry_id`` of ``ledger_id``, None if none does; write caches come first.
 
-        From that entry on, all in it are the newest copies.
+        All its entries from ``entry_id`` on are the newest copies.
 
-        :param max_count: how many of the entries from there on are of use: there may be more, and fewer.
+        :param max_count: most entries that the caller can use from there on; the run may have more, or fewer.
         """
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
-        """As :meth:`load`, of an entry that is not :meth:`cached`, where nothing has to be waited for.
+        """Return entries as :meth:`load` does, for an entry that is not :meth:`cached`, if that needs no wait.
 
-        All that is returned are the newest copies.
+        All returned entries are the newest copies.
 
-        It takes one system call, so it asks for what is wanted, and for more only where a client reads small
-        pieces in order: the rest is :meth:`cached` for a while then.
+        It makes one system call, so it reads only the wanted entries, and more only if a client reads small
+        pieces in order: the other entries are then :meth:`cached` for a while.
 
-        :param max_count: entries wanted; what is returned may have more.
-        :returns: None if memory does not hold it, or something is wrong with it: :meth:`load` raises the error.
+        :param max_count: entries wanted; the run may have more.
+        :returns: None if memory does not hold the entries, or they are damaged: :meth:`load` raises the error.
         """
 
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
-        """Single entries in any order, what :meth:`cached` and :meth:`resident` would find of them or less.
+        """Return single entries in any order, those that :meth:`cached` and :meth:`resident` would find, or fewer.
 
-        :param max_bytes: where this is reached the rest is left out; one at least is looked for.
+        :param max_bytes: the look-up ends when the entries have so many bytes; at least one is looked up.
         """
 
     def last_cached(ledger_id: int) -> int:
         """Return the highest entry id of ``ledger_id`` in the write caches, -1 if there is none."""
 
     def keep(run: EntryRun, epoch: int) -> EntryRun:
-        """Record a ``run`` that :meth:`load` read; it is held where the system does not report what is resident.
+        """Record a ``run`` that :meth:`load` read; keep it in memory if the system cannot tell what is resident.
 
-        :param epoch: :attr:`epoch` when it was asked for, in the turn in which its first entry was not :meth:`cached`.
-        :returns: its entries up to one of which a newer copy was added, or may have been; at least the first.
+        :param epoch: :attr:`epoch` at the request, in the turn in which its first entry was not :meth:`cached`.
+        :returns: its entries up to one that has, or may have, a newer copy; at least the first.
         """
 
     def pending_bytes() -> int:
-        """Bytes in the active write cache."""
+        """Return the bytes in the active write cache."""
 
     def is_full() -> bool:
-        """Whether the active write cache has reached its limit: adders must be paused (S11)."""
+        """Test whether the active write cache has reached its limit: adders must be paused (S11)."""
 
     def begin_checkpoint(marks: Sequence[JournalPosition]) -> "ICheckpoint | None":
         """Begin a checkpoint by a swap of the write caches; return None while another one is under way.
 
-        :param marks: one position per journal; every record below it is in the storage already (S7).
+        :param marks: one position per journal; the storage has every record below it already (S7).
         """
 
     # -- read lane --
@@ -449,12 +449,12 @@ class ILedgerStorage(Interface):
     def load(ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
         """Read entries from ``entry_id`` on, as many as lie together and fit ``max_bytes``, at least one.
 
-        One ``pread``; ids at both ends and whole blocks' checksums are checked.  The write caches may hold newer
-        copies: :meth:`keep` tells.
+        One ``pread``; checks the ids at both ends and the checksums of whole blocks.  The write caches may hold newer
+        copies, which :meth:`keep` finds.
 
         :returns: None if the index knows that the entry is not there (S5).
-        :raises bookkeeper_twisted.errors.DamageError: the bytes are not what was written.
-        :raises OSError: they could not be read.
+        :raises bookkeeper_twisted.errors.DamageError: the bytes are not as they were written.
+        :raises OSError: the log could not be read.
         """
 
     def last_entry(ledger_id: int) -> int:
@@ -482,19 +482,19 @@ class ICheckpoint(Interface):
     n_directories: int = Attribute("How many directories :meth:`write` has to be called for.")
 
     def write(directory: int) -> None:
-        """Write the entry logs of one directory, sync them, commit its index.  The flush lane of the directory.
+        """Write the entry logs of one directory, sync them, commit its index.  On the flush lane of the directory.
 
         :param directory: its index, from 0.
-        :raises bookkeeper_twisted.errors.StorageError: it failed; the swapped data of the directory stays readable in
-            memory and is written again by the next checkpoint.
+        :raises bookkeeper_twisted.errors.StorageError: it failed; the swapped entries of the directory stay readable
+            in memory, and the next checkpoint writes them again.
         """
 
     def persist_marks() -> None:
-        """Move the marks, once every directory is written.  One lane, any.
+        """Move the marks, once every directory is written.  On any one lane.
 
         :raises bookkeeper_twisted.errors.StorageError: it failed, or a directory was not written (S7): the marks
             have not moved.
         """
 
     def finish() -> None:
-        """Release the caches that were written, keep the others.  Reactor, after all that was begun has ended."""
+        """Release the caches that were written, keep the others.  On the reactor, after all begun steps have ended."""

@@ -1,7 +1,7 @@
-"""The state of every ledger a bookie knows, in memory, and which of it the index does not hold yet.
+"""The state of every ledger that a bookie knows, in memory, and the changes that the index does not hold yet.
 
 A ledger that is deleted is forgotten at once here, and by the index with the next checkpoint.  If it was fenced, a
-row remains that says so: late adds are refused as before (S3).
+row remains that refuses late adds as before (S3).
 """
 
 from collections.abc import Iterable
@@ -14,10 +14,10 @@ _SPARE_KEYS = 1000
 
 
 class LedgerStates:
-    """Master key, fence and explicit LAC by ledger.
+    """A map from ledgers to master key, fence and explicit LAC.
 
-    One dictionary for all; equal master keys are one object (most ledgers of a user share theirs).  Keys of ledgers
-    that were deleted are dropped when they are more than those in use: any peer can bring new ones.
+    All ledgers share one dictionary, and equal master keys are one object (most ledgers of a user have the same).  Keys
+    of deleted ledgers are dropped once they outnumber those in use: any peer can send new ones.
     """
 
     __slots__ = ("_rows", "_keys", "_dirty", "_deleted", "_deleting", "_forgotten")
@@ -50,18 +50,18 @@ class LedgerStates:
         return self._rows.get(ledger_id)
 
     def put(self, row: LedgerRow) -> None:
-        """Set the state of a ledger to ``row``; dirty until :meth:`take_dirty`, unless nothing changed."""
+        """Set the state of a ledger to ``row``, which is dirty until :meth:`take_dirty` unless it is unchanged."""
         if self._rows.get(row.ledger_id) != row:
             self._forgotten.pop(row.ledger_id, None)
             self._rows[row.ledger_id] = self._interned(row)
             self._dirty.add(row.ledger_id)
 
     def ids(self) -> list[int]:
-        """All known ledgers, ascending."""
+        """Return the ids of all known ledgers, ascending."""
         return sorted(self._rows)
 
     def forget(self, ledger_id: int, now: int) -> None:
-        """Delete a ledger; what is stored of it goes with the next :meth:`take_deleted`.
+        """Delete a ledger; the next :meth:`take_deleted` returns it, so that its stored rows are deleted.
 
         :param now: seconds since the epoch.
         """
@@ -73,7 +73,7 @@ class LedgerStates:
         self._deleted.add(ledger_id)
         self._dirty.discard(ledger_id)
         if row.fenced:
-            self._forgotten[ledger_id] = max(now, 1)  # 0 is that of a ledger that is not forgotten
+            self._forgotten[ledger_id] = max(now, 1)  # 0 means that a ledger is not forgotten
             self._dirty.add(ledger_id)
 
     def was_fenced(self, ledger_id: int) -> bool:
@@ -81,17 +81,17 @@ class LedgerStates:
         return ledger_id in self._forgotten
 
     def is_deleted(self, ledger_id: int) -> bool:
-        """Test whether the rows of ``ledger_id`` that are stored now are of a deleted ledger.  Any thread."""
+        """Test whether the stored rows of ``ledger_id`` are those of a deleted ledger.  Any thread."""
         return ledger_id in self._deleted or ledger_id in self._deleting
 
     def undeleted(self) -> int:
-        """Return the number of deleted ledgers that the index may still have.  Any thread."""
+        """Return the number of deleted ledgers that the index may still hold.  Any thread."""
         return len(self._deleted) + len(self._deleting)
 
     def expire(self, before: int) -> int:
         """Drop the rows of ledgers that were forgotten ``before`` a time, in seconds since the epoch.
 
-        :returns: how many.
+        :returns: the number of dropped rows.
         """
         expired = [ledger_id for ledger_id, at in self._forgotten.items() if at < before]
         for ledger_id in expired:
@@ -118,16 +118,16 @@ class LedgerStates:
         return row if row is not None else LedgerRow(ledger_id, fenced=True, forgotten_at=self._forgotten[ledger_id])
 
     def deleted(self, ledger_ids: Iterable[int], succeeded: bool) -> None:
-        """Report whether the ledgers that :meth:`take_deleted` gave were deleted.
+        """Report whether the ledgers of :meth:`take_deleted` were deleted.
 
-        :param ledger_ids: all that it gave.
-        :param succeeded: if not, it gives them again.
+        :param ledger_ids: all that it returned.
+        :param succeeded: if False, the next call returns them again.
         """
         self._deleting.difference_update(ledger_ids)
         if not succeeded:
             self._deleted.update(ledger_ids)
 
     def not_stored(self, rows: Iterable[LedgerRow]) -> None:
-        """Report that ``rows`` which :meth:`take_dirty` gave were not stored; it gives their ledgers again."""
+        """Report that the ``rows`` of :meth:`take_dirty` were not stored; the next call returns their ledgers again."""
         ids = [row.ledger_id for row in rows]
         self._dirty.update(i for i in ids if i in self._rows or i in self._forgotten)

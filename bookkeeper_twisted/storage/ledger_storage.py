@@ -1,4 +1,4 @@
-"""Entries and ledger states of a bookie over one or more ledger directories."""
+"""The entries and ledger states of a bookie in one or more ledger directories."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import repeat
@@ -36,17 +36,17 @@ _MIB = 1024 * 1024
 
 @attrs.frozen
 class StorageSettings:
-    """Limits of a ledger storage.
+    """The limits of a ledger storage.
 
-    :ivar log_size_limit: an entry log is rotated before it exceeds so many bytes.
-    :ivar log_direct: entry logs are written past the page cache.
-    :ivar write_cache_bytes: of both halves in all directories.
-    :ivar read_cache_bytes: of all directories.
-    :ivar recent_rows_bytes: index rows in memory, each directory.
-    :ivar max_open_logs: entry logs kept open for reading, each directory.
-    :ivar rebuild_index: replace the indexes by what the entry logs hold.
+    :ivar log_size_limit: most bytes of an entry log, unless one entry is longer.
+    :ivar log_direct: whether entry logs are written past the page cache.
+    :ivar write_cache_bytes: most bytes of both halves in all directories.
+    :ivar read_cache_bytes: most bytes in all directories.
+    :ivar recent_rows_bytes: most bytes of index rows in memory, for each directory.
+    :ivar max_open_logs: entry logs kept open for reading, for each directory.
+    :ivar rebuild_index: whether to replace the indexes by the contents of the entry logs.
     :ivar reserve_bytes: most bytes of each disk that are kept for deletions and compactions (:mod:`.space_reserve`).
-    :ivar unfenced_because: why a rebuild may leave ledgers without the fences an index has kept; empty:
+    :ivar unfenced_because: why a rebuild may leave ledgers without the fences in an index; empty:
         it may not (S3).
     """
 
@@ -70,7 +70,7 @@ _MOST_ENDS = 1024
 
 @implementer(ILedgerStorage)
 class LedgerStorage:
-    """See :class:`~.interfaces.ILedgerStorage`; made by :meth:`open`.
+    """The provider of :class:`~.interfaces.ILedgerStorage`; made by :meth:`open`.
 
     :ivar write_cache_hits, read_cache_hits, cache_misses: answers of :meth:`cached` so far.
     :ivar resident_hits: answers of :meth:`resident` so far, each after a miss of the caches.
@@ -119,9 +119,9 @@ class LedgerStorage:
 
         :param ledger_dirs: the ``current`` directories of the entry logs.
         :param index_dirs: directories of the indexes, paired by position.
-        :param make_index: how an index is opened.
-        :param persist_marks: writes the journal marks durably; flush lane.
-        :raises StorageError: they cannot be served; the text says why and what to do.
+        :param make_index: opens an index.
+        :param persist_marks: writes the journal marks durably, on the flush lane.
+        :raises StorageError: the directories cannot be served; the text says why and what to do.
         """
         if not ledger_dirs or len(ledger_dirs) != len(index_dirs):
             raise StorageError(f"{len(ledger_dirs)} ledger directories need as many index directories")
@@ -236,7 +236,7 @@ class LedgerStorage:
         directory = self._directory(run.ledger_id)
         directory.learn()
         if epoch != self.epoch:
-            # A newer copy may have been in the write caches then, and where the run was not read from now.
+            # A newer copy may have been in the write caches then, also of an entry from where the run was not read.
             return run.slice(run.first, 1)
         newest = directory.next_cached(run.ledger_id, run.first) - run.first
         if newest < run.count:
@@ -249,7 +249,7 @@ class LedgerStorage:
         return sum(directory.active.bytes for directory in self.directories)
 
     def pending_entries(self) -> int:
-        """Entries in the active write cache."""
+        """Return the number of entries in the active write cache."""
         return sum(directory.active.count for directory in self.directories)
 
     def read_cache_bytes(self) -> int:
@@ -301,9 +301,9 @@ class LedgerStorage:
     # -- life --
 
     def close(self) -> None:
-        """Seals the active logs, too.
+        """Seal the active logs, and close all files.
 
-        :raises StorageError: something failed; everything is closed all the same.
+        :raises StorageError: a step failed; all files are closed all the same.
         """
         failures = _close_all(self.directories)
         if failures:
@@ -341,7 +341,7 @@ def _open_directory(
 def _open_index_with(
     reserve: SpaceReserve | None, fs: IFileSystem, path: str, index_path: str, make_index: IndexFactory
 ) -> IRunIndex:  # fmt: skip
-    """Open an index, in the space of the reserve if it needs some."""
+    """Open an index, if need be in the disk space of the reserve."""
     try:
         return _open_index(fs, path, index_path, make_index)
     except NoWritableDirectoryError:
@@ -373,7 +373,7 @@ def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFa
 def _stored_ledgers(directories: Sequence[DirectoryStorage]) -> dict[int, tuple[LedgerRow, int]]:
     """Return the state of each ledger, and the number of its directory.
 
-    :raises StorageError: a ledger lies in two directories: which of them holds an entry is not known (S5).
+    :raises StorageError: two directories hold the same ledger: it is unknown which of them has an entry (S5).
     """
     stored: dict[int, tuple[LedgerRow, int]] = {}
     for number, directory in enumerate(directories):

@@ -1,7 +1,7 @@
 """Writes the index of ``DbLedgerStorage`` from ours.
 
-The databases are made anew beside our index, which speaks for the directory until Apache's cookies are there; so an
-export that is cut off has changed nothing, and a start of our bookie removes what it left.
+The databases are made anew beside our index, which stays the valid one until Apache's cookies exist: an export that is
+cut off has changed nothing, and the next start of our bookie removes the files it left.
 """
 
 import struct
@@ -55,16 +55,16 @@ def export_index(
     open_key_values: OpenKeyValues,
     advance: Callable[[int], object] = int,
 ) -> Exported:
-    """Write the databases of a directory; durable when it returns.
+    """Write the databases of a directory; they are durable on return.
 
     A fenced ledger that was deleted here is exported as a fenced ledger without entries, until a garbage collection
     deletes it: a late writer must not bring it back (S3).
 
-    :param index_directory: its path, ``current`` included.
-    :param index: complete; nothing is in memory or in the journals that it lacks.
+    :param index_directory: path of the index directory, ``current`` included.
+    :param index: a complete index; the memory and the journals hold nothing that it lacks.
     :param open_key_values: opens or makes a database.
-    :param advance: called with numbers of bytes of entries whose places were written.
-    :raises StorageError: it failed; our index is as it was.
+    :param advance: called with the number of bytes of entries whose locations were just written.
+    :raises StorageError: the export failed; our index is unchanged.
     """
     discard_index(fs, index_directory)
     exported = Exported(index_directory)

@@ -1,4 +1,4 @@
-"""Index files of Apache's interleaved and sorted storage: what they know of ledgers beside the places of entries.
+"""Index files of Apache's interleaved and sorted storage: ledger states and locations of entries.
 
 One file for each ledger, ``current/<g>/<p>/<ledger id>.idx``, ids in hexadecimal.  Its head, 1024 bytes::
 
@@ -77,7 +77,7 @@ def states_of(fs: IFileSystem, paths: Iterable[str]) -> list[LedgerRow]:
 def locations_of(fs: IFileSystem, ledger_id: int, path: str) -> Iterator[tuple[int, int, int]]:
     """Yield ledger id, entry id and location of each entry in an index file, ascending.
 
-    :param path: of the file, which is open meanwhile.
+    :param path: of the file, which stays open during the iteration.
     """
     file = fs.open(path)
     try:
@@ -105,7 +105,7 @@ def _state(fs: IFileSystem, ledger_id: int, path: str) -> LedgerRow:
 def parse_head(ledger_id: int, head: bytes) -> LedgerRow | None:
     """Decode the state of a ledger from the ``head`` of its index file; None if it is damaged.
 
-    :param ledger_id: it is in the name of the file only.
+    :param ledger_id: of the ledger: only the name of the file has it.
     """
     if len(head) != HEAD_SIZE:
         return None
@@ -126,7 +126,7 @@ def encode_head(row: LedgerRow) -> bytes:
     """Return the head of an index file, in version 1.
 
     :param row: the state of the ledger.
-    :raises StorageError: its master key and explicit LAC do not fit.
+    :raises StorageError: its master key and explicit LAC are too long for a head.
     """
     head = _START.pack(_MAGIC, 1, len(row.master_key)) + row.master_key
     head += _NUMBER.pack(_FENCED if row.fenced else 0) + _NUMBER.pack(len(row.explicit_lac)) + row.explicit_lac
@@ -145,7 +145,7 @@ def index_file_of(directory: str, ledger_id: int) -> str:
 
 
 class IndexFileWriter:
-    """Writes the index file of one ledger, which does not exist.
+    """A writer of the index file of one ledger, which must not exist yet.
 
     :param row: the state of the ledger.
     """
@@ -173,7 +173,7 @@ class IndexFileWriter:
     def close(self, keep: bool = True) -> None:
         """Close the file.
 
-        :param keep: the last page is filled, and the file is durable, its name apart; False: it is of no use.
+        :param keep: fill the last page and make the content durable, but not the name; False: the file will be removed.
         """
         try:
             if keep:
@@ -185,7 +185,7 @@ class IndexFileWriter:
 
 
 def remove(fs: IFileSystem, paths: Iterable[str]) -> None:
-    """Remove the files at ``paths``; durable when it returns.
+    """Remove the files at ``paths``; the removal is durable on return.
 
     :raises OSError: a file of ``fs`` could not be removed.
     """

@@ -1,7 +1,7 @@
-"""RocksDB by ``rocksdict`` (extra ``rocksdb``): the only module that imports it.
+"""Databases of RocksDB through ``rocksdict`` (extra ``rocksdb``): the only module that imports it.
 
-A database is read by pages, each with an iterator of its own: one that is still alive when the database is closed
-keeps it locked.  What is put does not go to the write-ahead log: an export that is cut off is begun anew.
+A database is read by pages, each with an iterator of its own: an iterator that is alive when the database is closed
+keeps it locked.  Puts skip the write-ahead log, since an export that is cut off is begun anew.
 """
 
 import posixpath
@@ -17,7 +17,7 @@ from ..interfaces import IFileSystem
 from .interfaces import IKeyValues, Pair
 
 _PAGE = 10_000
-_MOST_PUT = 1000  # in one batch: the interpreter is held meanwhile
+_MOST_PUT = 1000  # in one batch: the interpreter lock is held meanwhile
 _KIB = 1024
 _CONFIG = "rocksdict-config.json"
 
@@ -71,7 +71,7 @@ class RocksKeyValues:
         with _errors(self._path):
             self._database.close()
         config = posixpath.join(self._path, _CONFIG)
-        if self._fs.exists(config):  # of no use to others
+        if self._fs.exists(config):  # a file that only this library reads
             self._fs.unlink(config)
 
 

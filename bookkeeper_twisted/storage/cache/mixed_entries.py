@@ -1,8 +1,8 @@
-"""Single entries of many ledgers by columns: what a write cache holds where ledgers take turns.
+"""Single entries of many ledgers in parallel columns, for a write cache whose ledgers take turns.
 
-An object for each entry, or for each ledger, would cost more than the entry: to make, and each time the garbage
-collector looks at it.  So entries lie in parallel columns in the order they came.  A dictionary has the position of the
-newest entry of each ledger, a column that of the one before it.  The ids of a ledger ascend from position to position.
+An object for each entry, or for each ledger, would cost more than the entry, both to make and at each scan of the
+garbage collector.  So entries lie in parallel columns in the order of arrival.  A dictionary has the position of the
+newest entry of each ledger, and a column has the position of the entry before it.  The ids of a ledger ascend.
 """
 
 from array import array
@@ -42,7 +42,7 @@ _NOWHERE = -1
 
 
 def ascending(ids: Iterable[int]) -> list[int]:
-    """Sort ``ids`` by calls that go over a part of them, and over parts that are sorted."""
+    """Sort ``ids`` in calls of a part, or of sorted parts: one long call would hold the interpreter lock."""
     unsorted = list(ids)
     parts = [sorted(unsorted[at : at + PART]) for at in range(0, len(unsorted), PART)]
     while len(parts) > 1:
@@ -51,9 +51,9 @@ def ascending(ids: Iterable[int]) -> list[int]:
 
 
 class LedgerEntries:
-    """The entries of one ledger, for look-ups.  Reactor thread.
+    """The entries of one ledger, for look-ups on the reactor thread.
 
-    :ivar positions: of its entries in the columns, ascending, and so are the ids.
+    :ivar positions: of the entries in the columns, ascending, as are the entry ids.
     """
 
     __slots__ = ("ledger_id", "positions", "_entry_ids", "_entries")
@@ -66,12 +66,12 @@ class LedgerEntries:
 
     @property
     def first(self) -> int:
-        """The lowest entry."""
+        """Return the lowest entry id."""
         return self._entry_ids[self.positions[0]]
 
     @property
     def last(self) -> int:
-        """The highest entry."""
+        """Return the highest entry id."""
         return self._entry_ids[self.positions[-1]]
 
     def _index(self, entry_id: int) -> int:
@@ -87,7 +87,7 @@ class LedgerEntries:
     def find(self, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return the entry ``entry_id``, None if it is not here.
 
-        :param max_count: with so many that follow it at most, itself included; some fewer, perhaps.
+        :param max_count: most entries to return, from ``entry_id`` on; fewer may be returned.
         """
         index, ids, found, size = self._index(entry_id), self._entry_ids, list[bytes](), 0
         for position in self.positions[index : index + min(max_count, MOST_TOGETHER)]:
@@ -103,17 +103,17 @@ class LedgerEntries:
         return self._entry_ids[self.positions[index]] if index < len(self.positions) else NO_ENTRY
 
     def overlaps(self, first: int, last: int) -> bool:
-        """Whether any of the entries ``first .. last`` is here."""
+        """Test whether any of the entries ``first .. last`` is here."""
         index = self._index(first)
         return index < len(self.positions) and self._entry_ids[self.positions[index]] <= last
 
 
 class Scattered:
-    """Single entries of one ledger, as far as nothing had to be waited for.
+    """Single entries of one ledger that were found without a wait.
 
-    :ivar entries: in the order asked for; None: not found, by this way.
-    :ivar cached: how many the write caches held.
-    :ivar read, read_bytes: how many were read, and the bytes of them.
+    :ivar entries: in the order of the request; None for an entry that was not found in this way.
+    :ivar cached: number of entries from the write caches.
+    :ivar read, read_bytes: number of entries that were read from logs, and their bytes.
     """
 
     __slots__ = ("entries", "cached", "read", "read_bytes")
@@ -124,11 +124,11 @@ class Scattered:
 
 
 class SortedEntries:
-    """Entries in the order of ledgers and ids, each once, at least one.
+    """Entries in the order of ledgers and entry ids, each once; at least one.
 
     :ivar ledger_ids: one per entry, as are ``entry_ids`` and ``entries``.
-    :ivar starts: where runs begin: entries of one ledger that follow each other.
-    :ivar total: bytes of all records.
+    :ivar starts: index of the first entry of each run, which is consecutive entries of one ledger.
+    :ivar total: bytes of all records, size words included.
     """
 
     __slots__ = ("ledger_ids", "entry_ids", "entries", "starts", "total", "_ends")
@@ -159,7 +159,7 @@ class SortedEntries:
     def part(self, begin: int, room: int) -> "SortedEntries":
         """Return entries from ``begin`` on, whole runs if at least one fits.
 
-        :param room: most bytes of their records; the first one is given even if it is longer.
+        :param room: most bytes of the records; the first entry is returned even if it is longer.
         """
         if not begin and self.total <= room:
             return self
@@ -184,9 +184,9 @@ def _starts(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> list[int]:
 
 
 class MixedEntries:
-    """Entries of any ledgers.  One thread adds and takes out, any may list.
+    """Entries of any ledgers.  One thread adds and removes entries, any thread may list them.
 
-    :ivar cost: of what was added; what is taken out stays counted, since its memory stays.
+    :ivar cost: bytes of the added entries; a removed entry stays counted, since its memory is not freed.
     """
 
     __slots__ = ("cost", "_entries", "_ledger_ids", "_entry_ids", "_older", "_newest", "_views")
@@ -208,7 +208,7 @@ class MixedEntries:
 
     @property
     def is_dense(self) -> bool:
-        """Whether the runs of each ledger are made faster by themselves than by sorting all entries."""
+        """Whether it is faster to make the runs of each ledger separately than to sort all entries."""
         return len(self._entries) >= DENSE * len(self._newest)
 
     def ledger_ids(self) -> list[int]:
@@ -223,11 +223,11 @@ class MixedEntries:
     def add(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes], runs: Mapping[int, RunList]
     ) -> Sequence[int]:
-        """Add entries, but not those at or below others of their ledgers.
+        """Add entries, except those at or below other entries of their ledgers.
 
         :param ledger_ids: one per entry, as are ``entry_ids`` and ``entries``.
-        :param runs: what else is held, by ledger.
-        :returns: positions of the entries that were not added, which are all of a ledger from the first of them on.
+        :param runs: the runs held elsewhere, by ledger.
+        :returns: positions of the entries not added: from the first such entry on, all entries of its ledger.
         """
         newest, older, ids = self._newest, self._older, self._entry_ids
         start, n_ledgers = len(older), len(newest)
@@ -265,7 +265,7 @@ class MixedEntries:
         newest = self._newest.get(ledger_id, _NOWHERE)
         if newest < 0 or self._entry_ids[newest] < entry_id:
             return None
-        if self._entry_ids[newest] == entry_id:  # readers that follow a ledger ask for this one: it needs no view
+        if self._entry_ids[newest] == entry_id:  # most reads of followers: it needs no view
             return EntryRun.of_entries(ledger_id, entry_id, (self._entries[newest],))
         view = self.view(ledger_id)
         return view.find(entry_id, max_count) if view is not None else None
@@ -317,12 +317,12 @@ class MixedEntries:
         return [(ids[start], ids[end - 1]) for start, end in pairwise([*starts, len(ids)])]
 
     def take_out(self, ledger_id: int) -> None:
-        """Forget the entries of ``ledger_id``."""
+        """Remove the entries of ``ledger_id``."""
         self._views.pop(ledger_id, None)
         self._newest.pop(ledger_id, None)
 
     def in_order(self, but: Collection[int] = ()) -> Iterator[SortedEntries]:
-        """Yield all entries, by some thousand.  Another thread may be taking some out.
+        """Yield all entries, some thousand at a time, while another thread may remove some.
 
         :param but: ids of ledgers whose entries are left out.
         """
@@ -347,10 +347,10 @@ class MixedEntries:
         return SortedEntries(taken(self._ledger_ids), taken(self._entry_ids), taken(self._entries))
 
     def shrink(self, n_bytes: int) -> int:
-        """Free entries that are no longer read.
+        """Free the memory of entries that are no longer read.
 
-        :param n_bytes: of entries.
-        :returns: what is left of them when all are gone.
+        :param n_bytes: bytes of entries to free.
+        :returns: the bytes still to free when no entry is left.
         """
         entries, newest = self._entries, self._newest
         while n_bytes > 0 and entries:

@@ -9,10 +9,10 @@ from .run_list import RUN_OVERHEAD, RunList
 
 
 class ReadCache:
-    """Runs that were read from disk, the least recently used ones going first.
+    """An LRU cache of runs that were read from disk.
 
-    :ivar limit: bytes it may hold, :data:`RUN_OVERHEAD` for each run included.
-    :ivar cost: of what it holds.
+    :ivar limit: most bytes, :data:`RUN_OVERHEAD` for each run included.
+    :ivar cost: bytes of the cached runs, counted likewise.
     """
 
     __slots__ = ("limit", "cost", "_ledgers", "_order")
@@ -36,7 +36,7 @@ class ReadCache:
         return run
 
     def keep(self, run: EntryRun) -> None:
-        """Insert a ``run``; one that is here already, or that exceeds the limit alone, changes nothing."""
+        """Insert a ``run``, unless it is cached already or exceeds the limit alone."""
         if len(run.data) + RUN_OVERHEAD > self.limit:
             return
         held = self.find(run.ledger_id, run.first)

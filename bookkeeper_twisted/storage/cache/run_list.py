@@ -1,7 +1,7 @@
 """The runs of one ledger in memory: they never overlap, and are ordered by entry id.
 
-A writer's run follows the last one, so an insert is one append; anything else finds its place by bisection and
-replaces what it covers: the newest copy of an entry wins.
+A writer's run follows the last one, so that an insert is one append; any other run finds its place by bisection and
+replaces the entries that it covers: the newest copy of an entry wins.
 """
 
 from bisect import bisect_left, bisect_right
@@ -28,12 +28,12 @@ class RunList:
 
     @property
     def first(self) -> int:
-        """The lowest entry; there must be one."""
+        """Return the lowest entry id; the list must not be empty."""
         return self.firsts[0]
 
     @property
     def last(self) -> int:
-        """The highest entry, -1 if there is none."""
+        """Return the highest entry id, -1 if the list is empty."""
         return self.runs[-1].last if self.runs else INVALID_ENTRY_ID
 
     def entry(self, entry_id: int) -> bytes | None:
@@ -60,8 +60,8 @@ class RunList:
     def insert(self, run: EntryRun) -> tuple[Sequence[EntryRun], Sequence[EntryRun]]:
         """Insert a run; it replaces the entries that it overlaps.
 
-        :returns: the runs that went and the runs that came, which are the new one and uncovered parts of
-            the old.
+        :returns: the removed runs, and the inserted ones: the new run and the uncovered parts of the
+            old ones.
         """
         runs, firsts = self.runs, self.firsts
         if not runs or run.first > runs[-1].last:
@@ -89,6 +89,6 @@ class RunList:
         return self.runs.pop(index)
 
     def overlaps(self, first: int, last: int) -> bool:
-        """Whether any of the entries ``first .. last`` is here."""
+        """Test whether any of the entries ``first .. last`` is here."""
         index = bisect_right(self.firsts, last) - 1
         return index >= 0 and self.runs[index].last >= first

@@ -24,12 +24,12 @@ JOIN_ENTRIES = 64 * 1024
 class WriteCache:
     """One half of the memory between the journal and the entry logs.
 
-    Each entry is either among the runs of its ledger or in the columns.
+    Each entry is either in the runs of its ledger or in the columns.
 
-    :ivar bytes: records held.
-    :ivar count: entries held.
-    :ivar outgoing: a cache that is no longer needed.  It goes piece by piece as this one grows: to free all
-        of it at once would hold the thread up for milliseconds.
+    :ivar bytes: bytes of the held records.
+    :ivar count: number of held entries.
+    :ivar outgoing: a cache that is no longer needed.  It is freed piece by piece as this one grows: to free all
+        of it at once would block the thread for milliseconds.
     """
 
     __slots__ = ("bytes", "count", "outgoing", "_runs", "_run_bytes", "_ledgers", "_mixed")
@@ -45,7 +45,7 @@ class WriteCache:
 
     @property
     def cost(self) -> int:
-        """The bytes held against the limit: of entries, and of what runs, entries and ledgers cost beside them."""
+        """Return the bytes counted against the limit: of the entries, and the overhead of runs, entries and ledgers."""
         runs = self._run_bytes + self._runs * RUN_OVERHEAD + len(self._ledgers) * LEDGER_OVERHEAD
         return runs + self._mixed.cost
 
@@ -92,7 +92,7 @@ class WriteCache:
             self._count(new, 1)
 
     def _make_runs(self, ledger_id: int) -> None:
-        """Make runs of the columns' entries; they are there before those go, since other threads look for either."""
+        """Move a ledger's entries from the columns to runs; the runs come first, as other threads look for either."""
         runs = self._ledgers.setdefault(ledger_id, RunList())
         for run in self._mixed.runs(ledger_id):
             runs.insert(run)
@@ -101,14 +101,14 @@ class WriteCache:
         self._mixed.take_out(ledger_id)
 
     def _let_go(self, n_bytes: int) -> None:
-        """Frees twice as many bytes as came in, so that both caches are never more than the old one was."""
+        """Free twice as many bytes as came in, so that both caches never exceed the size of the old one."""
         if self.outgoing is not None and not self.outgoing.shrink(2 * n_bytes):
             self.outgoing = None
 
     def shrink(self, n_bytes: int) -> bool:
         """Free ``n_bytes`` bytes or a little more of a cache that is no longer read.
 
-        :returns: whether anything is left.
+        :returns: whether any entry is left.
         """
         n_bytes, ledgers = self._mixed.shrink(n_bytes), self._ledgers
         while n_bytes > 0 and ledgers:
@@ -120,7 +120,7 @@ class WriteCache:
         return bool(ledgers) or self._mixed.has_memory
 
     def discard_ledger(self, ledger_id: int) -> None:
-        """Remove the entries of ``ledger_id``; another thread may be going through :meth:`parts`."""
+        """Remove the entries of ``ledger_id`` while another thread may iterate over :meth:`parts`."""
         held = self._ledgers.pop(ledger_id, None)
         for run in held.runs if held is not None else ():
             self._count(run, -1)
@@ -136,7 +136,7 @@ class WriteCache:
         self._run_bytes += sign * run.size
 
     def absorb(self, newer: "WriteCache") -> None:
-        """Add all entries of a ``newer`` cache, one that was filled after this one."""
+        """Add all entries of a ``newer`` cache, which was filled after this one."""
         for runs in newer._ledgers.values():
             for run in runs.runs:
                 self.add(run)
@@ -146,7 +146,7 @@ class WriteCache:
     def find(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return a run that holds ``entry_id`` of ``ledger_id``, None if none does.
 
-        :param max_count: how many of the entries from there on are of use: single ones are copied together for that.
+        :param max_count: most entries the caller can use from there on; so many single entries are copied into the run.
         """
         runs = self._ledgers.get(ledger_id)
         found = runs.find(entry_id) if runs is not None else None
@@ -159,7 +159,7 @@ class WriteCache:
         return min(runs.next_from(entry_id), single) if runs is not None else single
 
     def held(self, ledger_id: int) -> "list[RunList | LedgerEntries]":
-        """Return what is held of ``ledger_id``; nothing is in two of them, and none is empty."""
+        """Return the stores with entries of ``ledger_id``: no entry is in two of them, and none is empty."""
         found = (self._ledgers.get(ledger_id), self._mixed.view(ledger_id))
         return [each for each in found if each is not None]
 
@@ -171,21 +171,21 @@ class WriteCache:
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
         """Return first and last ids, both included, of the runs of ``ledger_id``, some perhaps twice.
 
-        Any thread may call it: it looks at the columns first, whose entries are among the runs before they go, and at a
-        copy of the list of runs that is made in one step.
+        Any thread may call it: it reads the columns first, whose entries reach the runs before they leave the columns,
+        and then a copy of the list of runs, made in one step.
         """
         single, runs = self._mixed.ranges(ledger_id), self._ledgers.get(ledger_id)
         return [(run.first, run.last) for run in list(runs.runs)] + single if runs is not None else single
 
     def parts(self, max_bytes: int = JOIN_BYTES, max_entries: int = JOIN_ENTRIES) -> Iterator[EntryRun | SortedEntries]:
-        """Everything as it is to be written: runs ordered by ledger and entry, then the entries of all other ledgers.
+        """Yield all entries in the order of a write: runs by ledger and entry, then single entries of other ledgers.
 
-        Runs that follow each other become one.
+        Adjacent runs are joined.
 
-        :param max_bytes: bound of what is joined; a run that is bigger already stays as it is.
-        :param max_entries: bound of what is joined.
+        :param max_bytes: most bytes of a joined run; a run that is longer already stays as it is.
+        :param max_entries: most entries of a joined run.
         """
-        dense = self._mixed.is_dense  # the answer may change meanwhile, as ledgers are discarded
+        dense = self._mixed.is_dense  # read once: it may change meanwhile, as ledgers are discarded
         for ledger_id in ascending({*self._ledgers, *self._mixed.ledger_ids()} if dense else self._ledgers):
             yield from self._joined(ledger_id, max_bytes, max_entries)
         if not dense:

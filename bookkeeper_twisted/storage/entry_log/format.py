@@ -6,8 +6,8 @@
     records:             i32 size   size bytes of the entry, back to back from offset 1024
     ledgers map:         records whose entry is  i64 -1  i64 -2  i32 n  n * (i64 ledger, i64 bytes)
 
-Filler (bytes ``0xF0``, as in Apache's logs written with direct I/O) may stand between records: from there no
-four bytes make a positive size before the next record begins.
+Filler (bytes ``0xF0``, as in Apache's logs written with direct I/O) may stand between records: no four bytes
+from there on form a positive size before the next record begins.
 
 Version 0 files have no map.  ``bytes`` in the map counts the size words.
 """
@@ -48,10 +48,10 @@ class LogHeader:
 
 
 def reserved_id_of(name: str) -> int | None:
-    """Return the log id that a file makes unavailable: of a log, or of one that a compaction was writing.
+    """Return the log id that a file reserves: the file of a log, or of an unfinished copy of a compaction.
 
     :param name: of the file.
-    :returns: None if it is neither.
+    :returns: None for any other file.
     """
     stem, dot, _ = name.partition(ENTRY_LOG_SUFFIX)
     try:
@@ -67,7 +67,7 @@ def new_header() -> bytes:
 
 
 def seal(map_offset: int, ledgers: int) -> tuple[bytes, int]:
-    """Return the bytes that make a ledgers map known, and their offset in the file.
+    """Return the bytes that announce a ledgers map in the header, and their offset in the file.
 
     :param map_offset: where the map begins.
     :param ledgers: number of ledgers in it.
@@ -79,8 +79,8 @@ def parse_header(data: bytes, path: str) -> LogHeader:
     """Decode the header of an entry log.
 
     :param data: the first bytes of the file.
-    :param path: for the error.
-    :raises DamageError: these are not the first bytes of an entry log.
+    :param path: of the file, for the text of the error.
+    :raises DamageError: the bytes are not the beginning of an entry log.
     """
     if len(data) < _HEADER.size:
         raise DamageError(f"{path}: {len(data)} bytes are too few for an entry log header")
@@ -95,7 +95,7 @@ def parse_header(data: bytes, path: str) -> LogHeader:
 def encode_map(sizes: Mapping[int, int]) -> bytes:
     """Encode the ledgers map as the records that end a sealed log.
 
-    :param sizes: bytes of the records of each ledger.
+    :param sizes: bytes of the records of each ledger, size words included.
     """
     parts, pairs = [], iter(sorted(sizes.items()))
     while batch := list(islice(pairs, MAP_BATCH)):
@@ -109,7 +109,7 @@ def decode_map(data: bytes, ledgers: int) -> dict[int, int] | None:
 
     :param data: from the map's offset to the end of the file.
     :param ledgers: number of ledgers that the header announces.
-    :returns: bytes of the records of each ledger; None if the map is not whole.
+    :returns: bytes of the records of each ledger; None if the map is incomplete.
     """
     sizes: dict[int, int] = {}
     for part in _map_batches(data):

@@ -1,9 +1,9 @@
-"""Reads slices of entry logs at places the index names, and checks that they are what was written.
+"""Reads slices of entry logs at the places in index rows, and verifies them.
 
-Several threads of the read lane may use one reader, and the reactor thread beside them.  An open file
+Several threads of the read lane, and the reactor thread, may use one reader.  An open file
 belongs to the thread that took it out of its pool until it is put back, so nothing is locked and no file is
-closed under a reader.  The reactor has a pool of its own: it opens nothing, so the lane puts the files of
-the logs that are read there.
+closed during a read.  The reactor has a pool of its own but opens no files: the read lane puts in the files of
+the logs that the reactor reads.
 """
 
 import errno
@@ -41,9 +41,9 @@ V = TypeVar("V")
 
 
 class IdleLogs:
-    """Open files of logs that are not in use at the moment, the most recently used ones.
+    """A pool of open log files that are not in use, the most recently used ones.
 
-    :ivar limit: of files.
+    :ivar limit: most files in the pool.
     """
 
     __slots__ = ("limit", "_idle", "_removed")
@@ -60,11 +60,11 @@ class IdleLogs:
         return log_id in self._idle
 
     def take(self, log_id: int) -> IFile | None:
-        """Take the file of ``log_id`` out, None if there is none; it is the caller's until it is put back or closed."""
+        """Take the file of ``log_id`` out of the pool, None if absent; the caller has to put it back or close it."""
         return self._idle.pop(log_id, None)
 
     def put_back(self, log_id: int, file: IFile) -> None:
-        """Keep the ``file`` of ``log_id``; close it if another thread has put one back meanwhile, or the log is gone.
+        """Put the ``file`` of ``log_id`` into the pool; close it if the pool has one, or the log was removed.
         """
         if log_id in self._removed or self._idle.setdefault(log_id, file) is not file:
             file.close()
@@ -74,7 +74,7 @@ class IdleLogs:
                 oldest.close()
 
     def remove(self, log_id: int) -> None:
-        """Close the file of ``log_id``, which is removed; one that is in use is closed when it is put back."""
+        """Close the file of ``log_id``, which is removed; a file in use is closed when it is put back."""
         self._removed.add(log_id)
         file = self.take(log_id)
         if file is not None:
@@ -87,19 +87,19 @@ class IdleLogs:
 
 
 class EntryLogReader:
-    """Reads the entry logs of one directory.
+    """A reader of the entry logs of one directory.
 
-    :param max_open: idle files kept open, for the lane and for the reactor each.
-    :ivar reads: preads of entries on the lane so far.
-    :ivar tells_resident: whether the file system reports what memory holds.
+    :param max_open: most idle files kept open for the lane, and likewise for the reactor.
+    :ivar reads: preads of entries on the read lane so far.
+    :ivar tells_resident: whether the file system can tell which bytes are in memory.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, max_open: int = 64) -> None:
         self.directory = directory
         self.reads = 0
         self.tells_resident = True
-        # Of hints left: a read from memory earns one, so that logs that never fit memory are not read in vain.
-        # Two threads count here without a lock: one more or less does not matter.
+        # The number of read-ahead hints left: each read from memory earns one, as hints for logs that never fit
+        # memory are wasted.  Two threads count here without a lock: an error of one does not matter.
         self._hints = MOST_HINTS
         self._fs = fs
         self._idle = IdleLogs(max_open)
@@ -107,15 +107,15 @@ class EntryLogReader:
         self._offsets: OrderedDict[OffsetKey, Sequence[int]] = OrderedDict()
 
     def read(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """Read entries of a row from ``entry_id`` on, as many as fit, at least one, by one ``pread``.  Read lane.
+        """Read entries of a row from ``entry_id`` on that fit ``max_bytes``, at least one, in one call.  Read lane.
 
-        Where some of them are damaged the first one is read alone: damage of others does not make it unreadable.  Its
-        bytes are not verified then, as wherever less than a checksummed block is read; its digest is for that.
+        If any of them is damaged, the first one is read alone, so that damage of others does not make it unreadable.
+        Its bytes are then not verified, like all reads of less than a checksummed block: its digest protects it.
 
-        :param row: holds ``entry_id``.
-        :param max_bytes: most bytes of records; one entry is given even if it is longer.
-        :raises DamageError: the log holds something else there (S5, S9); LostLogError if there is no such file.
-        :raises OSError: it could not be read.
+        :param row: the index row that holds ``entry_id``.
+        :param max_bytes: most bytes of the records; one entry is returned even if it is longer.
+        :raises DamageError: the log holds other bytes there (S5, S9); LostLogError if there is no such file.
+        :raises OSError: the log could not be read.
         """
         try:
             return self.read_slice(row, entry_id, max_bytes)
@@ -125,7 +125,7 @@ class EntryLogReader:
             return self.read_slice(row, entry_id, 1)
 
     def read_slice(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """See :meth:`read`; damage of any of the entries is an error here."""
+        """See :meth:`read`; damage of any of the entries raises an error here."""
         offsets = self.offsets_of(row)
         begin = entry_id - row.first
         end = _end(offsets, begin, row.last - entry_id + 1, max_bytes)
@@ -154,7 +154,7 @@ class EntryLogReader:
         try:
             file = self._fs.open(self.path(log_id))
         except OSError:
-            return  # the log is just being removed, or too many files are open: the lane reads what it can
+            return  # the log is just being removed, or too many files are open: the read lane serves the read
         try:
             file.pread_resident(1, 0)
         except BaseException as e:
@@ -168,11 +168,11 @@ class EntryLogReader:
     def read_resident(
         self, row: IndexRow, entry_id: int, max_count: int, max_bytes: int, window: int = 0
     ) -> EntryRun | None:
-        """Read as :meth:`read` does, ``max_count`` entries at most, if memory holds them all.  Reactor.
+        """Read as :meth:`read` does, ``max_count`` entries at most, if all their bytes are in memory.  Reactor.
 
         :param max_bytes: as of :meth:`read`.
-        :param window: bytes to read instead where these entries are less than a quarter of it.
-        :returns: None also if anything is wrong with them: :meth:`read` raises the error.
+        :param window: bytes to read instead if the entries are less than a quarter of it.
+        :returns: None also if the entries are damaged: :meth:`read` raises the error.
         """
         file = self._resident.take(row.log_id)
         if file is None:
@@ -201,10 +201,10 @@ class EntryLogReader:
         return run if not whole or first_bad_block(row, offsets[-1], start, data) is None else None
 
     def read_scattered(self, ledger_id: int, log_id: int, records: ScatteredRecords, found: Scattered) -> None:
-        """Read single records of a log that memory holds and that verify; on the reactor thread.
+        """Read single records of a log that are in memory, and keep those that verify; on the reactor thread.
 
-        :param records: which, and their positions in the result.
-        :param found: gets the entries that were read; the others stay as they are.
+        :param records: the records to read, and their positions in ``found``.
+        :param found: receives the entries that were read; the others stay None.
         """
         file = self._resident.take(log_id)
         if file is None:
@@ -232,7 +232,7 @@ class EntryLogReader:
         self._hints = min(self._hints + count, MOST_HINTS)
 
     def offsets_of(self, row: IndexRow) -> Sequence[int]:
-        """Return the offsets of the records of a ``row``, and the end of the last one; offsets of uneven rows are kept
+        """Return the offsets of the records of a ``row``, and the end of the last one; cache those of uneven rows
         for a while.
 
         :raises DamageError: the row does not hold one size for each entry.
@@ -248,10 +248,10 @@ class EntryLogReader:
         return offsets
 
     def damage(self, row: IndexRow, at: int, what: str) -> DamageError:
-        """Make the error for damage of a row.
+        """Return the error for damage of a row.
 
-        :param at: bytes after the begin of the row.
-        :param what: what was found there.
+        :param at: offset of the damage in the row, in bytes.
+        :param what: the text of the finding.
         """
         return DamageError(f"{self.path(row.log_id)} offset {row.offset + at}: ledger {row.ledger_id}: {what}")
 
@@ -270,12 +270,12 @@ class EntryLogReader:
         try:
             yield file
         except BaseException:
-            file.close()  # a file that failed once is opened anew
+            file.close()  # after an error the file is opened anew
             raise
         self._idle.put_back(row.log_id, file)
 
     def remove(self, log_id: int) -> None:
-        """Close the files of ``log_id``, which is removed: an open one would keep its space.  Any thread."""
+        """Close the files of ``log_id``, which is removed: an open file would keep its disk space.  Any thread."""
         self._idle.remove(log_id)
         self._resident.remove(log_id)
 
@@ -286,7 +286,7 @@ class EntryLogReader:
 
 
 def _pop_oldest(things: "OrderedDict[K, V]") -> V | None:
-    """One call, so that two threads never take the same one."""
+    """Remove and return the oldest item in one call, so that two threads never take the same one; None without one."""
     try:
         return things.popitem(last=False)[1]
     except KeyError:
@@ -294,7 +294,7 @@ def _pop_oldest(things: "OrderedDict[K, V]") -> V | None:
 
 
 def _end(offsets: Sequence[int], begin: int, max_count: int, max_bytes: int) -> int:
-    """Return the end of the records that are read from ``begin`` on."""
+    """Return the end index of the records to read from ``begin`` on."""
     limit = offsets[begin] + max_bytes
     if isinstance(offsets, range):
         end = limit // offsets.step
@@ -312,12 +312,12 @@ def _run_at(row: IndexRow, offsets: Sequence[int], begin: int, end: int, data: b
 
 
 def _is_run(run: EntryRun) -> bool:
-    """Whether the records are what the index says."""
+    """Test whether the ids and sizes of the records are those in the index."""
     return run.ids_match() and _sizes_match(run)
 
 
 def _sizes_match(run: EntryRun) -> bool:
-    """Every size word of an even run, the first of an uneven one (its last is checked with the ids)."""
+    """Test every size word of an even run, or the first of an uneven one, whose last is tested with the ids."""
     if run.offsets is not None:
         return int.from_bytes(run.data[:4], "big") == run.offsets[1] - 4
     size = (run.stride - 4).to_bytes(4, "big")

@@ -1,9 +1,9 @@
-"""Goes through a whole entry log, by the rules of Apache's scanner.
+"""A scan of a whole entry log, by the rules of Apache's scanner.
 
 A size word that is not positive is padding: the scan goes on one byte further (skipped here in one step
 over zeros and over bytes whose top bit makes every size negative, such as the 0xF0 of direct-I/O logs).
-Records of ledger -1 (ledgers map, filler of direct-I/O logs) are passed over.  What cannot be a record,
-because it runs over the end of the file or is too short for an entry, ends the scan: a torn tail, if the
+Records of ledger -1 (ledgers map, filler of direct-I/O logs) are skipped.  Bytes that cannot be a record,
+as they exceed the end of the file or are too short for an entry, end the scan: they are a torn tail if the
 log was never sealed.
 """
 
@@ -34,14 +34,14 @@ class Record(NamedTuple):
 class LogScan:
     """An iterable over the records of one log.
 
-    :ivar header: None for a file that never came into use (empty, or a header that was never written).
-    :ivar torn_at: after the iteration: where it ended before the end of the file, else None.
+    :ivar header: None for a file that was never used (empty, or without a written header).
+    :ivar torn_at: after the iteration: the offset at which it ended before the end of the file, else None.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, log_id: int, window: int = WINDOW) -> None:
         """
-        :param window: bytes read at once.
-        :raises DamageError: the file does not begin like an entry log.
+        :param window: bytes of one read.
+        :raises DamageError: the file does not begin as an entry log does.
         """
         self._window = window
         self.path = posixpath.join(directory, entry_log_name(log_id))
@@ -56,7 +56,7 @@ class LogScan:
 
     @property
     def sealed(self) -> bool:
-        """Whether the log was finished in order: its header names a ledgers map."""
+        """Whether the log was completed: its header names a ledgers map."""
         return self.header is not None and self.header.map_offset != 0
 
     def __iter__(self) -> Iterator[Record]:
@@ -102,7 +102,7 @@ def ledger_sizes(fs: IFileSystem, directory: str, log_id: int) -> dict[int, int]
 
     :param directory: of the log, ``current`` included.
     :param log_id: of the log.
-    :raises DamageError: the log cannot be understood.
+    :raises DamageError: the log is damaged.
     """
     scan = LogScan(fs, directory, log_id)
     sizes = scan.ledgers_map()
@@ -122,7 +122,7 @@ def _read_header(file: IFile, path: str) -> layout.LogHeader | None:
 
 
 class _Window:
-    """The part of a file that is in memory while it is read from begin to end."""
+    """The part of a file that is in memory during a sequential read."""
 
     __slots__ = ("_file", "_size", "_start", "_data")
 
@@ -133,7 +133,7 @@ class _Window:
         self._data = b""
 
     def get(self, at: int, size: int) -> bytes:
-        """``size`` bytes at an offset, fewer at the end of the file."""
+        """Return ``size`` bytes at an offset, fewer at the end of the file."""
         low = at - self._start
         if low < 0 or low + size > len(self._data):
             self._start, self._data, low = at, self._file.pread(self._size, at), 0

@@ -1,13 +1,13 @@
 """Writes the entry logs of one ledger directory: append, rotate, seal, sync.
 
 A log is created when the first run needs it and grows until :attr:`EntryLogWriter.size_limit`; then its
-ledgers map is written and it is never touched again.  No log is appended to after a restart.  What has
-not been synced is referred to by no index row, so after a failed write the log is cut back to its last good
-sync; after any other failure it is abandoned as it is and the data goes to a new one (no sync is ever
+ledgers map is written and the log is never changed again.  No log is appended to after a restart.  No index row
+refers to bytes that are not synced, so after a full disk the log is cut back to its last good
+sync; after any other failure it is abandoned unchanged and the data goes to a new one (no sync is ever
 repeated as if it could succeed, S10).
 
-A log is written past the page cache in whole blocks, so what a sync writes ends with filler up to the next
-block: bytes that make no positive size, which every reader of entry logs passes over.
+A log is written past the page cache in whole blocks, so a sync fills the last block with filler:
+bytes that form no positive size, which every reader of entry logs skips.
 
 All methods block, raise :class:`OSError` and run on the flush lane.
 """
@@ -39,11 +39,11 @@ _LAST_ID = "lastId"
 
 
 class OpenLog:
-    """The log being written.
+    """The log that is being written.
 
-    :param queue: by which it is written, where that need not wait for the disk before :meth:`seal_unnamed`.
-    :ivar position: end of what was appended; ``written`` of that which reached the file, ``synced`` of
-        that which is durable.
+    :param queue: writes the log without a wait for the disk before :meth:`seal_unnamed`; None: ordinary writes.
+    :ivar position: end of the appended bytes; ``written``: end of those in the file; ``synced``: end of
+        the durable ones.
     """
 
     __slots__ = (
@@ -56,7 +56,7 @@ class OpenLog:
         self.position = self.written = self.synced = layout.HEADER_SIZE
         self._pieces: list[Buffer] = []
         self._ledgers: dict[int, int] = {}
-        self._unsynced: list[tuple[Sequence[int], Sequence[int]]] = []  # ledgers, and bytes of them
+        self._unsynced: list[tuple[Sequence[int], Sequence[int]]] = []  # ledgers, and their bytes
         self._queue = queue
 
     @property
@@ -64,7 +64,7 @@ class OpenLog:
         return self.position > layout.HEADER_SIZE
 
     def append(self, run: EntryRun) -> IndexRow:
-        """Append a ``run``, which is written at the latest by :meth:`sync`.
+        """Append a ``run``; :meth:`sync` writes it at the latest.
 
         :returns: the index row of the run.
         """
@@ -74,10 +74,10 @@ class OpenLog:
         return row
 
     def append_sorted(self, entries: SortedEntries) -> MixedRows | list[IndexRow]:
-        """Append entries, which are written at the latest by :meth:`sync`.
+        """Append entries; :meth:`sync` writes them at the latest.
 
-        :param entries: the records must not be more than one row may hold.
-        :returns: their rows, packed where they can be.
+        :param entries: entries whose records fit one row.
+        :returns: their index rows, packed if possible.
         """
         data, stride, offsets = lay_out(entries.entries)
         offsets = offsets if offsets is not None else range(0, len(data) + 1, stride)
@@ -93,9 +93,9 @@ class OpenLog:
     def append_records(self, ledger_id: int, data: Buffer) -> None:
         """Append records of a ledger to a log that gets its name when it is complete.
 
-        They are written at the latest by :meth:`write_blocks`.
+        :meth:`write_blocks` writes them at the latest.
 
-        :param data: not to be changed before that.
+        :param data: the records; must not change before that.
         """
         self._ledgers[ledger_id] = self._ledgers.get(ledger_id, 0) + len(data)
         self._append(data)
@@ -125,7 +125,7 @@ class OpenLog:
         self._pieces = list(rest)
 
     def write_blocks(self) -> None:
-        """Write what was appended, but for a last part of a block, of which a copy is kept."""
+        """Write the appended bytes except the part of a last block, of which a copy is kept."""
         if self.position - self.written >= BLOCK:
             self._write_out()
         self._pieces = [b"".join(self._pieces)]
@@ -138,7 +138,7 @@ class OpenLog:
             self._write_out()
 
     def sync(self) -> None:
-        """Everything appended is durable when this returns."""
+        """Make all appended records durable."""
         self._write_rest()
         if self.synced != self.position:
             self.file.sync()
@@ -155,22 +155,22 @@ class OpenLog:
     def seal(self, fs: IFileSystem) -> None:
         """Write the ledgers map, then the header's pointer to it: the pointer never comes first.
 
-        Both are durable when it returns.
+        Both are durable on return.
 
-        :param fs: opens the file once more, as these writes are no whole blocks.
+        :param fs: opens the file again without direct I/O, as these writes are not whole blocks.
         """
         self.sync()
         if not self._ledgers:
             return
         self.file.close()
-        self.file = fs.open(self.file.path)  # these are no whole blocks
+        self.file = fs.open(self.file.path)  # without direct I/O: the writes below are not whole blocks
         self.file.pwrite(layout.encode_map(self._ledgers), self.position)
         self.file.sync()
         self.file.pwrite(*layout.seal(self.position, len(self._ledgers)))
         self.file.sync()
 
     def seal_unnamed(self, fs: IFileSystem) -> None:
-        """Seal a log that has not got its name yet: nobody reads it before all of it is durable, by one sync.
+        """Seal a log that has no name yet: a single sync suffices, as nobody reads it before that.
 
         :param fs: as of :meth:`seal`.
         """
@@ -186,7 +186,7 @@ class OpenLog:
         self.file.sync()
 
     def cut_back(self) -> None:
-        """Forgets what was not synced."""
+        """Forget the appended bytes that are not synced."""
         self._pieces = []
         self._unsynced = []
         self.position = self.written = self.synced
@@ -194,12 +194,12 @@ class OpenLog:
 
 
 class EntryLogWriter:
-    """The entry logs of one directory, which is its ``current`` folder.
+    """The writer of the entry logs of one directory, its ``current`` folder.
 
-    :ivar size_limit: a log holds at most so many bytes, unless a single entry is bigger.
+    :ivar size_limit: most bytes of a log, unless a single entry is longer.
     :ivar direct: whether logs are written past the page cache.
-    :ivar bytes_written: of all records so far.
-    :ivar syncs: of the data of logs so far.
+    :ivar bytes_written: bytes of all records so far.
+    :ivar syncs: syncs of log data so far.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, size_limit: int, next_id: int = 0, direct: bool = True) -> None:
@@ -210,27 +210,27 @@ class EntryLogWriter:
         self._fs = fs
         self._directory = directory
         self._next_id = next_id
-        self._overtaken = False  # a log of copies has a higher id than the active one
+        self._overtaken = False  # whether a log of copies has a higher id than the active one
         self._log: OpenLog | None = None
 
     @classmethod
     def open(cls, fs: IFileSystem, directory: str, size_limit: int, direct: bool = True) -> "EntryLogWriter":
-        """Make a writer that begins with a new log, above every id that was ever used here.
+        """Return a writer that begins with a new log, whose id is above every id ever used here.
 
-        :param size_limit: bytes after which a log is followed by the next one.
+        :param size_limit: bytes after which the next log begins.
         :param direct: whether to write past the page cache.
         """
         return cls(fs, directory, size_limit, first_free_id(fs, directory), direct)
 
     @property
     def active_log_id(self) -> int | None:
-        """The log being written: not to be collected."""
+        """Return the id of the log being written, which must not be collected."""
         return self._log.log_id if self._log is not None else None
 
     def append(self, run: EntryRun) -> list[IndexRow]:
         """Append a run to the current log; its entries are durable after :meth:`sync`.
 
-        :returns: the rows of what was written: one, unless a limit splits the run.
+        :returns: the index rows of the run: one, unless a limit splits it.
         """
         rows, first, end = [], run.first, run.first + run.count
         try:
@@ -248,9 +248,9 @@ class EntryLogWriter:
         return rows
 
     def append_sorted(self, entries: SortedEntries) -> "list[MixedRows | list[IndexRow]]":
-        """Append single entries; durable after :meth:`sync`.
+        """Append single entries; they are durable after :meth:`sync`.
 
-        :returns: their rows in the order of the entries, packed where they can be.
+        :returns: their rows in the order of the entries, packed if possible.
         """
         rows: list[MixedRows | list[IndexRow]] = []
         begin = 0
@@ -267,7 +267,7 @@ class EntryLogWriter:
         return rows
 
     def sync(self) -> None:
-        """Everything appended is durable when this returns."""
+        """Make all appended entries durable."""
         if self._log is None:
             return
         try:
@@ -278,7 +278,7 @@ class EntryLogWriter:
         self.syncs += 1
 
     def close(self) -> None:
-        """Seals the log being written.  The next writer begins a new one."""
+        """Seal the log being written.  The next writer begins a new one."""
         log, self._log = self._log, None
         if log is None:
             return
@@ -302,9 +302,9 @@ class EntryLogWriter:
         return log.has_records and log.position + size > self.size_limit
 
     def reserve(self, count: int = 1) -> list[int]:
-        """Take ids for logs of copies.  What is appended from now on goes to logs with higher ids.
+        """Reserve ids for logs of copies.  Later appends go to logs with higher ids.
 
-        So the newest copy of an entry is always in the log with the highest id: a rebuild of the index takes it.
+        So the newest copy of an entry is always in the log with the highest id, and a rebuild of the index chooses it.
 
         :returns: ``count`` ids, ascending.
         """
@@ -312,7 +312,7 @@ class EntryLogWriter:
         return self._take_ids(count)
 
     def _take_ids(self, count: int) -> list[int]:
-        """Take the next log ids, for good: they are durable before they are used, so no later log gets them."""
+        """Take the next log ids durably before their use, so that no later log gets them."""
         log_ids: list[int] = []
         while len(log_ids) < count:
             if not self._fs.exists(self._path(self._next_id)):
@@ -342,7 +342,7 @@ class EntryLogWriter:
             self._abandon(log)
 
     def _abandon(self, log: OpenLog) -> None:
-        """Never writes to the log again.  Its synced records stay where they are, an empty one goes."""
+        """End a log without another write.  Its synced records stay; an empty log is removed."""
         self._log = None
         _close_quietly(log.file)
         if log.synced == layout.HEADER_SIZE:
@@ -358,12 +358,12 @@ def create_log(
     """Create a log: header, file and name are durable before the first record (safety 3.2).
 
     :param log_id: of the log.
-    :param path: of its file, which must not exist.
+    :param path: of the file, which must not exist.
     :param direct: whether to write past the page cache.
-    :param queue: by which a log is written that gets its name when it is complete: nothing of it is durable before
+    :param queue: writes a log that gets its name when it is complete: none of it is durable before
         :meth:`OpenLog.seal_unnamed`.
-    :param size: of its file until then: a write that makes no file longer need not be waited for.
-    :raises OSError: there is no log then.
+    :param size: of such a file from the start, in bytes: writes that do not extend a file need not be waited for.
+    :raises OSError: the log could not be created.
     """
     file = fs.open(path, create=True, direct=direct)
     try:
@@ -401,7 +401,7 @@ def _following(log_id: int) -> int:
 
 
 def first_free_id(fs: IFileSystem, directory: str) -> int:
-    """Return the id above every log in a directory and above the last id that was given out there, 0 if there is none.
+    """Return the id above all logs and all ids ever used in a directory, 0 if there are none.
 
     :param directory: its path, ``current`` included.
     """

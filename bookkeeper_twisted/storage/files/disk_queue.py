@@ -1,9 +1,9 @@
-"""Reads and writes past the page cache that are begun now and waited for later: the kernel's asynchronous I/O.
+"""Asynchronous reads and writes past the page cache, by the kernel's asynchronous I/O.
 
-A disk, and more so a virtual one, does many small reads at once in a fraction of the time that it takes one by one, and
-goes on while the thread that began them verifies what was read before.  No other thread is needed.  Linux alone has
-these calls, and the C library has no functions for them.  Where there are none, on files that are not direct, and for
-what the kernel refuses, ordinary calls are made: reads when they are wanted, writes at once.
+A disk, even more a virtual one, does many small reads at once in a fraction of the time of as many single ones, and
+works while the thread verifies the bytes of earlier reads.  No other thread is needed.  Only Linux has these calls,
+and the C library has no functions for them.  Without them, on files that are not direct, and for transfers that
+the kernel refuses, ordinary calls are made: reads when they are wanted, writes at once.
 """
 
 import ctypes
@@ -45,9 +45,9 @@ assert (_CONTROL.size, _EVENT.size) == (64, 32)
 
 @attrs.frozen
 class FileRange:
-    """A range of a file to be read.
+    """A range of a file to read.
 
-    :ivar offset, size: multiples of 4096.
+    :ivar offset, size: bytes, multiples of 4096.
     """
 
     file: IFile
@@ -63,7 +63,7 @@ _Waiting = tuple[int, int, IFile, int, int, int]
 
 
 class _Kernel:
-    """A queue of the kernel."""
+    """An asynchronous I/O context of the kernel."""
 
     def __init__(self) -> None:
         """Open a context of the kernel's asynchronous I/O.
@@ -87,10 +87,10 @@ class _Kernel:
         return result
 
     def begin(self, transfers: Sequence[Transfer]) -> int:
-        """Begin to read or write.
+        """Begin transfers.
 
-        :returns: how many were begun, the first ones.
-        :raises OSError: none was.
+        :returns: the number of the first transfers that have begun.
+        :raises OSError: none has begun.
         """
         blocks = b"".join([
             _CONTROL.pack(number, 0, 0, operation, 0, descriptor, address, size, offset, 0, 0, 0)
@@ -102,9 +102,9 @@ class _Kernel:
         return self._call(self._submit, self._context, len(transfers), pointers)
 
     def ended(self) -> list[tuple[int, int]]:
-        """Wait until something has ended.
+        """Wait until a transfer has ended.
 
-        :returns: number of each that has, and its bytes or a negative error.
+        :returns: for each ended transfer its number, and its bytes or a negative error.
         """
         count = 0
         while not count:
@@ -116,15 +116,15 @@ class _Kernel:
         return [(number, result) for number, _, result, _ in _EVENT.iter_unpack(events)]
 
     def close(self) -> None:
-        """End; returns when the kernel uses no memory of ours any more."""
+        """Close the context; on return the kernel uses none of our memory."""
         self._call(self._destroy, self._context)
 
 
 class _QueuedReads:
-    """Places that are read together.
+    """Ranges that are read together.
 
-    :ivar left: reads that have not ended.
-    :ivar found: bytes that were read of each range; less than nothing if they were not.
+    :ivar left: number of reads that have not ended.
+    :ivar found: bytes that were read of each range; negative if the read failed.
     """
 
     def __init__(self, ranges: Sequence[FileRange], room: mmap.mmap) -> None:
@@ -134,12 +134,12 @@ class _QueuedReads:
         self.found = [-1] * len(ranges)
 
     def ended(self, index: int, found: int) -> None:
-        """Take note of the end of a read."""
+        """Record the end of a read."""
         self.found[index] = found
         self.left -= 1
 
     def datas(self) -> Iterator[memoryview | OSError]:
-        """Yield the bytes of each range; what could not be read with the others is read now."""
+        """Yield the bytes of each range; a failed read is repeated by an ordinary call."""
         at, view = 0, memoryview(self.room)
         for each, found in zip(self.ranges, self.found, strict=True):
             yield view[at : at + each.size] if found == each.size else _read_now(each)
@@ -154,20 +154,20 @@ def _read_now(each: FileRange) -> memoryview | OSError:
 
 
 class DiskQueue:
-    """See the module docstring.  One thread at a time; to be closed before its files are.
+    """A queue of reads and writes; see the module docstring.  For one thread at a time; close it before its files.
 
-    :param is_busy: asked whether the disk is wanted for something else, which then finds few transfers ahead of it.
+    :param is_busy: tests whether others need the disk: few transfers are then given to it at a time.
     """
 
     def __init__(self, is_busy: Callable[[], bool] = lambda: False) -> None:
         self._is_busy = is_busy
         self._kernel: _Kernel | None = None
-        self._end: Callable[[], object] = lambda: None  # ends the kernel's queue, also if this one is dropped
+        self._end: Callable[[], object] = lambda: None  # ends the kernel's context, also if this queue is dropped
         self._batches: deque[_QueuedReads] = deque()
         self._taken: _QueuedReads | None = None
         self._waiting: deque[_Waiting] = deque()
-        self._begun: dict[int, Callable[[int], None]] = {}  # by number, those that wait included
-        self._flying: dict[int, int] = {}  # bytes of those that the kernel has, by number
+        self._begun: dict[int, Callable[[int], None]] = {}  # by number, the waiting ones included
+        self._flying: dict[int, int] = {}  # bytes of the transfers in the kernel, by number
         self._last_number = 0
         self._rooms: list[mmap.mmap] = []
         self._n_writes = 0
@@ -194,8 +194,8 @@ class DiskQueue:
     def take(self) -> list[memoryview | OSError]:
         """Wait for the batch that was begun first.
 
-        :returns: the bytes of each range, valid until the next call; fewer only at the end of a file.  The error of one
-            that could not be read.
+        :returns: the bytes of each range, valid until the next call; fewer only at the end of a file.  For a range
+            that could not be read, the error.
         """
         if self._taken is not None:
             self._keep(self._taken.room)
@@ -209,8 +209,8 @@ class DiskQueue:
     def write(self, file: IFile, parts: Sequence[Buffer], offset: int) -> None:
         """Begin to write, as :meth:`~.interfaces.IFile.pwritev` does; :meth:`wait_for_writes` raises the errors.
 
-        :param file: which should be that long already: the kernel waits for what makes a file longer.
-        :param parts: of a multiple of 4096 bytes, as is ``offset``.
+        :param file: should have its final size already: the kernel blocks in writes that extend a file.
+        :param parts: buffers of a multiple of 4096 bytes, as is ``offset``.
         """
         if file.direct_descriptor is None or not self._has_kernel():
             file.pwritev(parts, offset)
@@ -233,9 +233,9 @@ class DiskQueue:
         self._keep(room)
 
     def wait_for_writes(self) -> None:
-        """Wait for all writes; what is written is durable after :meth:`~.interfaces.IFile.sync`.
+        """Wait for all writes; their bytes are durable after :meth:`~.interfaces.IFile.sync`.
 
-        :raises OSError: one failed.
+        :raises OSError: a write failed.
         """
         while self._n_writes:
             self._wait()
@@ -255,10 +255,10 @@ class DiskQueue:
         return True
 
     def _room(self, size: int) -> mmap.mmap:
-        """Memory of at least some bytes, and of less than eight times so many: what was kept last, or new.
+        """Return memory of ``size`` bytes to eight times as many: the last kept one, or new memory.
 
-        New memory has the size of a power of two, so that it fits the next batch: the first touch of a page costs more
-        than writing to it.
+        The size of new memory is a power of two, so that it fits the next batch: the first touch of a page costs more
+        than a write to it.
         """
         for at in reversed(range(len(self._rooms))):
             if size <= len(self._rooms[at]) < 8 * size:
@@ -277,7 +277,7 @@ class DiskQueue:
         self._waiting.append((self._last_number, operation, file, address, size, offset))
 
     def _submit(self) -> None:
-        """Has the kernel begin as much as it takes."""
+        """Pass as many transfers to the kernel as it accepts."""
         transfers = self._admitted()
         if not transfers or self._kernel is None:
             return
@@ -311,7 +311,7 @@ class DiskQueue:
         return transfers[:count]
 
     def _wait(self) -> None:
-        """Until something has ended."""
+        """Wait until a transfer has ended."""
         if self._kernel is not None and self._flying:
             for number, found in self._kernel.ended():
                 del self._flying[number]
@@ -319,7 +319,7 @@ class DiskQueue:
         self._submit()
 
     def rest(self) -> None:
-        """Wait for what is being read and written, and forget it.  The memory is kept."""
+        """Wait for all reads and writes, and drop their results.  The memory is kept."""
         while self._begun and self._kernel is not None:
             self._wait()
         if self._taken is not None:
@@ -330,7 +330,7 @@ class DiskQueue:
         self._unwritten.clear()
 
     def close(self) -> None:
-        """End, wait for what is being read and written, and give back the memory.  It takes the kernel some 30 ms."""
+        """Wait for all reads and writes, close the context and free the memory.  The kernel takes some 30 ms."""
         if self._kernel is not None:
             self._kernel = None
             self._end()

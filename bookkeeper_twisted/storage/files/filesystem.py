@@ -1,4 +1,4 @@
-"""Real files: beside :mod:`.disk_queue` the only module of the engine that calls the operating system."""
+"""Real files: except for :mod:`.disk_queue` the only module of the engine that calls the operating system."""
 
 import ctypes
 import errno
@@ -20,7 +20,7 @@ from ..interfaces import IFile, IFileSystem, ILock
 PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700
 """Modes of what is made: entries belong to their readers, and indexes and journals have the master keys of ledgers."""
 
-_START_WRITE = 2  # SYNC_FILE_RANGE_WRITE: begin, do not wait
+_START_WRITE = 2  # SYNC_FILE_RANGE_WRITE: begin the write-back, do not wait
 
 
 def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
@@ -42,7 +42,7 @@ ROOM = 1024 * 1024
 BLOCK = 4096
 """Direct reads begin and end at multiples of this, which is one of every disk's sector."""
 
-_KEPT_SHARE, _MOST_KEPT = 50, 4096  # the part of its blocks that ext4 keeps for itself, and the most of them
+_KEPT_SHARE, _MOST_KEPT = 50, 4096  # the share of blocks that ext4 keeps for itself, and their greatest number
 _SYS_RESOURCE = 24  # the number of a capability
 _NOWAIT = getattr(os, "RWF_NOWAIT", 0)
 _MANY_PARTS = 64
@@ -60,7 +60,7 @@ def _set_direct(fd: int) -> bool:
 
 
 class _Named:
-    """Gives errors the name of the file that they are of: a call with a descriptor leaves it out."""
+    """A context that adds the name of the file to errors: calls with a descriptor leave it out."""
 
     __slots__ = ("path",)
 
@@ -68,7 +68,7 @@ class _Named:
         self.path = path
 
     def __enter__(self) -> None:
-        """Nothing is to be done before the call."""
+        """Enter without an action: errors get the name at the exit."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError) and error.filename is None:
@@ -104,7 +104,7 @@ class RealFile:
                 return data
             parts = [data]
             missing = size - len(data)
-            while missing:  # a short read is the end of the file only if nothing follows
+            while missing:  # a short read is the end of the file only if the next read finds nothing
                 data = os.pread(self._fd, missing, offset + size - missing)
                 if not data:
                     break
@@ -118,7 +118,7 @@ class RealFile:
 
     def pread_resident_each(self, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
         ends = list(map(add, offsets, sizes))
-        # places side by side, as those of a striped ledger are, take one call
+        # one call reads adjacent places, such as those of a striped ledger
         apart = [i for i, (end, begin) in enumerate(zip(ends, offsets[1:], strict=False), 1) if end != begin]
         if len(apart) == len(ends) - 1:
             datas = self._held(sizes, offsets)
@@ -134,7 +134,7 @@ class RealFile:
         return found
 
     def _held(self, sizes: Sequence[int], offsets: Sequence[int]) -> Iterator[bytes]:
-        """Yield what memory holds of each place, from its beginning on."""
+        """Yield the resident bytes of each place, from its beginning on."""
         if not _NOWAIT:
             raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), self.path)
         preadv, fd, room, rooms = os.preadv, self._fd, bytearray(), (bytearray(),)
@@ -163,7 +163,7 @@ class RealFile:
             self.sync()
 
     def sync(self, metadata: bool = False) -> None:
-        if self._fd < 0:  # Python answers ValueError, which is not an error of a disk
+        if self._fd < 0:  # Python raises ValueError, which is not an error of a disk
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), self.path)
         with self._named:
             if metadata:
@@ -203,7 +203,7 @@ class RealFile:
 
 
 class _Rooms:
-    """Aligned memory for direct reads and writes: a few rooms, each lent to one thread at a time."""
+    """Aligned memory for direct reads and writes: a few buffers, each lent to one thread at a time."""
 
     def __init__(self) -> None:
         self._free: deque[mmap.mmap] = deque()
@@ -231,9 +231,9 @@ class _Rooms:
 class DirectFile(RealFile):
     """A file read and written past the page cache (``O_DIRECT``), through aligned memory.
 
-    Writing costs a fraction of the processor time, never waits for the write-back of others and leaves
-    the pages of readers alone.  Reading takes from the disk what is asked for: no read-ahead is set off, neither
-    by it nor by the marks that others have left in the page cache.  A disk that can do neither gets ordinary calls.
+    A write costs a fraction of the processor time, never waits for the write-back of others and leaves
+    the pages of readers alone.  A read takes only the wanted blocks from the disk: neither the read itself nor marks
+    of others in the page cache cause read-ahead.  A disk that refuses direct calls gets ordinary ones.
     """
 
     __slots__ = ("_rooms", "_direct")
@@ -341,11 +341,11 @@ class FileLock:
 
 @implementer(IFileSystem)
 class RealFileSystem:
-    """The file system of the machine."""
+    """The file system of the operating system."""
 
     def __init__(self, read_only: bool = False) -> None:
         """
-        :param read_only: open files for reading only, for tools that look at the files of a bookie.
+        :param read_only: open files for reading only, for tools that inspect the files of a bookie.
         """
         self._rooms = _Rooms()
         self._access = os.O_RDONLY if read_only else os.O_RDWR
@@ -426,28 +426,28 @@ class RealFileSystem:
 
 
 def make_private_file(path: str) -> None:
-    """Make an empty file at ``path`` for SQLite, which would let everyone read a file that it makes.
+    """Make an empty file at ``path`` for SQLite, whose own new files everyone could read.
 
-    A file that is there stays as it is; what stands in the way is for SQLite to report, which opens the file next.
+    An existing file is unchanged; errors are left to SQLite, which opens the file next.
     """
     with suppress(OSError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE))
 
 
 def takes_reserved_blocks(status: bytes) -> bool:
-    """Test whether a process may take the blocks that file systems reserve: it is root, or has the capability
+    """Test whether a process may use the blocks that file systems reserve: as root, or by the capability
     CAP_SYS_RESOURCE.
 
     :param status: the file of the process ``/proc/self/status``.
     """
-    if re.search(rb"^Uid:(\s+\d+){3}\s+0$", status, re.M):  # the last one counts for files
+    if re.search(rb"^Uid:(\s+\d+){3}\s+0$", status, re.M):  # the last id is that for files
         return True
     effective = re.search(rb"^CapEff:\s*([0-9a-f]+)$", status, re.M)
     return effective is not None and bool(int(effective[1], 16) >> _SYS_RESOURCE & 1)
 
 
 def mounted_device(opened: bytes, mounts: bytes) -> int | None:
-    """Return the device of the mount that an open file lies in; None if that is not among the mounts.
+    """Return the device of the mount that holds an open file; None if that is not among the mounts.
 
     :param opened: the file of the descriptor in ``/proc/self/fdinfo``.
     :param mounts: ``/proc/self/mountinfo``: id, parent and device of each mount, and more.

@@ -1,9 +1,9 @@
-"""Changes of the blocks of a run index, as parts of its commits.
+"""Changes to the blocks of a run index, as parts of its commits.
 
 Each flush adds a generation.  Where :data:`FAN_IN` generations of one level are whole, they are merged into one of the
-next level: range by range from the lowest place on, a share with each commit, so that no commit takes long and a
-look-up never has many generations to ask.  Rows leave the blocks for the table of runs where something newer overlaps
-them, or when they are copied; those of deleted ledgers just go.
+next level: range by range from the lowest key on, a share with each commit, so that no commit takes long and a
+look-up never searches many generations.  Rows move from the blocks to the table of runs if a newer row overlaps
+them, or when they are copied; rows of deleted ledgers are removed.
 """
 
 from bisect import bisect_left
@@ -51,7 +51,7 @@ Span = tuple[int, int, int]
 
 
 class BlockWriter(StoredBlocks):
-    """Changes blocks in the transaction of a connection; :meth:`save` ends that."""
+    """A writer of blocks in the transaction of a connection, completed by :meth:`save`."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -59,7 +59,7 @@ class BlockWriter(StoredBlocks):
         ((self._next_id,),) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM blocks").fetchall()
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
-        """Add the rows ``mixed`` as a generation; no entry of them is stored."""
+        """Add the rows ``mixed``, none of whose entries is stored, as a generation."""
         packed = packed_of(mixed)
         if not packed:
             return
@@ -75,7 +75,7 @@ class BlockWriter(StoredBlocks):
     def _insert(self, number: int, packed: Sequence[bytes]) -> None:
         """Add rows, in order, to a generation.
 
-        :raises DamageError: a key that is damaged stands where one of the new ones belongs.
+        :raises DamageError: the place of a new row is taken by a damaged key.
         """
         blocks = list(enumerate(blocks_of(number, packed), self._next_id))
         self._next_id += len(blocks)
@@ -91,15 +91,15 @@ class BlockWriter(StoredBlocks):
         self.generations = []
 
     def save(self) -> None:
-        """Write the list of generations if it was changed."""
+        """Write the list of generations if it has changed."""
         if self.generations != self._saved:
             self._connection.execute("UPDATE state SET generations = ?", (pack_generations(self.generations),))
 
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
         """Return the highest entry of each of some ledgers that have rows.
 
-        Damaged blocks are passed over, so that no commit fails for them.  What is committed is in a younger generation,
-        where look-ups find it first, even if a damaged block has a copy.
+        Damaged blocks are skipped, so that no commit fails because of them.  New rows are in a younger generation,
+        which look-ups search first, even if a damaged block has a copy.
 
         :param ledger_ids: ascending.
         """
@@ -123,10 +123,10 @@ class BlockWriter(StoredBlocks):
     # -- taking out --
 
     def take_out(self, spans: Iterable[Span], log_ids: Collection[int] | None = None) -> list[IndexRow]:
-        """Remove the rows that have any entry of some spans.
+        """Remove the rows that hold any entry of some spans.
 
         :param log_ids: only rows of these logs.
-        :returns: these rows.
+        :returns: the removed rows.
         """
         ordered = sorted(spans)
         taken: list[bytes] = []
@@ -136,7 +136,7 @@ class BlockWriter(StoredBlocks):
         return rows_of_packed(taken)
 
     def delete(self, ledger_ids: Iterable[int]) -> None:
-        """Remove the rows of some ledgers, but not of a generation in which a block beside them is damaged.
+        """Remove the rows of some ledgers, except from a generation where a block next to them is damaged.
 
         :param ledger_ids: of the ledgers.
         """
@@ -153,7 +153,7 @@ class BlockWriter(StoredBlocks):
 
     @contextmanager
     def _undone_if_damaged(self) -> Iterator[None]:
-        """Have changes undone that meet a damaged block: it is not for a commit of other entries to fail."""
+        """Undo the changes that meet a damaged block: it must not make a commit of other entries fail."""
         before = list(self.generations)
         self._connection.execute("SAVEPOINT part")
         try:
@@ -164,7 +164,7 @@ class BlockWriter(StoredBlocks):
         self._connection.execute("RELEASE part")
 
     def replace(self, block: Block, packed: Sequence[bytes]) -> None:
-        """Put ``packed`` rows in the place of a ``block``; none: it goes.
+        """Put ``packed`` rows in the place of a ``block``; remove the block if there are none.
 
         :raises DamageError: a damaged key misleads the search for it.
         """
@@ -174,14 +174,14 @@ class BlockWriter(StoredBlocks):
         self._insert(block.generation, packed)
 
     def _drop_empty(self, generation: Generation) -> None:
-        """Drop a generation without blocks."""
+        """Drop a generation that has no blocks."""
         if self.following(generation.number, b"") is None:
             self.generations.remove(generation)
 
     # -- merging --
 
     def _merge(self, n_rows: int) -> None:
-        """Merge about so many rows, those of low levels first."""
+        """Merge about ``n_rows`` rows, those of low levels first."""
         for level in sorted({generation.level for generation in self.generations}):
             with self._undone_if_damaged():
                 while n_rows > 0 and (sources := self._sources(level)):
@@ -195,7 +195,7 @@ class BlockWriter(StoredBlocks):
             return sources
         for each in list(self.generations):
             if each.level == level + 1 and each.role == TARGET:
-                self._change(each, WHOLE)  # nothing is left of what was merged into it
+                self._change(each, WHOLE)  # all its rows are merged
         whole = [each for each in of_level if each.role == WHOLE]
         return [self._change(each, SOURCE) for each in whole[:FAN_IN]] if len(whole) >= FAN_IN else []
 
@@ -217,7 +217,7 @@ class BlockWriter(StoredBlocks):
     def _merge_step(self, sources: Sequence[Generation], target: Generation) -> int:
         """Move the lowest rows of ``sources`` to the end of the target.
 
-        :returns: how many.
+        :returns: the number of moved rows.
         """
         count = STEP_BLOCKS // len(sources)
         heads = [self.heads(each.number, count) for each in sources]
@@ -233,7 +233,7 @@ class BlockWriter(StoredBlocks):
         return len(moved)
 
     def _behead(self, blocks: Sequence[Block], bound: bytes) -> list[bytes]:
-        """Take the rows up to a place, inclusive, out of the first blocks of a generation."""
+        """Remove the rows up to a key, inclusive, from the first blocks of a generation, and return them."""
         taken: list[bytes] = []
         for block in blocks:
             end = block.floor(bound) + 1
@@ -245,7 +245,7 @@ class BlockWriter(StoredBlocks):
 
 
 class _Knife:
-    """Takes rows out of one generation."""
+    """A remover of rows from one generation."""
 
     def __init__(self, writer: BlockWriter, generation: Generation, log_ids: Collection[int] | None) -> None:
         self._writer = writer
@@ -255,7 +255,7 @@ class _Knife:
         self._gone: set[int] = set()  # rows of the present block
 
     def cut(self, spans: Iterable[Span]) -> list[bytes]:
-        """Take out what overlaps any of ``spans``, which ascend, and return it."""
+        """Remove the rows that overlap any of ``spans``, which ascend, and return them."""
         cursor = self._cursor
         for ledger_id, first, last in spans:
             key, end = key_of(ledger_id, first), key_of(ledger_id, last)
@@ -273,7 +273,7 @@ class _Knife:
             self._cursor.go(key)
 
     def _take(self, key: bytes, end: bytes) -> None:
-        """Take the rows of the present block that begin up to ``end`` and do not end before ``key``."""
+        """Remove the rows of the present block that begin up to ``end`` and do not end before ``key``."""
         block = self._cursor.block
         if block is None:
             return

@@ -1,4 +1,4 @@
-"""The SQLite file of a run index: its schema, its connections, the check of its structure, its errors."""
+"""The SQLite file of a run index: schema, connections, check of the structure, errors."""
 
 import posixpath
 import sqlite3
@@ -40,7 +40,7 @@ EVERY_TABLE = ("1",)
 """Argument of the check of the structure: all tables, one problem is enough."""
 READ_AT_START = ("ledgers", "state")
 
-_INSTRUCTIONS = 100_000  # of SQLite, which take some 10 ms
+_INSTRUCTIONS = 100_000  # instructions of SQLite, which take some 10 ms
 
 LEDGER_COLUMNS = "ledger, master_key, fenced, explicit_lac, forgotten_at, crc"
 
@@ -49,9 +49,9 @@ _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class IndexDamageError(DamageError):
-    """An index is damaged in its structure.
+    """The structure of an index is damaged.
 
-    :ivar states: of ledgers, as far as they can be read: each was written so, there may be others.
+    :ivar states: the readable ledger states: each is as it was written, others may be missing.
     """
 
     def __init__(self, text: str, states: Sequence[LedgerRow] = ()) -> None:
@@ -60,12 +60,12 @@ class IndexDamageError(DamageError):
 
 
 def connect(path: str, read_only: bool = False) -> sqlite3.Connection:
-    """Open the file of an index, made if there is none.
+    """Open the file of an index; make it if there is none.
 
     :param path: of the file.
     """
     if not read_only:
-        make_private_file(path)  # SQLite gives the mode of the file to the files that it makes beside it
+        make_private_file(path)  # SQLite gives the mode of this file to the files that it makes beside it
     uri = f"file:{quote(path)}?mode={'ro' if read_only else 'rwc'}"
     connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None, timeout=60)
     for pragma in ("synchronous = FULL", "cell_size_check = ON", "wal_autocheckpoint = 0"):
@@ -74,7 +74,7 @@ def connect(path: str, read_only: bool = False) -> sqlite3.Connection:
 
 
 def snapshot_of(path: str) -> sqlite3.Connection:
-    """Return a connection to the file ``path`` that goes on seeing what is committed now."""
+    """Return a connection to the file ``path`` whose view stays at the present commit."""
     connection = connect(path)
     connection.execute("BEGIN")
     is_complete(connection)
@@ -82,11 +82,11 @@ def snapshot_of(path: str) -> sqlite3.Connection:
 
 
 def prepare(writer: sqlite3.Connection, path: str) -> None:
-    """Make or check the schema.
+    """Make the schema, or check the existing one.
 
-    :param writer: a connection.
+    :param writer: the connection that commits.
     :param path: of the file, for errors.
-    :raises StorageError: it has another schema.
+    :raises StorageError: the file has another schema.
     """
     (mode,) = writer.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
@@ -101,7 +101,7 @@ def check_version(connection: sqlite3.Connection, path: str) -> None:
     """Check the schema of the file ``path``, which a ``connection`` has open.
 
     :raises StorageError: another release made it.
-    :raises DamageError: it is not what was made.
+    :raises DamageError: the schema is damaged.
     """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version != SCHEMA_VERSION:
@@ -112,7 +112,7 @@ def check_version(connection: sqlite3.Connection, path: str) -> None:
 
 
 def is_complete(connection: sqlite3.Connection) -> bool:
-    """Test whether a batch said that the index of a ``connection`` is complete."""
+    """Test whether a commit declared the index of a ``connection`` complete."""
     (complete,) = connection.execute("SELECT complete FROM state").fetchone()
     return bool(complete)
 
@@ -120,7 +120,7 @@ def is_complete(connection: sqlite3.Connection) -> bool:
 def read_generations(connection: sqlite3.Connection) -> list[Generation]:
     """Return the generations of blocks in the index of a ``connection``, the oldest first.
 
-    :raises DamageError: their list is damaged.
+    :raises DamageError: the list of generations is damaged.
     """
     kept = "CASE typeof(generations) WHEN 'blob' THEN generations END"
     (packed,) = connection.execute(f"SELECT {kept} FROM state").fetchone()
@@ -138,8 +138,8 @@ def check_structure(connection: sqlite3.Connection, path: str, tables: Sequence[
     """Check pages and the order of rows.
 
     :param path: of the file, for errors.
-    :param tables: to be checked.
-    :raises DamageError: they are not as they should be.
+    :param tables: the names of the tables to check.
+    :raises DamageError: the structure is damaged.
     """
     for table in tables:
         problems: Sequence[tuple[str]] = connection.execute(f"PRAGMA integrity_check({table})").fetchmany(1)
@@ -158,12 +158,12 @@ class StructureCheck:
     def run(self, connection: Connection) -> int:
         """Check pages and the order of rows, as a ``connection`` sees them.
 
-        SQLite looks for an interrupt while it goes through the pages, if it came after the beginning, and asks the
+        SQLite tests for an interrupt while it checks the pages, but forgets one that came before, and calls the
         handler while it compares the rows.
 
-        :returns: bytes that were read.
-        :raises StorageError: it was interrupted.
-        :raises DamageError: they are not as they should be.
+        :returns: the bytes that were read.
+        :raises StorageError: the check was interrupted.
+        :raises DamageError: the structure is damaged.
         """
         connection.set_progress_handler(lambda: self._interrupted, _INSTRUCTIONS)
         self._connection = connection
@@ -177,7 +177,7 @@ class StructureCheck:
         return file_size(connection)
 
     def interrupt(self) -> None:
-        """End the check at work soon, and refuse later ones."""
+        """Make the running check end soon, and refuse later ones."""
         self._interrupted = True
         connection = self._connection
         if connection is not None:
@@ -185,12 +185,12 @@ class StructureCheck:
 
 
 def check_to_open(writer: sqlite3.Connection, path: str, tables: Sequence[str]) -> None:
-    """Check the structure of an index that is being opened, and the list of its generations of blocks.
+    """Check the structure of an index at its opening, and the list of its generations of blocks.
 
-    :param writer: a connection.
+    :param writer: the connection that commits.
     :param path: of the file, for errors.
-    :param tables: to be checked.
-    :raises IndexDamageError: it is damaged.
+    :param tables: the names of the tables to check.
+    :raises IndexDamageError: the index is damaged.
     """
     try:
         check_structure(writer, path, tables)
@@ -211,14 +211,14 @@ def _readable_ledgers(connection: sqlite3.Connection) -> list[LedgerRow]:
                     continue
                 found[row.ledger_id] = row
         except (sqlite3.Error, UnicodeDecodeError):
-            continue  # the rows behind this place cannot be reached from this end
+            continue  # this scan cannot reach the rows after the damage
     return [row for _, row in sorted(found.items())]
 
 
 def set_aside(fs: IFileSystem, path: str) -> None:
-    """Rename the file ``path`` of ``fs``, and what belongs to it.
+    """Rename the file ``path`` of ``fs`` and the files that belong to it.
 
-    The file first: SQLite ignores a write-ahead log without one, never the other way round.
+    The file comes first: SQLite ignores a write-ahead log without a file, but not a file without its log.
     """
     for suffix in ("", "-wal", "-shm"):
         if fs.exists(path + suffix):
@@ -228,7 +228,7 @@ def set_aside(fs: IFileSystem, path: str) -> None:
 
 @contextmanager
 def storage_errors(path: str) -> Iterator[None]:
-    """Turn errors of SQLite in a context into storage errors, never into a missing entry (S5).
+    """Turn errors of SQLite in a ``with`` block into storage errors, never into a missing entry (S5).
 
     :param path: of the file, for errors.
     """
@@ -237,12 +237,12 @@ def storage_errors(path: str) -> Iterator[None]:
     except sqlite3.Error as e:
         extended = getattr(e, "sqlite_errorcode", 0)
         code = extended & 0xFF
-        if code in _DAMAGED or "decode" in str(e):  # a value that was no text
+        if code in _DAMAGED or "decode" in str(e):  # a text value that is not UTF-8
             raise DamageError(f"{path} is damaged: {e}") from e
-        if extended == sqlite3.SQLITE_IOERR_SHMSIZE:  # of the memory that connections share: a file beside the index
+        if extended == sqlite3.SQLITE_IOERR_SHMSIZE:  # the shared memory of the connections: a file beside the index
             raise NoWritableDirectoryError(f"{path}: the disk has no space for the 32 KiB that opening it takes") from e
         if code in _FULL:
             raise NoWritableDirectoryError(f"{path}: {e}") from e
         raise StorageError(f"{path}: {e}") from e
-    except UnicodeDecodeError as e:  # of a text in the file, or of a message that quotes one
+    except UnicodeDecodeError as e:  # from a text in the file, or in a message that quotes one
         raise DamageError(f"{path} is damaged: a text of it cannot be decoded") from e

@@ -1,11 +1,11 @@
 """Index rows and ledger states as the columns of a table, each with a CRC32C over the others (S9).
 
-Record sizes that differ are stored as::
+Record sizes of an uneven row are stored as::
 
     0   u32         the least of them
-    4   u8 or u16   what each has more
+    4   u8 or u16   the excess of each size over it
 
-and as a ``u32`` each where that is not shorter, so that the length shows which of them it is.
+or as one ``u32`` for each size where that is not longer; the length shows which form it is.
 """
 
 import struct
@@ -28,7 +28,7 @@ _WIDTHS = {1: "B", 2: "H"}
 
 
 def values_of(rows: Sequence[IndexRow]) -> Iterable[Values]:
-    """Return the columns of index ``rows``; without a Python frame for each if all are even."""
+    """Return the columns of index ``rows``; without a Python call for each if all are even."""
     if bytes in set(map(type, map(_sizes, rows))):
         return map(_row_values, rows)
     packed = map(add, starmap(_EVEN.pack, map(_numbers, rows)), map(_checksums, rows))
@@ -54,9 +54,9 @@ def _narrowed(sizes: bytes) -> bytes:
 
 
 def _parts(sizes: bytes, count: int) -> tuple[int, Sequence[int]]:
-    """Return the part that all sizes have, and what each has more.
+    """Return the least of the sizes, and the excess of each.
 
-    :raises struct.error: there are not so many.
+    :raises struct.error: the number of sizes is not ``count``.
     """
     width = 4 if len(sizes) == _LEAST.size * count else (len(sizes) - _LEAST.size) // count
     if width == _LEAST.size:
@@ -68,7 +68,7 @@ def _parts(sizes: bytes, count: int) -> tuple[int, Sequence[int]]:
 def stored_bytes(sizes: bytes, count: int) -> int:
     """Return the bytes of the records of a row.
 
-    :param sizes: as they are stored where they differ.
+    :param sizes: as they are stored if they differ.
     :param count: of the records.
     """
     least, more = _parts(sizes, count)
@@ -82,16 +82,16 @@ def _crc(row: IndexRow) -> int:
 
 
 def row_from(values: Values) -> IndexRow:
-    """Make the index row of some columns.
+    """Decode an index row from its columns.
 
     :param values: in the order of :func:`values_of`.
-    :raises DamageError: they are not what was written.
+    :raises DamageError: the columns are not as they were written.
     """
     try:
         ledger_id, first, last, log_id, offset, sizes, checksums, _ = values
         row = IndexRow(ledger_id, first, last, log_id, offset, _widened(sizes, last - first + 1), checksums)
         good = _crc(row) == values[7] and row.first <= row.last
-    except (TypeError, AttributeError, struct.error, ArithmeticError):  # a value of another type
+    except (TypeError, AttributeError, struct.error, ArithmeticError):  # a value of a wrong type
         good = False
     if not good:
         raise DamageError(f"index row of ledger {values[0]} at entry {values[1]} is damaged")
@@ -119,10 +119,10 @@ def _ledger_crc(row: LedgerRow) -> int:
 
 
 def ledger_from(values: Values) -> LedgerRow:
-    """Make the state of a ledger of some columns.
+    """Decode the state of a ledger from its columns.
 
     :param values: in the order of :func:`ledger_values`.
-    :raises DamageError: they are not what was written.
+    :raises DamageError: the columns are not as they were written.
     """
     ledger_id, master_key, fenced, explicit_lac, forgotten_at, crc = values
     try:

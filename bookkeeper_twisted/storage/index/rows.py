@@ -1,4 +1,4 @@
-"""Geometry of index rows: where each record of a row lies, how a row is cut, what protects it.
+"""Geometry of index rows: offsets of their records, cuts, checksums.
 
 A row describes one contiguous piece of an entry log, ``offset`` being that of the first record's size
 word.  Record offsets here are relative to it.
@@ -23,12 +23,12 @@ MANY_ROWS = 1024
 
 
 def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
-    """Make the row of a ``run`` that was written to the log ``log_id`` at ``offset``, checksums included."""
+    """Return the row of a ``run`` that was written to the log ``log_id`` at ``offset``, checksums included."""
     return IndexRow(run.ledger_id, run.first, run.last, log_id, offset, _sizes_of(run), block_checksums(run.data))
 
 
 def rows_of(entries: SortedEntries, log_id: int, offset: int) -> list[IndexRow]:
-    """Make the rows of single ``entries`` that were written to the log ``log_id`` at ``offset``, one for each run."""
+    """Return the rows of single ``entries`` that were written to the log ``log_id`` at ``offset``, one for each run."""
     rows: list[IndexRow] = []
     for run in entries.runs():
         rows.append(row_of(run, log_id, offset))
@@ -39,11 +39,11 @@ def rows_of(entries: SortedEntries, log_id: int, offset: int) -> list[IndexRow]:
 def mixed_rows_of(
     entries: SortedEntries, data: bytes, offsets: Sequence[int], log_id: int, offset: int
 ) -> MixedRows | None:
-    """Make the packed rows of single ``entries`` that were written to the log ``log_id`` at ``offset``.
+    """Return the packed rows of single ``entries`` that were written to the log ``log_id`` at ``offset``.
 
-    :param data: their records.
+    :param data: the bytes of the records.
     :param offsets: of the records in ``data``, and the end of the last one.
-    :returns: None where that is not for packed rows: the records of one are too long, or a long run has several sizes.
+    :returns: None if they cannot be packed: the records of one are too long, or a long run has several sizes.
     """
     bounds = [*entries.starts, len(entries)]
     ledger_ids, first_ids, last_ids, ends = entries.ledger_ids, entries.entry_ids, entries.entry_ids, offsets
@@ -68,9 +68,9 @@ def mixed_rows_of(
 
 
 def packed_where_many(rows: Sequence[IndexRow]) -> tuple[list[IndexRow], list[MixedRows]]:
-    """Pack the ``rows`` of ledgers that have short ones only, if these are many.
+    """Pack the ``rows`` of ledgers that have only short ones, if these are many.
 
-    :returns: the rows that were not packed, and those that were.
+    :returns: the unpacked rows, and the packed ones.
     """
     long = {row.ledger_id for row in rows if not can_be_packed(row)}
     short = [row for row in rows if row.ledger_id not in long]
@@ -80,7 +80,7 @@ def packed_where_many(rows: Sequence[IndexRow]) -> tuple[list[IndexRow], list[Mi
 
 
 def packed_rows(rows: Iterable[IndexRow]) -> list[MixedRows]:
-    """Pack ``rows`` of which each :func:`can_be_packed`, by logs and some thousand; none share an entry."""
+    """Pack ``rows`` that :func:`can_be_packed` and share no entry, by logs and some thousand at a time."""
     by_log = dict[int, list[IndexRow]]()
     for row in sorted(rows):
         by_log.setdefault(row.log_id, []).append(row)
@@ -143,7 +143,7 @@ def record_offsets(row: IndexRow) -> Sequence[int]:
 def cut(row: IndexRow, first: int, last: int) -> IndexRow:
     """Return the part of a ``row`` that holds ``first .. last``, both included.
 
-    It has no checksums unless it is all of the row.
+    The part has no checksums unless it is the whole row.
     """
     if first == row.first and last == row.last:
         return row
@@ -157,7 +157,7 @@ def cut(row: IndexRow, first: int, last: int) -> IndexRow:
 
 
 def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
-    """Return what is left of a ``row`` when ``first .. last``, both included, belong to a newer one.
+    """Return the parts of a ``row`` that remain when ``first .. last``, both included, belong to a newer one.
 
     :returns: none, one or two rows.
     """
@@ -170,11 +170,11 @@ def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
 
 
 def still_at(moved: IndexRow, stored: Sequence[IndexRow], moved_from: Collection[int]) -> list[IndexRow]:
-    """Return the parts of a copied row whose entries still lie in the logs they were copied from.
+    """Return the parts of a copied row whose entries still lie in the logs that they were copied from.
 
     :param moved: the row of the copy.
     :param stored: the rows that hold the entries now, ascending.
-    :param moved_from: ids of these logs.
+    :param moved_from: ids of the logs that the entries were copied from.
     """
     parts: list[tuple[int, int]] = []
     for row in stored:
@@ -204,8 +204,8 @@ def first_bad_block(row: IndexRow, total: int, start: int, data: Buffer) -> int 
     """Compare the checksums of all blocks that ``data`` covers whole.
 
     :param total: bytes of the row.
-    :param start: where in the row ``data`` begins.
-    :returns: offset in the row of a block that differs, or None.
+    :param start: offset of ``data`` in the row.
+    :returns: the offset in the row of a block that differs, or None.
     """
     if not row.checksums:
         return None

@@ -7,23 +7,23 @@
     block_keys(generation, first, block)     primary key (generation, first)
     ledgers(ledger, master_key, fenced, explicit_lac, forgotten_at, crc)    primary key (ledger)
 
-``sizes`` is an integer or a blob (:mod:`.row_values`), ``packed`` some rows of runs that a flush of many ledgers gave
-(:mod:`.blocks`); an entry is in one table, once.  ``crc`` is a CRC32C over the rest of the row: SQLite notices a torn
-structure, not a flipped bit in a value (S5, S9).
+``sizes`` is an integer or a blob (:mod:`.row_values`), ``packed`` holds rows that a flush of many ledgers wrote
+together (:mod:`.blocks`); an entry is in one table, once.  ``crc`` is a CRC32C over the rest of the row: SQLite notices
+a torn structure, not a flipped bit in a value (S5, S9).
 
-A row that a look-up does not find may be there under a damaged key.  A search in a b-tree ends between two rows
-that lie side by side, whichever keys misled it.  Rows lie in the order of the keys they were written with: if both are
-undamaged and the key belongs between them, no row of it was ever written elsewhere.  So an absence, and the end
-of a ledger, is taken for true only after both rows were verified, of whatever ledgers they are.
+A row that a look-up does not find may exist under a damaged key.  A search in a b-tree ends between two adjacent
+rows, whichever keys misled it.  Rows lie in the order of the keys they were written with: if both rows are
+undamaged and the key belongs between them, its row was never written anywhere else.  So an absence, and the end
+of a ledger, counts only after both rows were verified, of whatever ledgers they are.
 
-That says nothing of a page whose structure is damaged: of rows that are there, but not counted.  SQLite's check of the
-structure finds it.  It reads the whole file, so a bookie that starts has a large one checked later: as it was before
-the first commit, which could make the damage look right.  Until then nothing is denied.
+This does not find a page whose structure is damaged, with rows that exist but are not counted.  SQLite's check of the
+structure finds it.  It reads the whole file, so a bookie that starts has a large file checked later, in its state
+before the first commit, which could hide the damage.  Until then the index denies no entry.
 
 The write-ahead log is synced at every commit and moved into the file right after, so that a commit is
-only for a moment in a place where SQLite would take damage for the end of the log.  A commit of which that sync
-failed may lie there whole, and a restart would take it for committed: an empty one is written over it.  One connection
-commits; look-ups borrow a connection of their own, one for each thread that is looking.
+only briefly in a place where SQLite would mistake damage for the end of the log.  A commit whose sync
+failed may be there as a whole, and a restart would accept it: an empty commit is written over it.  One connection
+commits; each look-up borrows a connection of its own, one for each thread.
 """
 
 import posixpath
@@ -96,16 +96,16 @@ _LIVE = (
 )
 
 _PAGE = 500
-_KNOWN_LEDGERS = 1 << 18  # whose last entries a writer keeps in mind; they take up to 28 MiB
+_KNOWN_LEDGERS = 1 << 18  # ledgers whose last entries a writer remembers; they take up to 28 MiB
 
 
 @implementer(IRunIndex)
 class SqliteRunIndex:
-    """See the module docstring; made by :meth:`open`.
+    """The run index of a directory; see the module docstring.  Made by :meth:`open`.
 
     :ivar lookups: look-ups of entries so far.
-    :ivar unmoved_commits: commits that stayed in the write-ahead log, because moving it failed.
-    :param unchecked: sees the index as it was opened, where that was not checked yet.
+    :ivar unmoved_commits: commits that stayed in the write-ahead log, as the move into the file failed.
+    :param unchecked: a connection to the state at the opening, if that was not checked yet.
     """
 
     def __init__(
@@ -128,10 +128,10 @@ class SqliteRunIndex:
     def open(cls, fs: IFileSystem, directory: str, fresh: bool = False, check_later: bool = False) -> "SqliteRunIndex":
         """Open the index of a directory; create it if there is none.
 
-        :param fresh: begin a new one; the old file is kept beside it as ``.replaced``.
-        :param check_later: leave the runs of a large one to :meth:`check`.
+        :param fresh: begin a new index; the old file is kept beside it as ``.replaced``.
+        :param check_later: leave the check of the runs of a large index to :meth:`check`.
         :raises DamageError: the file is damaged.
-        :raises StorageError: it cannot be opened, or was written by a newer version.
+        :raises StorageError: the index cannot be opened, or was written by a newer version.
         """
         path = posixpath.join(directory, FILE_NAME)
         if fresh:
@@ -149,16 +149,16 @@ class SqliteRunIndex:
 
     @classmethod
     def open_to_serve(cls, fs: IFileSystem, directory: str, fresh: bool = False) -> "SqliteRunIndex":
-        """Open the index of a directory as :meth:`open` does; what is large is left to :meth:`check`.
+        """Open the index of a directory as :meth:`open` does; leave the check of a large one to :meth:`check`.
 
-        :param directory: where it is made if there is none.
-        :param fresh: begin a new one.
+        :param directory: of the index, which is made if there is none.
+        :param fresh: begin a new index.
         """
         return cls.open(fs, directory, fresh, check_later=True)
 
     @classmethod
     def open_to_read(cls, fs: IFileSystem, directory: str) -> "SqliteRunIndex | None":
-        """Open the index of a directory for look-ups; another process may be committing to it.
+        """Open the index of a directory for look-ups, while another process may commit to it.
 
         :returns: None if there is no index.
         :raises DamageError: the file is damaged.
@@ -184,7 +184,7 @@ class SqliteRunIndex:
                 self._commit(batch)
         except StorageError as error:
             self._last.clear()
-            if not isinstance(error, NoWritableDirectoryError):  # without space it is not whole
+            if not isinstance(error, NoWritableDirectoryError):  # a commit that found no space did not become whole
                 self._overwrite()
             raise
         self._in_doubt = False
@@ -192,9 +192,9 @@ class SqliteRunIndex:
         self._move_wal()
 
     def _overwrite(self) -> None:
-        """Commit nothing, in the place of a commit that failed."""
+        """Overwrite a failed commit in the write-ahead log with an empty one."""
         self._in_doubt = True
-        change = "UPDATE state SET complete = complete + ?"  # there and back: SQLite writes no page that is the same
+        change = "UPDATE state SET complete = complete + ?"  # up and down: SQLite writes no unchanged page
         try:
             self._writer.execute("BEGIN IMMEDIATE")
             self._writer.executemany(change, [(1,), (-1,)])
@@ -238,7 +238,7 @@ class SqliteRunIndex:
         blocks.delete(ledger_ids)
 
     def _learn(self, blocks: BlockWriter, batch: IndexBatch) -> None:
-        """Has the last entries of all ledgers of a batch in mind."""
+        """Remember the last entries of all ledgers of a batch."""
         known = self._last
         columns = [list(map(_ledger, batch.runs)), *[rows.ledger_ids for rows in batch.mixed]]
         fresh = {ledger_id for ledger_ids in columns for ledger_id in set(ledger_ids).difference(known)}
@@ -255,7 +255,7 @@ class SqliteRunIndex:
         """Insert rows, later ones over earlier ones; rows that replace nothing share one call."""
         known, begin = self._last, 0
         late = [_span(row) for row in rows if row.first <= known[row.ledger_id]]
-        if late:  # what they overlap is then in the table of runs
+        if late:  # the stored rows they overlap must be in the table of runs
             self._insert(blocks.take_out(late))
         for index, row in enumerate(rows):
             ledger_id, first, last = row[:3]
@@ -289,9 +289,9 @@ class SqliteRunIndex:
         self._writer.executemany(_INSERT, values)
 
     def _make_room(self, row: IndexRow, stored: Sequence[IndexRow]) -> None:
-        """Trims, splits or removes the rows that hold entries of a new one.
+        """Trim, split or remove the rows that hold entries of a new row.
 
-        :param stored: these rows.
+        :param stored: the stored rows that the new one overlaps.
         """
         if stored:
             self._writer.execute(_DELETE, (row.ledger_id, stored[0].first, stored[-1].first))
@@ -397,7 +397,7 @@ class SqliteRunIndex:
 
     def ledgers(self) -> Iterator[LedgerRow]:
         after = -1
-        keys: dict[bytes, bytes] = {}  # equal ones are one object from the start: most ledgers of a user share theirs
+        keys: dict[bytes, bytes] = {}  # share equal keys from the start: most ledgers of a user have the same
         while page := self._query(_LEDGERS, (after, _PAGE)):
             for ledger_id, key, *rest in page:
                 yield ledger_from((ledger_id, keys.setdefault(key, key), *rest))
@@ -471,7 +471,7 @@ def _ledger(row: IndexRow) -> int:
 
 
 def _find(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> IndexRow | None:
-    """Find the row that holds an entry; damage of blocks counts if it is not elsewhere."""
+    """Find the row that holds an entry; raise an error for a damaged block only if no other table has the row."""
     damage: DamageError | None = None
     try:
         found = StoredBlocks(connection).find(ledger_id, entry_id)

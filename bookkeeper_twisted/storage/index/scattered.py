@@ -1,4 +1,4 @@
-"""Single entries of one ledger in any order: looked up in one loop, read by one call for each log."""
+"""Single entries of one ledger in any order: located in one loop, read by one call for each log."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,10 +11,10 @@ from .recent_rows import SortedRows
 
 
 class ScatteredRecords:
-    """Records of one log that are to be read, parallel lists.
+    """Records to read from one log, as parallel lists.
 
-    :ivar positions: in the list of entries that were asked for.
-    :ivar checksums: of each record, as its row has it; empty where the row has none of this record alone.
+    :ivar positions: of the records, in the list of requested entries.
+    :ivar checksums: of each record, if its row has a checksum of this record alone, else empty.
     """
 
     __slots__ = ("positions", "entry_ids", "sizes", "offsets", "checksums")
@@ -28,13 +28,13 @@ class ScatteredRecords:
 
 
 class Lookup:
-    """Finds where single entries of one ledger are.
+    """A look-up of single entries of one ledger in memory.
 
-    :param halves: what the write caches hold of the ledger, the newer copies first.
-    :param tables: its index rows.
-    :param offsets_of: offsets of the records of an uneven row; raises DamageError.
+    :param halves: the stores of the ledger in the write caches, the newer copies first.
+    :param tables: the index rows of the ledger in memory.
+    :param offsets_of: returns the offsets of the records of an uneven row; raises DamageError.
     :ivar found: the entries of the write caches, None for the others.
-    :ivar logs: what is to be read, by log.
+    :ivar logs: the records to read, by log.
     """
 
     __slots__ = ("found", "logs", "_halves", "_tables", "_offsets_of", "_lowest")
@@ -56,7 +56,7 @@ class Lookup:
         """Look entries up, and add them to :attr:`found` and :attr:`logs`.
 
         :param entry_ids: in any order.
-        :param max_bytes: where this is reached the rest is left out; one at least is looked up.
+        :param max_bytes: the look-up ends when the entries have so many bytes; at least one is looked up.
         """
         entries, lowest = self.found.entries, self._lowest
         for position, entry_id in enumerate(entry_ids):
@@ -80,7 +80,7 @@ class Lookup:
     def _in_rows(self, position: int, entry_id: int) -> int:
         """Note the read of an entry if a table has its row.
 
-        :returns: bytes of it.
+        :returns: the bytes of the record, 0 if there is none to read.
         """
         for table in self._tables:
             row = table.find(entry_id)
@@ -104,7 +104,7 @@ class Lookup:
             if not start and size <= CHECKSUM_BLOCK:
                 checksum = row.checksums
             elif start <= (start + size - 1) // CHECKSUM_BLOCK * CHECKSUM_BLOCK:
-                return 0  # it holds all of the last checksummed block: for readers of runs
+                return 0  # a read of the row verifies it by the last block's checksum
         elif size >= CHECKSUM_BLOCK:
             return 0
         records = self.logs.get(row.log_id)

@@ -1,4 +1,4 @@
-"""The files of one journal directory: numbered, made ready, recycled, removed.
+"""The files of one journal directory: numbered, prepared, recycled, removed.
 
 A file is made under a name that is no journal's (``<n>.spare``), gets header and zeros, is synced and
 only then renamed to ``<id>.txn``: a journal file never lacks its header, and taking one into use costs a
@@ -21,23 +21,23 @@ from ..ledger_dirs import journal_ids, journal_name
 from .format import HEADER_SIZE, SECTOR, FileMark, pack_header, parse_header
 
 SPARE_SUFFIX = ".spare"
-_AT_ONCE = 1 << 20  # zeros written while a writer waits for its file
+_AT_ONCE = 1 << 20  # bytes of zeros written while a writer waits for its file
 
 
 @attrs.frozen
 class JournalSettings:
-    """The settings of the files of a journal.
+    """The settings of the files of a journal; sizes in bytes.
 
-    :ivar max_size: bytes after which a file is followed by the next one.
+    :ivar max_size: size after which the next file begins.
     :ivar alignment: of groups; a multiple of 512.
     :ivar block: zeros after a group reach up to a multiple of this, so that the page cache never has to
         read the rest of a page of a recycled file; a multiple of 512.
     :ivar max_backups: files kept below the mark.
-    :ivar preallocate: bytes a new file is filled with before it is used.
-    :ivar fill_step: bytes :meth:`~bookkeeper_twisted.storage.interfaces.IJournal.prepare` writes in one call.
+    :ivar preallocate: size to which a new file is filled with zeros before its use.
+    :ivar fill_step: bytes that :meth:`~bookkeeper_twisted.storage.interfaces.IJournal.prepare` writes in one call.
     :ivar reuse: whether old files are recycled.
     :ivar max_spares: old files kept for recycling.
-    :ivar direct: write past the page cache, since a journal is read at a start only.
+    :ivar direct: whether to write past the page cache, since only a start reads a journal.
     """
 
     max_size: int = 2048 << 20
@@ -55,9 +55,9 @@ class JournalSettings:
 class Blank:
     """A file without records.
 
-    :ivar file_id: its header is for this journal file.
-    :ivar filled: how far its blocks exist.
-    :ivar recycled: it was in use before.
+    :ivar file_id: the id of the journal file in its header.
+    :ivar filled: end of its existing blocks, in bytes.
+    :ivar recycled: whether it is an old journal file.
     """
 
     file: IFile
@@ -67,10 +67,10 @@ class Blank:
 
 
 class JournalFiles:
-    """See the module docstring.
+    """The journal files of a directory and their successors; see the module docstring.
 
     :ivar ids: of the journal files, ascending.
-    :ivar created, recycled: files taken into use, new ones and old ones.
+    :ivar created, recycled: numbers of new and of old files taken into use.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, settings: JournalSettings, first_id: int, salt: bytes) -> None:
@@ -103,7 +103,7 @@ class JournalFiles:
             blank = self._blank(file_id)
             while blank.filled < min(_AT_ONCE, self._settings.preallocate):
                 self._fill(blank, _AT_ONCE)
-        if blank.file_id != file_id:  # prepared before a rotation that did not wait for it
+        if blank.file_id != file_id:  # it was prepared before a rotation that did not wait for it
             self._write_header(blank.file, file_id)
         self._name(blank, self.path(file_id))
         self._next_id += 1
@@ -115,10 +115,10 @@ class JournalFiles:
         return blank.file, FileMark.of(file_id, self._salt)
 
     def _name(self, blank: Blank, path: str) -> None:
-        """Give a file its name as a journal file; without a descriptor for the sync of the directory it loses it again.
+        """Give a file its name as a journal file; take the name back if no descriptor is left to sync the directory.
 
-        If the power goes then, a start may find the name: that of an empty file behind the one being written, which it
-        leaves out.
+        After a power cut a start may find the name, but then of an empty file behind the last written one, which it
+        ignores.
         """
         spare = blank.file.path
         self._fs.rename(spare, path)
@@ -132,10 +132,10 @@ class JournalFiles:
         blank.file.path = path
 
     def prepare(self) -> bool:
-        """One step towards having the next file ready.
+        """Take one step in the preparation of the next file.
 
-        On a full disk there is none, nor without a file descriptor: nothing depends on a file that is no journal's yet,
-        and a bookie that has become read-only may never need it.  :meth:`take` makes it then, or fails.
+        On a full disk, or without a file descriptor, nothing is prepared: that is no failure of the journal,
+        and a bookie that has become read-only may never need the file.  :meth:`take` makes it then, or fails.
 
         :returns: whether no step is left.
         """
@@ -170,9 +170,9 @@ class JournalFiles:
         self._fs.unlink(file.path)
 
     def release(self, file_id: int) -> None:
-        """Give up the files below ``file_id``: beyond ``max_backups`` the oldest are recycled or removed.
+        """Release the files below ``file_id``: recycle or remove the oldest beyond ``max_backups``.
 
-        :raises OSError: some may be gone, others not.
+        :raises OSError: some files may be removed, others not.
         """
         below = [i for i in self.ids if i < file_id]
         freed: list[str] = []
@@ -185,15 +185,14 @@ class JournalFiles:
                 self._fs.unlink(self.path(old))
             self.ids.remove(old)
         if len(below) > self._settings.max_backups:
-            # before it is overwritten a file must have lost its old name for good
+            # a file must have lost its old name for good before it is overwritten
             self._fs.sync_directory(self._directory)
             self._spares.extend(freed)
 
     def _is_itself(self, file_id: int) -> bool:
-        """Whether a name is not a second one of a file that was recycled already.
+        """Test whether the header of our file has the id of its name, which a recycled file under an old name lacks.
 
-        That is left where the name's removal was lost with a failed sync of the directory: the other name may be of
-        a file that is needed.
+        A lost sync of the directory can bring the old name back: the file may be needed under its other name.
         """
         file = self._fs.open(self.path(file_id))
         try:
@@ -205,7 +204,7 @@ class JournalFiles:
         return mark is None or mark.file_id == file_id
 
     def drop(self, file_id: int) -> None:
-        """Remove the file ``file_id``, which never held a group; its id is not used again."""
+        """Remove the file ``file_id``, which never held a group; its id is never used again."""
         self._fs.unlink(self.path(file_id))
         self._fs.sync_directory(self._directory)
         self.ids.remove(file_id)
@@ -217,7 +216,7 @@ class JournalFiles:
                 blank.file.close()
 
     def _collect_spares(self) -> int:
-        """Spares that an earlier run left; beyond the limit, and where no journal is, they go.
+        """Collect the spares of an earlier run; remove those beyond the limit, and all if there is no journal.
 
         :returns: the highest number in their names.
         """

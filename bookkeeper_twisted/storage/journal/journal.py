@@ -1,4 +1,4 @@
-"""One journal directory: groups are appended and synced, files follow each other, a start replays."""
+"""One journal directory: appends and syncs groups, rotates files, replays at a start."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,12 +17,12 @@ class Journal:
 
     :meth:`prepare` and :meth:`release` may run on one other lane than the rest.
 
-    A journal that exists has to be replayed before it is written: only then is it known where it ends.
-    The first group goes to a new file, so that a start writes nothing into files of earlier runs but
-    their end: what may never have reached the disk, once more, and the cut of a torn tail.
+    An existing journal has to be replayed before it is written: only the replay knows where it ends.
+    The first group goes to a new file, so that a start writes into files of earlier runs only at
+    their end: bytes that may never have reached the disk, again, and the cut of a torn tail.
 
     :ivar cuts: torn tails that the replay cut off.
-    :ivar groups, record_bytes, padding_bytes, syncs: what was written so far.
+    :ivar groups, record_bytes, padding_bytes, syncs: numbers and bytes written so far.
     """
 
     def __init__(self, fs: IFileSystem, files: JournalFiles, directory: str, settings: JournalSettings) -> None:
@@ -46,26 +46,26 @@ class Journal:
     ) -> "Journal":
         """Open the journal of an existing directory; write nothing that others read.
 
-        :param directory: with the ``current`` in it.
-        :param first_id: of the first file of an empty directory: milliseconds since the epoch, plus one.
+        :param directory: of the journal, which contains ``current``.
+        :param first_id: id of the first file of an empty directory: milliseconds since the epoch, plus one.
         :param salt: a few bytes that clients cannot guess, see :mod:`.format`.
-        :raises StorageError: a file in it is not named like a journal.
+        :raises StorageError: a file in it is not named as a journal.
         """
         return cls(fs, JournalFiles(fs, directory, settings, first_id, salt), directory, settings)
 
     @property
     def file_ids(self) -> Sequence[int]:
-        """The journal files there are, ascending."""
+        """Return the ids of the journal files, ascending."""
         return tuple(self._files.ids)
 
     @property
     def files_created(self) -> int:
-        """New files that were taken into use."""
+        """Return the number of new files that were taken into use."""
         return self._files.created
 
     @property
     def files_recycled(self) -> int:
-        """Old files that were taken into use again."""
+        """Return the number of old files that were taken into use again."""
         return self._files.recycled
 
     def replay(self, mark: JournalPosition) -> Iterator[bytes]:
@@ -119,7 +119,7 @@ class Journal:
             self._files.release(mark.file_id)
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_FILES:
-                return  # what is still there goes with a later mark
+                return  # a later mark releases the files that are left
             self._failure = error
             raise
 
@@ -152,7 +152,7 @@ class Journal:
         group, end = pack_group(
             self._mark, start, records, self.durable, self._settings.alignment, self._settings.block, last
         )
-        # One call for both, unless groups before this one are not durable yet.
+        # One call writes and syncs, unless groups before this one are not durable yet.
         at_once = sync and (self.durable == self.position or start == HEADER_SIZE)
         file.pwritev(group, start, durable=at_once)
         self.position = JournalPosition(self._mark.file_id, end)
@@ -175,7 +175,7 @@ class Journal:
     def _next_file(self) -> IFile:
         """End the current file, durable to its last byte, before the next one exists (S1, safety 3.5).
 
-        :returns: the next file; the current one, which goes on, if no file descriptor is left for another.
+        :returns: the next file; the current one, which stays in use, if no file descriptor is left for another.
         """
         if not self._replayed:
             raise StorageError(f"the journal in {self.directory} was not replayed: its end is not known")

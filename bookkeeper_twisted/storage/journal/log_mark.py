@@ -4,7 +4,7 @@
     8   i64  offset in it
     16  u32  CRC32C of these 16 bytes
 
-Apache's bookie reads the first 16 bytes, and writes no more; such a file is taken as it is.
+Apache's bookie reads and writes the first 16 bytes only; such a file is valid without a checksum.
 """
 
 import posixpath
@@ -25,8 +25,8 @@ assert _SIZE == 20
 def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> JournalPosition:
     """Return the lowest mark that can be read, so that no directory misses a record (S7); (0, 0) if there is none.
 
-    A torn, damaged or missing file says nothing: the mark is written to all directories before anything is removed that
-    depends on it, so every whole copy is true; without any, all that the journals hold is replayed.
+    A torn, damaged or missing file is ignored: the mark is written to all directories before a journal file below it is
+    removed, so every whole copy is valid; without any, all records in the journals are replayed.
 
     :param directories: ledger directories, ``current`` included.
     :param name: of the file, see :func:`~bookkeeper_twisted.storage.ledger_dirs.mark_name`.
@@ -63,10 +63,10 @@ def _checked(numbers: bytes) -> bytes:
 class LogMark:
     """The mark of one journal while the bookie runs.
 
-    What was read may be in the page cache only, if the process before ended in the middle of a write.  So this process
-    writes it once, even where it is the same, before anything is removed that depends on it.
+    A mark that was read may be in the page cache only, if the previous process ended in a write.  So this process
+    writes it once, even unchanged, before a journal file below it is removed.
 
-    :ivar position: what every directory holds.
+    :ivar position: the mark that every directory holds.
     """
 
     def __init__(self, fs: IFileSystem, directories: Sequence[str], name: str) -> None:
@@ -81,9 +81,9 @@ class LogMark:
         self._durable = JournalPosition()
 
     def advance(self, position: JournalPosition) -> None:
-        """Write the mark to all directories; durable when it returns.  A mark never moves back (S7).
+        """Write the mark to all directories; it is durable on return.  A mark never moves back (S7).
 
-        :param position: of the new mark; a lower one than the present one has no effect.
+        :param position: of the new mark; one below the present mark has no effect.
         :raises OSError: a directory could not be written; :attr:`position` has not moved.
         """
         if position < self.position or position <= self._durable:

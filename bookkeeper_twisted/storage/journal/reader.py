@@ -1,7 +1,7 @@
 """Reads one journal file: ours group by group, files of Java bookies by Apache's rules.
 
-Memory is bounded by the chunk and by the largest group that was written: what a damaged length claims
-is believed only once the trailer at its end has been seen.
+Memory is bounded by the chunk and by the largest written group: a length, which may be damaged,
+is trusted only once the trailer at its end was read.
 """
 
 import struct
@@ -46,10 +46,10 @@ class Group:
 
 @attrs.frozen
 class JournalEnd:
-    """The findings of a reader behind the last group of a file.
+    """The bytes that a reader found after the last group of a file.
 
-    :ivar torn: something was written there.
-    :ivar durable: the highest position any trailer there proves to have been durable.
+    :ivar torn: whether any bytes were written there.
+    :ivar durable: the highest durable position by the trailers there.
     """
 
     torn: bool
@@ -57,21 +57,21 @@ class JournalEnd:
 
 
 class JournalReader:
-    """Reads the groups of one journal file.
+    """A reader of the groups of one journal file.
 
-    :ivar mark: None if others wrote it.
+    :ivar mark: None if Apache's bookie wrote the file.
     :ivar version: of the file format.
-    :ivar start: where records begin.
-    :ivar at: while :meth:`records` runs: where the first record of the list it gave last begins.  The others follow
+    :ivar start: offset of the first record.
+    :ivar at: while :meth:`records` runs: offset of the first record of the list it gave last.  The others follow
         it without a gap.
-    :ivar durable: after :meth:`records`: the end of what was durable when the last of them were written, in our files.
-    :ivar end: after :meth:`records`: where they ended.
-    :ivar finished: after :meth:`records`: the writer said that nothing follows.
+    :ivar durable: after :meth:`records`: the end of the durable bytes at the write of the last ones, in our files.
+    :ivar end: after :meth:`records`: offset of the end of the last record.
+    :ivar finished: after :meth:`records`: whether the writer declared the end of the file.
     """
 
     def __init__(self, file: IFile, file_id: int, chunk: int = CHUNK) -> None:
         """
-        :param chunk: bytes read at once, a multiple of 512.
+        :param chunk: bytes of one read, a multiple of 512.
         :raises JournalDamageError: the header is damaged, or belongs to another file.
         """
         self.path = file.path
@@ -90,14 +90,14 @@ class JournalReader:
         self._base = 0
 
     def records(self, offset: int) -> Iterator[list[bytes]]:
-        """Bodies from ``offset`` on, a list at a time."""
+        """Yield the bodies from ``offset`` on, a list at a time."""
         if self.mark is None:
             return self._foreign_records(max(offset, self.start))
-        # others leave marks a few bytes behind the end of a group
+        # Apache's bookies leave marks a few bytes after the end of a group
         return self._own_records(self.mark, max(offset // SECTOR * SECTOR, self.start))
 
     def first_durable(self) -> JournalPosition | None:
-        """Return what the first group says was durable before it; None if there is no whole group of ours."""
+        """Return the durable position in the first group; None if there is no whole group of ours."""
         group = self._group(self.mark, self.start) if self.mark else None
         return group.trailer.durable if group else None
 
@@ -155,9 +155,9 @@ class JournalReader:
         return Group(data, [at - start for at in starts], end, trailer)
 
     def _walk(self, at: int) -> list[int] | None:
-        """Offsets of the records from ``at`` to the next padding record and of that one.
+        """Return the offsets of the records from ``at`` to the next padding record, and the offset of that one.
 
-        :returns: None if the lengths lead anywhere else.
+        :returns: None if the lengths do not lead to a padding record.
         """
         starts = []
         unpack, limit = _LENGTH.unpack_from, self._size - 8

@@ -1,17 +1,17 @@
 """Replays a journal directory from a mark: every record that was durable, or an error (safety 3.3).
 
-Where a file of ours ends is judged by what comes later.  Groups behind the end that know of a durable
-position past it, a later file whose first group does, or anything torn in a file that is not the last
-(a file is synced before the next one gets its name): records are lost, and the bookie must not start.
-Anything else behind the end of the last file is a torn tail; nothing in it was acknowledged.  It is cut
+Later groups decide where a file of ours ends.  If groups after the end know a durable
+position past it, or the first group of a later file does, or a file that is not the last has torn bytes
+(a file is synced before the next one gets its name), then records are lost, and the bookie must not start.
+Any other bytes after the end of the last file are a torn tail; nothing in it was acknowledged.  It is cut
 by a group that says "the file ends here", synced before anything new is written.
 
-What was read may exist in memory only: the process before may have ended because a sync failed, and after
-that the kernel calls pages clean that never reached the disk.  The groups that nothing says were durable
+The replayed bytes may exist in memory only: the process before may have ended because a sync failed, and after
+that the kernel calls pages clean that never reached the disk.  Groups that no later group declares durable
 are therefore written and synced once more, before that last group declares them durable.
 
 The same holds for names.  A newest file without any group may have its name in memory only: the sync of the directory
-failed, and the process ended.  Nothing refers to such a file, and nothing may begin to, so it is left out.
+failed, and the process ended.  Nothing refers to such a file, and nothing may begin to, so it is ignored.
 """
 
 import posixpath
@@ -28,23 +28,23 @@ from .reader import CHUNK, JournalReader
 
 @attrs.frozen
 class Cut:
-    """A torn tail was cut off."""
+    """A torn tail that was cut off."""
 
     path: str
     offset: int
 
 
 class JournalReplay:
-    """Replays the records of one journal directory.
+    """The replay of the records of one journal directory.
 
-    :ivar end: where the journal ends; valid once :meth:`records` is exhausted.
-    :ivar cuts: torn tails that were cut off.
-    :ivar unused: the newest file, if it never held a group and the mark is not in it; to be removed.
+    :ivar end: the end of the journal; valid once :meth:`records` is exhausted.
+    :ivar cuts: the torn tails that were cut off.
+    :ivar unused: the newest file, to be removed, if it never held a group and the mark is not in it.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, file_ids: Sequence[int], alignment: int) -> None:
         """
-        :param file_ids: all files there are, ascending.
+        :param file_ids: of all files in the directory, ascending.
         :param alignment: of the groups that mark the end of a file.
         """
         self.end = JournalPosition()
@@ -98,7 +98,7 @@ class JournalReplay:
             )
 
     def _judge(self, file: IFile, reader: JournalReader, later: Sequence[int]) -> None:
-        """Decides whether a file may end where its groups end."""
+        """Decide whether a file may end where its groups end."""
         if reader.mark is None or reader.finished:
             return
         durable = self._known_durable(later)
@@ -120,7 +120,7 @@ class JournalReplay:
         self._finish(file, reader)
 
     def _known_durable(self, later: Sequence[int]) -> JournalPosition:
-        """Return what the first group in later files says was durable; nothing if there is no such group."""
+        """Return the durable position in the first group of the later files; zero without such a group."""
         for file_id in later:
             file = self._fs.open(self._path(file_id))
             try:

@@ -1,6 +1,6 @@
-"""Verifies what a replay of a journal would need while the bookie is running: from its mark to what is durable.
+"""A scrub of a journal while the bookie runs: verifies the records from the mark to the durable end, for a replay.
 
-Damage there is found before a crash makes it a loss: everything behind the mark is still in memory.
+Damage is found before a crash makes it a loss: all entries after the mark are still in memory.
 """
 
 import errno
@@ -14,15 +14,15 @@ from .reader import JournalReader
 
 
 class JournalScrub:
-    """One pass over a journal.  Maintenance lane; the journal goes on being written.
+    """One pass over a journal on the maintenance lane, while the journal is written.
 
-    :ivar damages: so far, each as a text with file and offset.
+    :ivar damages: found so far, each as a text with file and offset.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, mark: JournalPosition, durable: JournalPosition) -> None:
         """
-        :param mark: where a replay would begin.
-        :param durable: the end of what has been acknowledged.
+        :param mark: the position where a replay would begin.
+        :param durable: the end of the acknowledged records.
         """
         self.damages: list[str] = []
         self._fs = fs
@@ -34,8 +34,8 @@ class JournalScrub:
     def step(self) -> int | None:
         """Verify the next group.
 
-        :returns: bytes that were verified; None at the end.
-        :raises OSError: the disk failed in another way than that it cannot read some places.
+        :returns: the verified bytes; None at the end.
+        :raises OSError: the disk failed in another way than by unreadable places.
         """
         return next(self._steps, None)
 

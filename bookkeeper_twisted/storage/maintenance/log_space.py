@@ -1,4 +1,4 @@
-"""The entry logs of one ledger directory as space: listed, measured, removed."""
+"""The disk space of the entry logs of one ledger directory: lists, measures and removes logs."""
 
 import posixpath
 from bisect import bisect_left
@@ -17,12 +17,12 @@ UNFINISHED_SUFFIX = ".compacting"
 
 _LEFT_OVER = (UNFINISHED_SUFFIX, ".compacted")
 _STEP_BYTES = 1024 * 1024
-_STEP_ROWS = 64  # of neighbouring ledgers: it may be that one of them alone is wanted
+_STEP_ROWS = 64  # of adjacent ledgers: it may be that only one of them is wanted
 _MAX_ID = 2**63 - 1
 
 
 class LogSpace:
-    """See the module docstring.
+    """The entry logs of a directory as disk space.
 
     :ivar directory: the ledger directory.
     """
@@ -34,8 +34,8 @@ class LogSpace:
     def sealed_logs(self) -> list[int]:
         """Return the logs that are never appended to again, and whose rows are in the index.  Flush lane.
 
-        No checkpoint is being written on that lane meanwhile: the rows of a log that is full are committed, or
-        will never be.
+        As no checkpoint is being written on that lane meanwhile, the rows of a full log are committed, or
+        never will be.
         """
         active = self.directory.log.active_log_id
         return [log_id for log_id in entry_log_ids(self._fs, self.directory.path) if log_id != active]
@@ -50,7 +50,7 @@ class LogSpace:
         return [LogUsage(log_id, self._record_bytes(log_id), live.get(log_id, (0, 0))[1]) for log_id in log_ids]
 
     def _record_bytes(self, log_id: int) -> int:
-        """Bytes between header and ledgers map; of a damaged header, to the end of the file."""
+        """Return the bytes between header and ledgers map; up to the end of the file if the header is damaged."""
         path = self.path(log_id)
         file = self._fs.open(path)
         try:
@@ -64,10 +64,10 @@ class LogSpace:
         return max((header.map_offset or size) - layout.HEADER_SIZE, 0)
 
     def files(self) -> list[tuple[int, int]]:
-        """Id and bytes of every log file, the one that is written included.  Maintenance lane."""
+        """Return id and bytes of every log file, the active one included.  Maintenance lane."""
         found = []
         for log_id in entry_log_ids(self._fs, self.directory.path):
-            if self._fs.exists(self.path(log_id)):  # it may go meanwhile
+            if self._fs.exists(self.path(log_id)):  # it may be removed meanwhile
                 file = self._fs.open(self.path(log_id))
                 try:
                     found.append((log_id, file.size()))
@@ -76,10 +76,10 @@ class LogSpace:
         return found
 
     def mapped_bytes(self, log_id: int) -> dict[int, int] | None:
-        """Return the bytes of each ledger by the ledgers map of ``log_id``; None of a log without one.  Maintenance
+        """Return the bytes of each ledger by the ledgers map of ``log_id``; None for a log without a map.  Maintenance
         lane.
 
-        :raises OSError: it cannot be read.
+        :raises OSError: the log cannot be read.
         """
         path = self.path(log_id)
         file = self._fs.open(path)
@@ -94,9 +94,9 @@ class LogSpace:
             file.close()
 
     def remove_left_over(self) -> int:
-        """Remove files that a compaction which was cut off left behind.  Maintenance lane, while none is at work.
+        """Remove the files of a compaction that was cut off.  Maintenance lane, while no compaction is at work.
 
-        :returns: how many there were.
+        :returns: the number of removed files.
         """
         names = [name for name in self._fs.list(self.directory.path) if _is_left_over(name)]
         for name in names:
@@ -106,10 +106,10 @@ class LogSpace:
         return len(names)
 
     def remove(self, log_id: int) -> int:
-        """Remove a log for which :meth:`checks` has ended; durable after :meth:`sync`.  Maintenance lane.
+        """Remove a log whose :meth:`checks` have ended; durable after :meth:`sync`.  Maintenance lane.
 
         :param log_id: of the log.
-        :returns: bytes of the file.
+        :returns: the bytes of the file.
         """
         path = self.path(log_id)
         file = self._fs.open(path)
@@ -122,11 +122,11 @@ class LogSpace:
         return size
 
     def sync(self) -> None:
-        """Make removals durable.  Maintenance lane."""
+        """Make the removals durable.  Maintenance lane."""
         self._fs.sync_directory(self.directory.path)
 
     def checks(self, log_ids: Sequence[int]) -> "RemovalChecks":
-        """Make the checks before the logs ``log_ids`` are removed."""
+        """Return the checks to run before the logs ``log_ids`` are removed."""
         return RemovalChecks(self._fs, self.directory, log_ids)
 
     def path(self, log_id: int) -> str:
@@ -135,9 +135,9 @@ class LogSpace:
 
 
 class RemovalChecks:
-    """Compares every ledger of some logs with the index, step by step, before the logs may be removed (S8).
+    """A check that the index needs none of some logs, ledger by ledger, before their removal (S8).
 
-    A damaged row says nothing of the log it referred to; then the logs stay.
+    A damaged row does not name its log; then all the logs stay.
     """
 
     def __init__(self, fs: IFileSystem, directory: DirectoryStorage, log_ids: Sequence[int]) -> None:
@@ -147,10 +147,10 @@ class RemovalChecks:
         self._steps = self._run()
 
     def step(self) -> tuple[int, int] | None:
-        """One bounded piece of the work.  Maintenance lane.
+        """Take one bounded step.  Maintenance lane.
 
-        :returns: bytes of a log and rows of the index that were read; None at the end.
-        :raises DamageError: one of the logs may still be needed, or cannot be understood.
+        :returns: the bytes of a log and the rows of the index that were read; None at the end.
+        :raises DamageError: one of the logs may still be needed, or is damaged.
         """
         return next(self._steps, None)
 

@@ -1,4 +1,4 @@
-"""Chooses the entry logs that are worth compacting, by Apache's thresholds, and which of them together."""
+"""Chooses the entry logs to compact, by Apache's thresholds, and the logs to compact together."""
 
 from collections.abc import Iterable, Sequence
 
@@ -33,7 +33,7 @@ class LogUsage:
 
 
 def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0) -> list[LogUsage]:
-    """Return the logs with a live share below a threshold, first the ones that win the most space for a copied byte.
+    """Return the logs with a live share below a threshold, those that free the most space for a copied byte first.
 
     A log without live bytes is not copied: it is removed.
 
@@ -45,23 +45,23 @@ def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0)
 
 
 def is_scarce(logs: Sequence[LogUsage], size_limit: int, free: int) -> bool:
-    """Return whether the free space keeps a group of ``logs`` smaller than it could be.
+    """Test whether the free space limits a group of ``logs`` to fewer logs.
 
     :param size_limit: of a log.
-    :param free: bytes of the disk.
+    :param free: bytes of free space on the disk.
     """
     return free // 2 < min(MOST_TARGETS * size_limit, sum(log.live for log in logs))
 
 
 def next_group(logs: Sequence[LogUsage], size_limit: int, free: int) -> list[LogUsage]:
-    """Return the first logs whose copies take up to half of the free space while the old logs are still there.
+    """Return the first logs whose copies take up to half of the free space while the old logs still exist.
 
-    One log may take seven eighths of it: less than a log gives nothing back.  A log that takes more is passed over.
+    One log may take seven eighths of it, as less than a whole log frees nothing.  A log that takes more is skipped.
 
     :param logs: in the order of :func:`candidates`.
     :param size_limit: of a log.
-    :param free: bytes of the disk.
-    :returns: none where no log fits.
+    :param free: bytes of free space on the disk.
+    :returns: an empty list if no log fits.
     """
     group: list[LogUsage] = []
     room = min(MOST_TARGETS * size_limit, free // 2)

@@ -1,7 +1,7 @@
-"""Reads the bytes of index rows and verifies each row that is whole.
+"""Reads the bytes of index rows and verifies each whole row.
 
-A step has pieces of rows in the order of ledger and entry.  They are read at once, neighbours together, and past the
-page cache: what is verified is what the disk holds, the pages of clients' readers stay in memory, and a limiter that is
+A step has pieces of rows in the order of ledger and entry.  They are read at once, adjacent ones together, and past
+the page cache: the bytes on the disk are verified, the pages of clients' readers stay in memory, and a limiter that is
 charged the pages of a step is charged what the disk reads.  The kernel's read-ahead would fetch several times that.
 """
 
@@ -31,7 +31,7 @@ PASSED_OVER = 8 * 1024
 
 PAGE = 4096
 
-_ROWS = 500  # read from the index at once
+_ROWS = 500  # rows of one read from the index
 
 _UNREADABLE = (errno.EIO, errno.ENOENT)
 _HEAD = struct.Struct(">iqq")  # size word, ledgerId, entryId
@@ -52,13 +52,13 @@ class RowPiece:
 
     @property
     def offset(self) -> int:
-        """The offset in its log."""
+        """Return the offset in its log."""
         return self.row.offset + self.start
 
 
 @attrs.frozen
 class Extent:
-    """Whole pages ``start .. end`` of a log that hold some pieces."""
+    """The whole pages ``start .. end`` of a log that hold some pieces."""
 
     log_id: int
     start: int
@@ -69,9 +69,9 @@ class Extent:
 class Step:
     """The rows and bytes of one step, which are read at once.
 
-    :ivar n_bytes: of the pieces.
-    :ivar n_entries: of the rows that end in it.
-    :ivar extents: what is read for them, ascending by log and place.
+    :ivar n_bytes: bytes of the pieces.
+    :ivar n_entries: entries of the rows that end in it.
+    :ivar extents: the pages to read, ascending by log and place.
     """
 
     pieces: Sequence[RowPiece]
@@ -93,12 +93,12 @@ class Step:
 
     @property
     def n_disk_bytes(self) -> int:
-        """Bytes that a disk reads for it: whole pages."""
+        """Return the bytes that a disk reads for the step: whole pages."""
         return sum(extent.end - extent.start for extent in self.extents)
 
 
 def extents_of(pieces: Sequence[RowPiece], passed_over: int) -> list[Extent]:
-    """Return what has to be read for some ``pieces``: whole pages, in the order of logs and offsets.
+    """Return the whole pages to read for some ``pieces``, in the order of logs and offsets.
 
     :param passed_over: most bytes between two pieces of one read.
     """
@@ -119,9 +119,9 @@ def extents_of(pieces: Sequence[RowPiece], passed_over: int) -> list[Extent]:
 
 
 def next_piece(row: IndexRow, start: int, room: int) -> RowPiece:
-    """Return the next bytes of a row; where more follow, they begin with a page, which is then read once.
+    """Return the next bytes of a row; if more follow, these begin with a page, so that each page is read once.
 
-    :param start: bytes of the row that earlier pieces had.
+    :param start: bytes of the row in earlier pieces.
     :param room: most bytes of the piece.
     """
     left, begin = row_bytes(row) - start, row.offset + start
@@ -132,13 +132,13 @@ def next_piece(row: IndexRow, start: int, room: int) -> RowPiece:
 
 
 class RowCutter:
-    """Cuts the rows of an index into steps.  Maintenance lane.
+    """A cutter of the rows of an index into steps.  Maintenance lane.
 
     :ivar after: ledger and first entry of the last row that was cut to its end.
-    :ivar is_last: whether the index has no row behind it.
-    :param after: the row behind which to begin.
-    :param sources: the logs whose rows are wanted; None for all.
-    :param admits: asked before the first byte of a row; steps end before a row that it refuses.
+    :ivar is_last: whether the index has no row after it.
+    :param after: the row after which to begin.
+    :param sources: the logs whose rows are wanted; None for all logs.
+    :param admits: tests a row before its first byte; steps end before a row that it refuses.
     """
 
     def __init__(
@@ -188,15 +188,15 @@ class RowCutter:
         self._start = 0
 
     def skip(self, row: IndexRow) -> None:
-        """Leave out what is still to be cut of a ``row``, if the last step ended inside it."""
+        """Skip the rest of a ``row``, if the last step ended inside it."""
         if self._start and self._ahead[0] is row:
             self._end_row()
 
 
 class RowReader:
-    """Reads steps, one after the other; keeps the logs open that it meets.  Maintenance lane; to be closed.
+    """A reader of steps, one after the other, that keeps its logs open until :meth:`close`.  Maintenance lane.
 
-    :ivar queue: by which it reads.
+    :ivar queue: the queue of the disk by which it reads.
     """
 
     def __init__(self, fs: IFileSystem, directory: DirectoryStorage, queue: DiskQueue) -> None:
@@ -221,9 +221,9 @@ class RowReader:
         return log_id in self._files or self._fs.exists(self._directory.reader.path(log_id))
 
     def load(self, step: Step) -> None:
-        """Wait for the pages of the step that was begun first; its pieces are then taken in their order.
+        """Wait for the pages of the step that was begun first; take its pieces next, in their order.
 
-        :raises OSError: the disk failed in another way than that it cannot read these places.
+        :raises OSError: the disk failed in another way than by unreadable places.
         """
         self._loaded = {}
         found = iter(self.queue.take())
@@ -238,8 +238,8 @@ class RowReader:
     def verified(self, step: Step) -> list[VerifiedRow]:
         """Return the rows that end in the step that was begun first.
 
-        :raises LogDamageError: a log doesn't hold what its index says.
-        :raises OSError: it cannot be read.
+        :raises LogDamageError: a log does not hold the records of its index row.
+        :raises OSError: a log cannot be read.
         """
         self.load(step)
         return [(piece.row, data) for piece in step.pieces if (data := self.take(piece)) is not None]
@@ -249,7 +249,7 @@ class RowReader:
 
         They are valid until the next step is loaded.
 
-        :raises LogDamageError: the log doesn't hold what its index says, or the disk cannot read it.
+        :raises LogDamageError: the log does not hold the records of the row, or the disk cannot read them.
         """
         if not piece.start:
             self._parts = []
@@ -306,7 +306,7 @@ class RowReader:
         return LogDamageError(f"{where}: {what}", row.log_id, row.ledger_id, row.first, row.last)
 
     def close(self) -> None:
-        """Close all files, when nothing is being read any more."""
+        """Close all files once no read is under way."""
         self.queue.rest()
         files, self._files = self._files, {}
         for file in files.values():
