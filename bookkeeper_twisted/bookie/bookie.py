@@ -1,4 +1,4 @@
-"""The semantics of a bookie, over storage and group commits.  Reactor thread; memory only."""
+"""The operations of a bookie on its storage and group commits.  Reactor thread; memory only."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -35,10 +35,10 @@ class BookieOptions:
     """Limits of a bookie.
 
     :ivar write_data: False keeps entries out of the journal (``journalWriteData``).
-    :ivar max_throttle_time: seconds an add may wait for room.
-    :ivar max_waiting_bytes: of adds that wait for room (S11).
-    :ivar max_waiting_reads: reads waiting for the disk.
-    :ivar max_long_polls: waits for a LAC.
+    :ivar max_throttle_time: seconds that an add may wait for room.
+    :ivar max_waiting_bytes: most bytes of adds that wait for room (S11).
+    :ivar max_waiting_reads: most reads that wait for the disk.
+    :ivar max_long_polls: most waits for a LAC.
     """
 
     write_data: bool = True
@@ -50,7 +50,7 @@ class BookieOptions:
 
 @attrs.define
 class WriteMode:
-    """Whether a bookie takes adds.
+    """The mode of a bookie: whether it takes adds.
 
     :ivar high_priority: whether it takes adds of high priority even if it is read-only.
     """
@@ -59,11 +59,11 @@ class WriteMode:
     high_priority: bool = True
 
     def check(self, ledger_id: int, high_priority: bool) -> None:
-        """Check that the bookie takes an add.
+        """Raise an error if the bookie refuses an add.
 
         :param ledger_id: for the error.
-        :param high_priority: of the add.
-        :raises WriteOnReadOnlyBookieError: it does not.
+        :param high_priority: whether the add has high priority.
+        :raises WriteOnReadOnlyBookieError: the bookie refuses it.
         """
         if self.read_only and not (high_priority and self.high_priority):
             raise WriteOnReadOnlyBookieError(ledger_id)
@@ -75,7 +75,7 @@ class Bookie:
 
     :param commits: one per journal; a ledger belongs to ``ledger_id mod n``.
     :param flush: ends a batch of replies (:meth:`~bookkeeper_twisted.protocol.server.outbox.Outbox.flush`).
-    :param on_full: called when the write cache is full: begins a checkpoint unless one is under way.
+    :param on_full: begins a checkpoint unless one is under way; called when the write cache is full.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Bookie:
         return 0 if self.mode.read_only else 1
 
     def marks(self) -> list[JournalPosition]:
-        """Per journal: every record below is in storage and on disk (S7)."""
+        """Return the position per journal below which every record is in storage and on disk (S7)."""
         return [commit.mark for commit in self._commits]
 
     # -- adds --
@@ -127,7 +127,7 @@ class Bookie:
         return not self._storage.is_full()
 
     def resume_adds(self) -> None:
-        """There may be room again: after a checkpoint or a journal group."""
+        """Resume the waiting adds: a checkpoint or a journal group may have made room."""
         if self._waiting:
             self._waiting.resume(self._has_room)
 
@@ -148,7 +148,7 @@ class Bookie:
     def _admit_together(
         self, entries: MixedRun | RunSequence, master_key: bytes, deferred_sync: bool, done: AddDone
     ) -> bool:
-        """Admits entries of ledgers that have nothing special about them; False if one of them has."""
+        """Admit entries of ledgers that need no special treatment; return False if one of the ledgers does."""
         handles = self._handles.accepting(entries.ledger_ids, master_key)
         if handles is None:
             return False
@@ -180,7 +180,7 @@ class Bookie:
         except BookKeeperError as error:
             done(run, error)
             return
-        # The key goes in front of the entry it is needed for; both are in storage by now (S7).
+        # The key record precedes the entry that needs it; both are in storage by now (S7).
         records = self._adopt_key(handle, master_key)
         if run.last > handle.last_entry:
             handle.last_entry = run.last
@@ -219,7 +219,7 @@ class Bookie:
 
     def fence(self, ledger_id: int, master_key: bytes) -> "Deferred[None]":
         if self._storage.was_fenced(ledger_id):
-            return succeed(None)  # and deleted: it stays fenced, and isn't known
+            return succeed(None)  # the ledger is deleted: it stays fenced, and isn't known
         handle = self._handles.get(ledger_id)
         try:
             handle.authorize(master_key)
@@ -229,13 +229,13 @@ class Bookie:
         if handle.fencing is not None:
             handle.fencing.append(result)
             return result
-        if handle.row.fenced and not handle.commit.failed:  # else the record of the fence may be what failed
+        if handle.row.fenced and not handle.commit.failed:  # else the failed record may be that of the fence
             return succeed(None)
-        # In memory at once: no add that comes after this reply was begun gets in (S3, S4).
+        # In memory at once: no add that comes after the reply to this fence was begun is admitted (S3, S4).
         records = self._adopt_key(handle, master_key)
         self._handles.save(handle, attrs.evolve(handle.row, fenced=True))
         handle.fencing = [result]
-        # Replay cannot apply a fence without the key, so the two travel together (S2).
+        # Replay cannot apply a fence without the key, so both are in one group (S2).
         handle.commit.append(records + fence_record(ledger_id), 0, lambda error: self._fenced(handle, error))
         handle.wake()
         return result
@@ -291,12 +291,12 @@ class Bookie:
     def forget(self, ledger_ids: Sequence[int], now: int, is_elsewhere: bool = False) -> Sequence[int]:
         """Delete ledgers; durable with the next checkpoint.
 
-        A ledger that is being fenced stays until it is asked for again.
+        A ledger that is being fenced stays until the next call for it.
 
         :param now: seconds since the epoch.
-        :param is_elsewhere: whether metadata has the ledgers, on other bookies: they stay fenced, and take recovery
-            adds.  Otherwise metadata doesn't know them any more (S8).
-        :returns: the ledgers that were deleted.
+        :param is_elsewhere: whether metadata has the ledgers on other bookies: they stay fenced, and take recovery
+            adds.  Otherwise metadata has deleted them (S8).
+        :returns: the deleted ledgers.
         """
         forgotten = [ledger_id for ledger_id in ledger_ids if self._handles.forget(ledger_id)]
         rows = [self._storage.ledger(ledger_id) for ledger_id in forgotten] if is_elsewhere else ()
@@ -337,7 +337,7 @@ class Bookie:
 
     def _missing(self, ledger_id: int, entry_id: int) -> Exception | None:
         """Return the error that memory alone proves for an entry that is not cached (S5)."""
-        if entry_id < 0:  # no ledger has them; -1 stands for the last entry, and does not come here
+        if entry_id < 0:  # no ledger has such entries; reads of -1, the last entry, do not come here
             return BadRequestError(ledger_id, detail=f"entry id {entry_id}")
         handle = self._handles.find(ledger_id)
         if handle is None:
@@ -352,7 +352,7 @@ class Bookie:
             return fail(NoSuchLedgerError(ledger_id))
         if handle.last_complete:
             return _last_of(handle)
-        # What is in the caches now may be neither there nor seen by the lane when it answers.
+        # Recorded now: an entry that leaves the caches meanwhile may be one that the lane does not see yet.
         handle.last_entry = max(handle.last_entry, self._storage.last_cached(ledger_id))
         return self._reads.last_entry(ledger_id).addCallback(self._found_last, handle)
 

@@ -1,4 +1,4 @@
-"""Checkpoints: on a timer, when the write cache is full, and at the end."""
+"""Checkpoints: at intervals, when the write cache is full, and at the end of the bookie."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,9 +23,9 @@ _LOG_INTERVAL = 60.0
 class LastCheckpoint:
     """The checkpoint at the end of a bookie's life.
 
-    :ivar marks: of the journals, from which the next start replays them.
-    :ivar entries: that the write caches held, and ``n_bytes``, their records.
-    :ivar seconds: that it took.
+    :ivar marks: positions in the journals, from which the next start replays them.
+    :ivar entries: entries that it wrote; ``n_bytes``: bytes of their records.
+    :ivar seconds: its duration.
     """
 
     marks: Sequence[JournalPosition]
@@ -35,10 +35,10 @@ class LastCheckpoint:
 
 
 class Checkpointer:
-    """Moves what is in memory to the entry logs and lets the journals go.
+    """A scheduler of checkpoints, which write the entries in memory to the entry logs and release journal files.
 
-    :param on_written: called after each checkpoint that succeeded (there is room again).
-    :param on_failed: called with the error after each that did not; adds go on as long as there is room.
+    :param on_written: called after each successful checkpoint, which has made room.
+    :param on_failed: called with the error of each failed one; adds go on as long as there is room.
     """
 
     _log = Logger()
@@ -55,14 +55,14 @@ class Checkpointer:
         self._on_written = on_written
         self._on_failed = on_failed
         self._failed_with = ""
-        self._failures = 0  # in a row
+        self._failures = 0  # consecutive failures
         self._logged_at = 0.0
         self._waiting: list[Deferred[bool]] | None = None
         self._timer = LoopingCall(self.checkpoint)
         self._timer.clock = clock
 
     def start(self, interval: float) -> None:
-        """Checkpoints every ``interval`` seconds."""
+        """Start a checkpoint every ``interval`` seconds."""
         self._timer.start(interval, now=False)
 
     def stop(self) -> "Deferred[bool]":
@@ -72,9 +72,9 @@ class Checkpointer:
         return succeed(True) if self._waiting is None else self._after_current(self._waiting)
 
     async def finish(self) -> LastCheckpoint | None:
-        """Checkpoint for the last time, after :meth:`stop`.
+        """Run the last checkpoint, after :meth:`stop`.
 
-        :returns: None if that failed.
+        :returns: None if the checkpoint failed.
         """
         marks, began = [commit.mark for commit in self._commits], self._clock.seconds()
         entries, n_bytes = self._storage.pending_entries(), self._storage.pending_bytes()
@@ -88,14 +88,14 @@ class Checkpointer:
         return result
 
     def make_room(self) -> None:
-        """Begins a checkpoint unless one is under way."""
+        """Begin a checkpoint unless one is under way."""
         if self._waiting is None:
             self.checkpoint()
 
     def checkpoint(self) -> "Deferred[bool]":
-        """Checkpoints, or joins the one under way.
+        """Run a checkpoint, or join the one under way.
 
-        :returns: fires with whether it succeeded.
+        :returns: fires with the success of the checkpoint.
         """
         if self._waiting is None:
             # S7: every record below these marks was put into storage before it was journaled.
@@ -110,9 +110,9 @@ class Checkpointer:
         return self._after_current(self._waiting)
 
     async def checkpoint_all(self) -> bool:
-        """Checkpoint everything that was done until now, which one under way may have left out.
+        """Checkpoint everything added until now, which a checkpoint under way may leave out.
 
-        :returns: whether it succeeded.
+        :returns: whether the checkpoint succeeded.
         """
         if self._waiting is not None:
             await self._after_current(self._waiting)
@@ -135,10 +135,10 @@ class Checkpointer:
         series.record((self._clock.seconds() - began) * 1000)
         waiting, self._waiting = self._waiting or [], None
         if failure is None:
-            # Journal files below the marks may go, and the next ones can be made ready.
+            # Journal files below the marks can be released, and the next ones prepared.
             for commit, mark in zip(self._commits, marks, strict=True):
                 commit.release_files(mark)
-            if n_bytes:  # a bookie without adds would have nothing but zeros
+            if n_bytes:  # a bookie without adds would record nothing but zeros
                 self._metrics.flush_size.success.record(n_bytes)
             self._on_written()
         else:
@@ -161,7 +161,7 @@ class Checkpointer:
             self._log.error(text, n=self._failures, error=failure)
 
     async def _write_directories(self, checkpoint: ICheckpoint) -> None:
-        """Write all directories at the same time, each on its own lane; wait for all, also after a failure."""
+        """Write all directories at the same time, each on its own lane; wait for all, even after a failure."""
         writing = [
             self._executor.submit(f"flush-{number}", checkpoint.write, number)
             for number in range(checkpoint.n_directories)
@@ -175,7 +175,7 @@ class Checkpointer:
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Test whether an ``error`` of storage, or a cause of it, is that of a disk without space."""
+    """Test whether an ``error`` of storage, or a cause of it, is a lack of disk space."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in NO_SPACE:
             return True
@@ -186,7 +186,7 @@ def is_disk_full(error: BaseException | None) -> bool:
 
 
 def is_out_of_files(error: BaseException | None) -> bool:
-    """Test whether an ``error`` of storage, or a cause of it, is that no file descriptor was left."""
+    """Test whether an ``error`` of storage, or a cause of it, is a lack of file descriptors."""
     while error is not None and not (isinstance(error, OSError) and error.errno in NO_FILES):
         error = error.__cause__
     return error is not None

@@ -1,4 +1,4 @@
-"""Reads from disk: one hand-over to the read lane for everything a chunk of requests misses."""
+"""Reads from disk: one call on the read lane for all entries that a chunk of requests misses."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -31,10 +31,10 @@ _LEAST_ROOM = 256 * 1024
 
 
 class DiskReads:
-    """The read lane, as the reactor sees it.
+    """The read lane as the reactor uses it.
 
-    :param flush: ends a batch of replies; called after each hand-back.
-    :param limit: of reads waiting (S11).
+    :param flush: ends a batch of replies; called after each result.
+    :param limit: most reads that wait (S11).
     """
 
     _log = Logger()
@@ -54,7 +54,7 @@ class DiskReads:
 
     @property
     def waiting(self) -> int:
-        """The number of reads that wait for the disk, or are being read."""
+        """Return the number of reads that wait for the disk or are under way."""
         return self._waiting
 
     def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[Loaded]]":
@@ -67,7 +67,7 @@ class DiskReads:
     def last_entry(self, ledger_id: int) -> "Deferred[int]":
         """Return the highest id of an entry of ``ledger_id`` on disk, -1 if there is none.
 
-        It fails with BookieIOError, or with TooManyRequestsError beyond the limit of waiting reads.
+        The result fails with BookieIOError, or with TooManyRequestsError beyond the limit of waiting reads.
         """
         if self._waiting >= self._limit:
             return fail(TooManyRequestsError(ledger_id))
@@ -76,10 +76,10 @@ class DiskReads:
     def entry_ranges(self, ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
         """Return first and last ids of the contiguous ranges of a ledger on disk.
 
-        One ledger at a time, as each may take long: the lane has other threads for reads.
+        It reads one ledger at a time, as each may take long: the lane has other threads for reads.
 
         :returns: ascending, both ids included; fails with BookieIOError, or with TooManyRequestsError beyond the limit
-            of waiting reads.  Cancelling prevents what has not begun.
+            of waiting reads.  A cancelled call does not begin if it has not yet.
         """
         if self._waiting + len(self._lists) >= self._limit:
             return fail(TooManyRequestsError(ledger_id))
@@ -93,14 +93,14 @@ class DiskReads:
     async def _list_all(self) -> None:
         while self._lists:
             ledger_id, result = self._lists.popleft()
-            if result.called:  # it was cancelled
+            if result.called:  # a cancelled call
                 continue
             outcome: Any
             try:
                 outcome = await self._on_lane(self._guarded, self._storage.entry_ranges, ledger_id)
             except Exception:
                 outcome = Failure()
-            if not result.called:  # nor was it cancelled meanwhile, while the lane went on
+            if not result.called:  # the call may be cancelled while the lane works
                 result.callback(outcome)
         self._is_listing = False
 
@@ -132,9 +132,9 @@ class DiskReads:
     # -- read lane --
 
     def _load_all(self, wanted: Sequence[tuple[int, int, int]]) -> list[Loaded]:
-        """Ascending, so that the disk sees neighbours together; results in the order asked for.
+        """Load entries in ascending order, so that the disk sees adjacent ones together; keep the order of the results.
 
-        An entry comes whole, however big it is; what comes when there are as many bytes as were asked for is left.
+        The first entry comes whole, however long it is; once the requested bytes are read, the rest is left out.
         """
         room = max(sum([max_bytes for _, _, max_bytes in wanted]), _LEAST_ROOM)
         result: list[Loaded] = [LoadLaterError(wanted[0][0])] * len(wanted)
@@ -154,7 +154,7 @@ class DiskReads:
         return run if run is not None else NoSuchEntryError(ledger_id, entry_id)
 
     def _guarded(self, read: Callable[..., T], ledger_id: int, *args: Any) -> T:
-        """Whatever goes wrong is an I/O error, or "unknown" where the log is gone; never "no such entry" (S5)."""
+        """Turn any failure into an I/O error, or "unknown" if the log is gone; never into "no such entry" (S5)."""
         try:
             return read(ledger_id, *args)
         except (StorageError, OSError) as error:

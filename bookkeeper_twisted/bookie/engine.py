@@ -1,6 +1,6 @@
-"""One bookie without its network, its registration and its start: the parts put together.
+"""One bookie without its network, its registration and its start.
 
-:class:`Engine` is what :mod:`.lifecycle.service` starts and stops; tests and in-memory clusters drive one directly.
+:mod:`.lifecycle.service` starts and stops an :class:`Engine`; tests and in-memory clusters drive one directly.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ FAILED = "a checkpoint failed"
 
 @attrs.frozen
 class EngineOptions:
-    """Options of all parts."""
+    """The options of all parts of an engine."""
 
     bookie: BookieOptions = attrs.field(factory=BookieOptions)
     commit: CommitOptions = attrs.field(factory=CommitOptions)
@@ -50,14 +50,14 @@ class EngineOptions:
 
 
 class Engine:
-    """Storage and journals in; a protocol factory out.
+    """A bookie of storage and journals, with a factory of connections.
 
-    :param journals: replayed, ready for the first group.
-    :param disk_usage: total and free bytes of the ledger directories.
-    :param on_failure: called once, if a journal fails: the process must not go on (S10).
-    :param on_checkpoint: called after each one, with :data:`NO_SPACE` or :data:`FAILED` if it was not written, with an
-        empty text if it was.
-    :param labels: of what is counted for the storage, see :func:`~bookkeeper_twisted.metrics.directory_labels`.
+    :param journals: replayed journals, ready for the first group.
+    :param disk_usage: returns total and free bytes of the ledger directories.
+    :param on_failure: called once, when a journal fails: the process must not go on (S10).
+    :param on_checkpoint: called after each checkpoint, with :data:`NO_SPACE` or :data:`FAILED` if it failed, with an
+        empty text if not.
+    :param labels: labels of the storage's metrics, see :func:`~bookkeeper_twisted.metrics.directory_labels`.
     """
 
     _log = Logger()
@@ -108,11 +108,11 @@ class Engine:
         """
         self.checkpointer.start(flush_interval)
         for commit in self.commits:
-            commit.make_ready()  # files are released by checkpoints: this start's may have found a disk full
+            commit.make_ready()  # only checkpoints release files, and the one at this start may have found a full disk
 
     def _flushed(self, ask: "Callable[[], Deferred[T]]") -> "Deferred[T]":
-        """Asks, and flushes the outbox after the result was used: no journal group will do it.  Cancelling withdraws
-        the question."""
+        """Call ``ask``, and flush the outbox after the result was used, as no journal group will.  A cancelled result
+        cancels the call."""
 
         def answered(result: T | Failure) -> None:
             used.callback(result)
@@ -124,9 +124,9 @@ class Engine:
         return used
 
     async def stop(self) -> LastCheckpoint | None:
-        """Answer what was begun, close the connections and the queues of the journals, checkpoint.
+        """Finish the begun requests, close the connections and the queues of the journals, and checkpoint.
 
-        :returns: the last checkpoint; None where it failed, or was not tried, as a journal had failed.
+        :returns: the last checkpoint; None if it failed, or was left out because a journal had failed.
         """
         self.factory.hold_all()
         for commit in self.commits:

@@ -1,4 +1,4 @@
-"""Lanes that are threads: the production provider of :class:`~.interfaces.IStorageExecutor`."""
+"""Lanes as threads: the production provider of :class:`~.interfaces.IStorageExecutor`."""
 
 import threading
 from collections.abc import Callable
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @attrs.define(eq=False)
 class Work:
-    """One submitted piece of work and where its result goes."""
+    """One submitted piece of work and its Deferred result."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -33,7 +33,7 @@ class Work:
         self.cancelled = True
 
     def run(self) -> Any:
-        """On the lane: the result, or the failure as a value."""
+        """Run the work on the lane; return its result, or the failure as a value."""
         try:
             return self.function(*self.args)
         except BaseException:
@@ -49,7 +49,7 @@ class Work:
 
 
 class Unfinished:
-    """Work that has not ended, and who waits for its end; on the reactor thread."""
+    """The pieces of work that have not ended, and the Deferreds that wait for their end; on the reactor thread."""
 
     def __init__(self) -> None:
         self._works: set[Work] = set()
@@ -60,7 +60,7 @@ class Unfinished:
         self._works.add(work)
 
     def ended(self, work: Work, outcome: Any = None) -> None:
-        """Deliver the ``outcome`` of ``work``, which no thread runs any more."""
+        """Deliver the ``outcome`` of ``work``, which no thread runs any longer."""
         self._works.discard(work)
         work.deliver(outcome)
         for left, result in list(self._waiting):
@@ -109,7 +109,7 @@ class _Lane:
 
 @implementer(IStorageExecutor)
 class ThreadExecutor:
-    """One thread for each lane, made on first use; ``read_threads`` of them on the lane ``"read"``."""
+    """An executor with one thread for each lane, made on first use; ``read_threads`` of them for ``"read"``."""
 
     def __init__(self, reactor: IReactorFromThreads, read_threads: int = 2) -> None:
         self._reactor = reactor
@@ -159,6 +159,6 @@ class ThreadExecutor:
         if not self._running:
             for lane in self._lanes.values():
                 for thread in lane.threads:
-                    thread.join()  # its last act was to call us
+                    thread.join()  # the thread's last action was this call
             assert self._stopped is not None
             self._stopped.callback(None)

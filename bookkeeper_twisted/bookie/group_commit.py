@@ -1,4 +1,4 @@
-"""Group commit: what arrived while the journal was busy becomes its next group.
+"""Group commit: records that arrive while the journal is busy become its next group.
 
 The reactor appends items to a queue; the journal lane *drains* it: everything queued is written by
 one ``write_group``, synced once if anything in it wants that, and handed back by one call.  While the
@@ -29,9 +29,9 @@ BUSY_SECONDS = 0.1
 class CommitOptions:
     """The settings of a journal: when it writes and syncs, and how much may wait for it.
 
-    :ivar sync_data: False acknowledges after the write (``journalSyncData``).
+    :ivar sync_data: if False, records are acknowledged after the write (``journalSyncData``).
     :ivar sync_interval: seconds after which unsynced groups are synced at the latest.
-    :ivar max_wait: seconds an idle journal waits for company; 0 starts at once.
+    :ivar max_wait: seconds that an idle journal waits for more records; 0 starts at once.
     :ivar enough_bytes: a queue of this many bytes ends such a wait.
     :ivar max_queued_bytes, max_queued_items: beyond these :attr:`GroupCommit.is_full` (S11).
     """
@@ -59,10 +59,10 @@ class _CommitGroup:
     """The result of one round of the journal lane.
 
     :ivar items: the items that are complete with it.
-    :ivar durable: end of what is synced.
-    :ivar synced: whether nothing written is left unsynced.
-    :ivar began, ended: when it was taken from the queue, and when it was complete.
-    :ivar written: when it was written; the beginning, if write and sync were one.
+    :ivar durable: end of the synced groups.
+    :ivar synced: whether all written groups are synced.
+    :ivar began, ended: times at which it was taken from the queue and was complete.
+    :ivar written: time of the write; ``began``, if write and sync were one call.
     """
 
     __slots__ = ("items", "durable", "synced", "began", "written", "ended", "failure")
@@ -103,7 +103,7 @@ class GroupCommit:
         self._metrics = metrics
         self._options = options
         self._queue: deque[_Item] = deque()
-        # Holds one token while no drain runs.  Taking it is one atomic step for both threads, so
+        # One token while no drain runs.  Taking it is one atomic step for both threads, so
         # that an item queued while the lane is about to end is never left behind.
         self._idle: deque[None] = deque((None,))
         self._start: IDelayedCall | None = None
@@ -115,24 +115,24 @@ class GroupCommit:
 
     @property
     def is_full(self) -> bool:
-        """Whether adders have to wait."""
+        """Test whether adders have to wait."""
         options = self._options
         return self.queued_bytes >= options.max_queued_bytes or len(self._queue) >= options.max_queued_items
 
     @property
     def is_busy(self) -> bool:
-        """Whether something was appended lately.  Any thread."""
+        """Test whether a record was appended recently.  Any thread."""
         return self._clock.seconds() - self._appended_at < BUSY_SECONDS
 
     # -- reactor --
 
     def append(self, records: bytes, n_entries: int, done: Done, sync: bool = True) -> None:
-        """Queue whole records; an append without records is done once everything queued before it is.
+        """Queue whole records; an append without records completes with those queued before it.
 
-        :param records: as they are written, side by side; they must not change.
-        :param n_entries: entries among them, for the metrics.
+        :param records: the bytes to write, side by side; they must not change.
+        :param n_entries: number of entries in them, for the metrics.
         :param done: called once, with None or the error.
-        :param sync: whether that is once they are durable, else once they are written.
+        :param sync: whether to call it once they are durable, else once they are written.
         """
         self._append(records, n_entries, done, sync and self._options.sync_data)
 
@@ -180,15 +180,15 @@ class GroupCommit:
             self.queued_bytes -= len(item.records)
             self._call(item, None)
         self._flush()
-        if group.items:  # else the lane had taken the item for which the reactor asked it to begin
-            self._measure(group)  # waiting adds come first
+        if group.items:  # else the lane took the item before the reactor's call to begin
+            self._measure(group)  # after the completions: waiting adds come first
         self._watch_unsynced(group.synced)
 
     def _call(self, item: _Item, error: Exception | None) -> None:
         try:
             item.done(error)
         except Exception:
-            # The group is durable; one completion that fails must not take the others with it.
+            # The group is durable: an exception in one completion must not stop the others.
             self._log.failure("a completion failed")
 
     def _broken(self, failure: Failure) -> None:
@@ -239,7 +239,7 @@ class GroupCommit:
     def close(self) -> "Deferred[None]":
         """Finish as :meth:`finish` does, and fail every later append.
 
-        The journal is closed by another lane than the one that writes it: a group that was written beside its end would
+        The lane that closes the journal is not the one that writes it: a group written at the same time would
         be acknowledged and lost (S1).
         """
         finished = self.finish()
@@ -247,14 +247,14 @@ class GroupCommit:
         return finished
 
     def release_files(self, mark: JournalPosition) -> None:
-        """Release journal files and have the next one made ready, beside the groups.
+        """Release journal files and have the next one prepared, beside the groups.
 
         :param mark: files that end below it are no longer needed.
         """
         Deferred.fromCoroutine(self._release_files(mark)).addErrback(self._broken)
 
     def make_ready(self) -> None:
-        """Have the next journal file made ready, beside the groups."""
+        """Have the next journal file prepared, beside the groups."""
         Deferred.fromCoroutine(self._make_ready()).addErrback(self._broken)
 
     async def _release_files(self, mark: JournalPosition) -> None:
@@ -288,7 +288,7 @@ class GroupCommit:
         while True:
             group = self._commit()
             if group.failure is not None:
-                return group  # and the token stays taken: nothing is written after a failure (S10)
+                return group  # the token stays taken: nothing is written after a failure (S10)
             if not self._queue:
                 self._idle.append(None)
                 if not self._queue or not self._take_token():
@@ -309,7 +309,7 @@ class GroupCommit:
         records = [item.records for item in items if item.records]
         waiting = [item for item in items if item.sync]
         if records and len(waiting) == len(items):
-            self.journal.write_group(records)  # by one call, if the disk can do that
+            self.journal.write_group(records)  # write and sync in one call, if the disk can do that
         else:
             self._write_and_sync(group, records, waiting)
         group.durable = self.journal.durable
@@ -317,7 +317,7 @@ class GroupCommit:
         group.ended = self._clock.seconds()
 
     def _write_and_sync(self, group: _CommitGroup, records: Sequence[bytes], waiting: Sequence[_Item]) -> None:
-        """Deferred-sync items are complete with the write, the others with the sync behind it."""
+        """Complete deferred-sync items with the write, the others with the sync after it."""
         if records:
             self.journal.write_group(records, sync=False)
             group.written = self._clock.seconds()

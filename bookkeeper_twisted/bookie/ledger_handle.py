@@ -1,7 +1,7 @@
 """The state that a bookie keeps in memory for each ledger it works on.
 
-There is at most one handle of a ledger, everything that decides about it runs on the reactor thread,
-and a handle goes only while nothing depends on it: fence check, add and fence are one serial order (S3).
+There is at most one handle of a ledger, all decisions about the ledger run on the reactor thread,
+and a handle is closed only while nothing depends on it: fence check, add and fence are one serial order (S3).
 """
 
 from collections import OrderedDict, deque
@@ -24,15 +24,15 @@ class LedgerHandle:
     """The state of one ledger in memory, while the ledger is in use.
 
     :ivar row: the state that storage has, or would have.
-    :ivar known: whether storage has it.
-    :ivar adopts: whether the first key sent becomes the ledger's.
+    :ivar known: whether storage has that state.
+    :ivar adopts: whether the first key sent becomes the ledger's key.
     :ivar key_journaled: whether replay finds the key: a stored key is in the index or in the journal.
-    :ivar accepts: the key with which adds need neither a closer look nor a record; None if all do.
-    :ivar fencing: waiters for the fence record; None while none is in progress.
+    :ivar accepts: the key with which adds need neither checks nor a key record; None if all adds need them.
+    :ivar fencing: the Deferreds that wait for the fence record; None if no fence is in progress.
     :ivar last_add_confirmed: the highest LAC received.
-    :ivar lac_learned: whether what is stored was looked at for the LAC.
+    :ivar lac_learned: whether the stored entries were read for the LAC.
     :ivar last_entry: the highest entry id received.
-    :ivar last_complete: whether the index has been asked for that, or has nothing to say.
+    :ivar last_complete: whether ``last_entry`` includes the entries in the index.
     """
 
     __slots__ = (
@@ -61,8 +61,8 @@ class LedgerHandle:
         return self.fencing is None and not self.watches
 
     def authorize(self, master_key: bytes) -> None:
-        """Check the key of a request, in a time that tells nothing of the right one; a ledger that :attr:`adopts` a
-        key takes any.
+        """Check the key of a request, in a time that does not depend on the right key; a ledger that :attr:`adopts` a
+        key accepts any.
 
         :raises UnauthorizedAccessError: the ledger has another key.
         """
@@ -90,7 +90,7 @@ class LedgerHandle:
     def wake(self, watches: Sequence[Callable[[bool], None]] | None = None, advanced: bool = False) -> None:
         """End some or all waits for a LAC.
 
-        :param advanced: whether the LAC is the reason.
+        :param advanced: whether the LAC has advanced.
         """
         for watch in watches if watches is not None else list(self.watches):
             if self.watches.pop(watch, None) is not None:
@@ -100,7 +100,7 @@ class LedgerHandle:
 def take_note(handles: Sequence[LedgerHandle], entries: MixedRun | RunSequence) -> None:
     """Record ids and LACs of ``entries`` that were added.
 
-    :param handles: one for each of their ids.
+    :param handles: one handle for each id of ``entries``.
     """
     for handle, entry_id, lac in zip(handles, entries.entry_ids, entries.lacs, strict=True):
         if entry_id > handle.last_entry:
@@ -110,7 +110,7 @@ def take_note(handles: Sequence[LedgerHandle], entries: MixedRun | RunSequence) 
 
 
 class LedgerHandles:
-    """The handles of the ledgers used last; idle ones go when there are too many (S11)."""
+    """The handles of the ledgers used last; idle ones are closed when there are too many (S11)."""
 
     def __init__(self, storage: ILedgerStorage, commits: Sequence[GroupCommit], limit: int = 131_072) -> None:
         self._storage = storage
@@ -130,10 +130,10 @@ class LedgerHandles:
         return handle
 
     def accepting(self, ledger_ids: Sequence[int], master_key: bytes) -> Sequence[LedgerHandle] | None:
-        """Return the handles of ledgers that all take adds with one key as they are.
+        """Return the handles of ledgers that all accept adds with one key without further checks.
 
-        :param ledger_ids: one for each entry; the same ledger may be there again.
-        :returns: one handle for each id; None if one of them needs a closer look.
+        :param ledger_ids: one for each entry; ids may repeat.
+        :returns: one handle for each id; None if one of the ledgers needs checks.
         """
         handles: list[LedgerHandle] = []
         compared: bytes | None = None
@@ -149,13 +149,13 @@ class LedgerHandles:
         return handles
 
     def peek(self, ledger_id: int) -> LedgerHandle | None:
-        """Return the handle of ``ledger_id`` if it is in memory; its place in the order of use stays."""
+        """Return the handle of ``ledger_id`` if it is in memory, without a change of the order of use."""
         return self._handles.get(ledger_id)
 
     def find(self, ledger_id: int) -> LedgerHandle | None:
         """Return the handle of ``ledger_id``, None if this bookie does not know the ledger.
 
-        Asking for a ledger that is not known leaves no trace.
+        A call for an unknown ledger makes no handle.
         """
         handle = self._handles.get(ledger_id)
         if handle is None:
@@ -174,9 +174,9 @@ class LedgerHandles:
         handle.update_accepts()
 
     def forget(self, ledger_id: int) -> bool:
-        """Close the handle of a ledger that is deleted, if there is one; waits for its LAC end.
+        """Close the handle of a deleted ledger, if there is one; its waits for a LAC end.
 
-        :returns: False if it is being fenced: then it stays.
+        :returns: False if the ledger is being fenced: the handle then stays.
         """
         handle = self._handles.get(ledger_id)
         if handle is not None:
@@ -205,7 +205,7 @@ class LedgerHandles:
 
 
 class LacWatches:
-    """The waits under way, at most ``limit`` of them (S11).
+    """The waits for LACs under way, at most ``limit`` of them (S11).
 
     :param flush: ends a batch of replies, called after a timeout.
     """
@@ -217,7 +217,7 @@ class LacWatches:
         self._count = 0
 
     def wait(self, handle: LedgerHandle, previous_lac: int, timeout: float) -> "Deferred[float | None]":
-        """See :meth:`~.interfaces.IBookie.wait_lac`, for a LAC that is not above ``previous_lac`` now."""
+        """See :meth:`~.interfaces.IBookie.wait_lac`; the LAC must not be above ``previous_lac`` now."""
         if self._count >= self._limit:
             return fail(TooManyRequestsError(handle.ledger_id))
         self._count += 1
@@ -232,7 +232,7 @@ class LacWatches:
 
         def expired() -> None:
             nonlocal timer, due
-            if self._clock.seconds() - due > TOLERANCE:  # held up: what the sockets hold may wake it
+            if self._clock.seconds() - due > TOLERANCE:  # held up: the sockets may hold the add that ends it
                 due = self._clock.seconds()
                 timer = self._clock.callLater(0, expired)
                 return

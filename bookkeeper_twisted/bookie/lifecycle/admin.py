@@ -41,7 +41,7 @@ Check = Callable[[], Coroutine["Deferred[Any]", Any, None]]
 
 
 class ServedDirectories:
-    """The view that an administrator has of the directories.  The files are read on a lane.
+    """An administrator's view of the directories, whose files are read on a lane.
 
     :param check: compares the cookies, see :meth:`IBookieAdmin.check_directories`.
     """
@@ -74,7 +74,7 @@ class ServedDirectories:
     def _marks(self) -> Sequence[JournalMark]:
         directories = [current(path) for path in self._paths.ledgers]
         for path in directories:
-            self._fs.list(path)  # where one is gone its mark is not 0
+            self._fs.list(path)  # fails for a missing directory, whose mark is not 0
         marks = read_marks(self._fs, directories, len(self._paths.journals))
         return [JournalMark(mark.file_id, mark.offset) for mark in marks]
 
@@ -89,9 +89,9 @@ class ServedDirectories:
 
 @attrs.frozen
 class ServingParts:
-    """The parts of a bookie that serves.
+    """The parts of a bookie that serves requests.
 
-    :ivar control: over its maintenance.
+    :ivar control: controls its maintenance.
     """
 
     directories: ServedDirectories
@@ -100,11 +100,11 @@ class ServingParts:
 
     @classmethod
     def of(cls, directories: ServedDirectories, maintenance: Maintenance, clock: IReactorTime) -> "ServingParts":
-        """Put the parts together.
+        """Return the parts of a bookie that serves.
 
-        :param directories: that are served.
-        :param maintenance: is controlled through them.
-        :param clock: for the times of what they report.
+        :param directories: the served directories.
+        :param maintenance: the background work to be controlled.
+        :param clock: for the times in reports.
         """
         control = BackgroundControl(maintenance, clock, directories.index_files())
         return cls(directories, maintenance, control)
@@ -112,9 +112,9 @@ class ServingParts:
 
 @implementer(IBookieAdmin)
 class BookieAdmin:
-    """Administration of a bookie in this process.
+    """The administration of a bookie in this process.
 
-    Its service reports the phases here, and hands over the parts once they exist.
+    The bookie's service reports its phases here, and hands over the parts once they exist.
     """
 
     def __init__(self, config: BookieConfig, instruments: Instruments) -> None:
@@ -133,20 +133,20 @@ class BookieAdmin:
     # ---- reported by the service ---------------------------------------------------------------------
 
     def attach(self, registration: BookieRegistration, disks: DiskMonitor) -> None:
-        """Take the parts of a bookie that is about to serve.
+        """Accept the parts of a bookie that is about to serve.
 
-        :param registration: gets the administrator's mode.
-        :param disks: is asked for the space of the disks.
+        :param registration: receives the administrator's mode.
+        :param disks: tells the space of the disks.
         """
         self._registration, self._disks = registration, disks
         registration.set_read_only(ADMINISTRATOR, self._read_only)
 
     def serve(self, parts: "ServingParts") -> None:
-        """Take the ``parts`` that only a bookie has that serves; without them calls fail with NotServingError."""
+        """Accept the ``parts`` of a bookie that serves; without them calls fail with NotServingError."""
         self._parts = parts
 
     def limit_replication(self, limits: ISpeedLimits | None) -> None:
-        """Take the speed ``limits`` of autorecovery in this process; None when it ends."""
+        """Accept the speed ``limits`` of autorecovery in this process; None when autorecovery ends."""
         self.replication_limits = limits
 
     def enter(self, phase: Phase) -> None:
@@ -157,7 +157,7 @@ class BookieAdmin:
     def fail(self, reason: str) -> None:
         """Report a failure that ends the bookie; only the first one before STOPPING counts.
 
-        :param reason: for people.
+        :param reason: a text for people.
         """
         if self._phase in (Phase.STARTING, Phase.SERVING):
             self._phase, self._failure = Phase.FAILED, reason

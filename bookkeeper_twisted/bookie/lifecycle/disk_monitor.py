@@ -1,4 +1,4 @@
-"""Watches how full the disks of the ledger directories are, and makes a bookie read-only or writable accordingly."""
+"""A monitor of the disks of the ledger directories, by which a bookie becomes read-only or writable."""
 
 from collections.abc import Callable, Sequence
 
@@ -20,9 +20,9 @@ class DiskThresholds:
 
     :ivar full: a disk used more than this share is full.
     :ivar low: a full disk is usable again when it is used less than this.
-    :ivar warn: from here on the log warns.
-    :ivar reserve: free bytes that let adds of high priority go on.
-    :ivar any_full: one full disk is enough to call the disks full; else all of them have to be.
+    :ivar warn: the share from which on the log warns.
+    :ivar reserve: free bytes with which adds of high priority go on.
+    :ivar any_full: one full disk is enough to call the disks full; else all of them must be.
     """
 
     full: float = 0.95
@@ -36,10 +36,10 @@ class DiskThresholds:
 class DiskState:
     """The result of one check of the disks.
 
-    :ivar full, almost_full: of the ledger directories' disks.
-    :ivar has_reserve: whether each of them still has the reserve.
-    :ivar unusable: ledger directories that are gone or cannot be read, each with what is wrong.
-    :ivar lost_journals: the same of journal directories: what is written there reaches no file that a start finds.
+    :ivar full, almost_full: state of the ledger directories' disks.
+    :ivar has_reserve: whether each of them still has the free bytes of the reserve.
+    :ivar unusable: ledger directories that are missing or unreadable, each with a text.
+    :ivar lost_journals: the same for journal directories: no start would find the records written there.
     """
 
     full: bool = False
@@ -50,10 +50,10 @@ class DiskState:
 
 
 class DiskMonitor:
-    """Looks at the disks now and then, and when it is told to.
+    """A check of the disks at intervals and on demand.
 
-    :param directories: of the ledgers; ``journals`` directories of the journals.
-    :param on_check: called after each check with what it found.
+    :param directories: the ledger directories; ``journals``: the journal directories.
+    :param on_check: called with the result of each check.
     """
 
     _log = Logger()
@@ -85,30 +85,30 @@ class DiskMonitor:
             self._timer.stop()
 
     def used(self, directory: str) -> float:
-        """Return the share of the disk of a ``directory`` that was in use at the last look.
+        """Return the share of the disk of a ``directory`` that was in use at the last check.
 
-        :returns: from 0 to 1; 0 before the first look.
+        :returns: from 0 to 1; 0 before the first check.
         """
         return self._used.get(directory, 0.0)
 
     @property
     def n_writable(self) -> int:
-        """Return the number of directories that take data, as far as their disks were looked at."""
+        """Return the number of directories whose disks took data at the last check."""
         return sum(self.used(directory) <= self._thresholds.full for directory in self._directories)
 
     def usage(self) -> "Deferred[list[tuple[int, int]]]":
-        """Total and free bytes of each directory's disk."""
+        """Return total and free bytes of each directory's disk."""
         return self._executor.submit("read", self._usage)
 
     def space(self) -> "Deferred[tuple[int, int]]":
-        """Total and free bytes of all the disks, directories on one disk counted once."""
+        """Return total and free bytes of all the disks, directories on one disk counted once."""
         return self.usage().addCallback(_sum_of_disks)
 
     def _usage(self) -> list[tuple[int, int]]:
         return [self._fs.usage(directory) for directory in self._directories]
 
     def look(self) -> None:
-        """Look now, as between two regular checks, unless a check is under way or they have ended."""
+        """Check now, as between two regular checks, unless a check is under way or the checks have ended."""
         if self._timer.running and not self._looking:
             self._looking = True
             Deferred.fromCoroutine(self.check()).addErrback(self._check_failed).addBoth(self._looked)
@@ -124,7 +124,7 @@ class DiskMonitor:
             self._log.error("the check of the disks {text}", text=text)
 
     def _is_new(self, subject: str, text: str) -> bool:
-        """Whether something else was said of a subject before: each state is logged once."""
+        """Test whether the state of a subject differs from the last one: each state is logged once."""
         before, self._logged[subject] = self._logged.get(subject, ""), text
         return before != text
 
@@ -153,9 +153,9 @@ class DiskMonitor:
         )
 
     def _survey(self) -> tuple[list[str], list[str], list[tuple[int, int]]]:
-        """Find out what is wrong with each ledger and journal directory, and the space of the former; read lane.
+        """Check whether each ledger and journal directory is usable, and read the space of the former; read lane.
 
-        :raises OSError: see :meth:`_what_is_wrong`; what the last survey found stays true.
+        :raises OSError: see :meth:`_what_is_wrong`; the result of the last survey stays valid.
         """
         wrong, usage = [], []
         for directory in self._directories:
@@ -171,9 +171,9 @@ class DiskMonitor:
         return wrong, [self._what_is_wrong(directory) for directory in self._journals], usage
 
     def _what_is_wrong(self, directory: str) -> str:
-        """Empty if the directory is there: every one of ours has files, an empty mount point has none.
+        """Return an empty text if the directory is there: every one of ours has files, an empty mount point has none.
 
-        :raises OSError: no file descriptor is left to look with.
+        :raises OSError: no file descriptor is left for the check.
         """
         try:
             return "" if self._fs.list(directory) else "it is empty: was its disk unmounted?"
@@ -197,5 +197,5 @@ class DiskMonitor:
 
 
 def _sum_of_disks(usage: list[tuple[int, int]]) -> tuple[int, int]:
-    disks = dict.fromkeys(usage)  # two directories on one disk see the same numbers
+    disks = dict.fromkeys(usage)  # directories on one disk have the same numbers
     return sum(total for total, _ in disks), sum(free for _, free in disks)

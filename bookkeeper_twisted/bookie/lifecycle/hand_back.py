@@ -1,8 +1,8 @@
-"""The way back to Apache's bookie: our indexes become indexes of one of its storages.
+"""The way back to Apache's bookie: our indexes are exported to indexes of one of its storages.
 
-The journals are replayed first, so that nothing is left in them that only our index would lead to.  Cookies are
-exchanged when all its indexes are there: it may be cut off anywhere, and our bookie, with ``rebuildIndex=true`` where
-it asks for that, or Apache's can go on with everything, or it is run again.
+The journals are replayed first, so that all their entries are in the exported indexes.  Cookies are
+exchanged once all these indexes exist: after a cut-off at any point, our bookie (with ``rebuildIndex=true`` where
+it asks for that) or Apache's can serve all entries, or the export is run again.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,9 +27,9 @@ ShowProgress = Callable[[str, int], AbstractContextManager[Callable[[int], objec
 
 @attrs.frozen
 class HandBack:
-    """Hands the directories of a bookie back to Apache's.  The caller holds their locks.
+    """An export of the directories of a bookie to Apache's.  The caller holds their locks.
 
-    :ivar open_store: opens the store over them, of which nothing is replayed yet.
+    :ivar open_store: opens the store of the directories, without a replay.
     :ivar write_index: writes the index of a directory for Apache's bookie.
     """
 
@@ -41,28 +41,28 @@ class HandBack:
     progress: ShowProgress
 
     def run(self) -> list[Exported]:
-        """Do it.
+        """Export the indexes, and exchange the cookies.
 
-        :returns: what was written for each index directory; nothing if that was done before.
-        :raises InvalidCookieError: the directories are not ours.
-        :raises StorageError: it failed; the directories are still ours.
+        :returns: the result for each index directory; nothing if the export was complete before.
+        :raises InvalidCookieError: the directories do not belong to our bookie.
+        :raises StorageError: the export failed; the directories still belong to our bookie.
         """
         cookies = read_cookies(self.fs, self.paths.all())
         if not cookies.found:
             raise InvalidCookieError(f"{self.paths.all()[0]} is not a directory of this bookie: nothing to hand back")
         indexes = [current(path) for path in self.paths.indexes]
         exported: list[Exported] = []
-        if not cookies.of_apache:  # else all indexes are there, be it since an export or since a take-over
+        if not cookies.of_apache:  # else all indexes exist, from an export or from before a take-over
             self._check(indexes)
             self._replay()
             exported = [self._export(path) for path in indexes]
             for path in self.paths.ledgers:
-                discard_log_sizes(self.fs, current(path))  # of the time before a take-over
+                discard_log_sizes(self.fs, current(path))  # written before a take-over
         for path in distinct(self.paths.ledgers, self.paths.indexes):
             remove_reserve(self.fs, current(path))
         stamp_for_apache(self.fs, self.paths.all())
         for path in indexes:
-            self.make_index(self.fs, path, True).close()  # ours is of the past from now on
+            self.make_index(self.fs, path, True).close()  # from now on our index is out of date
         return exported
 
     def _check(self, index_directories: Sequence[str]) -> None:
@@ -94,7 +94,7 @@ class HandBack:
         index = self.make_index(self.fs, index_directory, False)
         try:
             with self.progress(index_directory, live_bytes(index)) as advance:
-                remove(self.fs, index_files(self.fs, index_directory))  # left by a crash, and of the past
+                remove(self.fs, index_files(self.fs, index_directory))  # out of date, left by a crash
                 return self.write_index(self.fs, index_directory, index, advance)
         finally:
             index.close()

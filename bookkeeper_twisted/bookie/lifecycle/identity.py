@@ -1,4 +1,4 @@
-"""The identity of a bookie, and whether its directories agree (S6)."""
+"""The identity of a bookie, and the check that its directories agree on it (S6)."""
 
 from collections.abc import Callable
 
@@ -15,10 +15,10 @@ from .store import StorePaths
 
 
 def listening_address(config: BookieConfig) -> str:
-    """Return the address to bind, empty for all of them.
+    """Return the address to bind, empty for all addresses.
 
-    :param config: ``listeningInterface`` counts.
-    :raises ConfigError: that is not an IP address.
+    :param config: gives ``listeningInterface``.
+    :raises ConfigError: its value is not an IP address.
     """
     address = config.listening_interface
     if address and not isIPAddress(address) and not isIPv6Address(address):
@@ -30,7 +30,7 @@ def advertised_host(config: BookieConfig, local_host: str) -> str:
     """Return the host name or address that clients get.
 
     :param local_host: name or address of this machine, for a bookie whose configuration names none.
-    :raises ConfigError: it is a loopback address.
+    :raises ConfigError: the result is a loopback address.
     """
     host = config.advertised_address or listening_address(config) or local_host
     check_loopback(config, host)
@@ -45,8 +45,8 @@ def is_loopback(address: str) -> bool:
 def check_loopback(config: BookieConfig, address: str) -> None:
     """Check that other machines can reach a bookie at an ``address``.
 
-    :param config: ``allowLoopback`` counts.
-    :raises ConfigError: they would look for the address on themselves, and that is not allowed.
+    :param config: gives ``allowLoopback``.
+    :raises ConfigError: the address is a loopback address, and that is not allowed.
     """
     if is_loopback(address) and not config.allow_loopback:
         raise ConfigError(
@@ -56,10 +56,10 @@ def check_loopback(config: BookieConfig, address: str) -> None:
 
 
 def bookie_id(config: BookieConfig, local_host: str, port: int) -> str:
-    """Return the configured id, or address and port.
+    """Return the configured id, or else address and port.
 
     :param local_host: the address of this machine, where ``config`` names none.
-    :param port: that the bookie listens at.
+    :param port: of the bookie.
     :raises ConfigError: the address is a loopback address.
     """
     host = advertised_host(config, local_host)
@@ -69,11 +69,11 @@ def bookie_id(config: BookieConfig, local_host: str, port: int) -> str:
 def service_info(
     config: BookieConfig, local_host: str, port: int, http_port: int | None, http_host: str = ""
 ) -> BookieServiceInfo:
-    """Return what a bookie publishes with its registration.
+    """Return the information that a bookie publishes with its registration.
 
     :param local_host: the address to publish where ``config`` names none.
     :param http_port: None if there is no HTTP server.
-    :param http_host: its loopback address, if it serves this machine alone; published instead of the bookie's.
+    :param http_host: the loopback address of that server, if it serves this machine alone; it is published instead.
     """
     host = config.advertised_address or listening_address(config) or local_host
     endpoints = [Endpoint("bookie", host, port, "bookie-rpc")]
@@ -83,7 +83,7 @@ def service_info(
 
 
 def expected_cookie(config: BookieConfig, own_id: str, instance_id: str) -> Cookie:
-    """Return the cookie that a configuration stands for.
+    """Return the cookie of a configuration.
 
     :param own_id: bookie id.
     :param instance_id: of the cluster, empty if it has none.
@@ -95,12 +95,12 @@ def expected_cookie(config: BookieConfig, own_id: str, instance_id: str) -> Cook
 
 
 class CookieCheck:
-    """The comparison of configuration, directories and metadata store.
+    """The comparison of the cookies of configuration, directories and metadata store.
 
     Each method blocks or awaits, never both: the files are read and written on a lane.
 
-    :param allow_expansion: new empty directories may join.
-    :param take_over: directories of Apache's bookie become ours.
+    :param allow_expansion: whether new empty directories may join.
+    :param take_over: whether directories of Apache's bookie become ours.
     """
 
     def __init__(
@@ -134,8 +134,8 @@ class CookieCheck:
     async def stamp(self, registration: IRegistration, on_lane: "Callable[..., object]") -> None:
         """Write the cookie: directories first, as a cookie in the store means that every directory has its own.
 
-        :param on_lane: runs a function with its arguments where files may be written.
-        :raises MetadataError: the store refuses the cookie, or failed.
+        :param on_lane: runs a function with its arguments on a lane that may write files.
+        :raises MetadataError: the store refused the cookie, or failed.
         """
         cookie = self._expected.encode()
         await on_lane(stamp, self._fs, self._directories, cookie)  # type: ignore[misc]
@@ -153,7 +153,7 @@ class CookieCheck:
 
 
 def _way_out(expected: Cookie, stored: Cookie) -> str:
-    """Say what an operator can do about cookies that differ, in the order in which they are compared."""
+    """Return a text on what an operator can do about cookies that differ, in the order of the comparison."""
     if stored.bookie_id != expected.bookie_id:
         text = (
             f"bookieId={stored.bookie_id} starts the bookie that is stored here; where its address or host name has "

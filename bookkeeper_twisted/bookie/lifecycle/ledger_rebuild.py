@@ -1,7 +1,7 @@
-"""Ledger states made anew, where the index cannot be read: every ledger of entry logs and journals, fenced.
+"""A rebuild of ledger states for an unreadable index: every ledger of entry logs and journals, fenced.
 
-Master keys are taken from the journals, as far as they reach back; of another ledger the next key that is sent becomes
-its own.  Ledgers that have neither entries nor records in a journal are gone, and so is the memory of deleted ones.
+Master keys come from the journals, as far as they reach back; another ledger adopts the next key that is sent.
+Ledgers that have neither entries nor records in a journal are lost, and so are the fences of deleted ones.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,10 +19,10 @@ from .store import StorePaths
 def journal_states(
     fs: IFileSystem, paths: StorePaths, advance: Callable[[int], object] = int
 ) -> dict[int, LedgerRow]:  # fmt: skip
-    """Return a fenced state for each ledger in the journals; the last of its keys counts.
+    """Return a fenced state, with the last of its keys, for each ledger in the journals.
 
-    :param advance: called with the bytes of the journal files that were passed.
-    :raises JournalDamageError: a journal cannot be understood.
+    :param advance: called with the number of bytes of journal files that were just read.
+    :raises JournalDamageError: a journal is damaged.
     """
     states: dict[int, LedgerRow] = {}
     for path in paths.journals:
@@ -54,9 +54,9 @@ def _records(fs: IFileSystem, directory: str, advance: Callable[[int], object]) 
 
 
 def directory_map_of_logs(fs: IFileSystem, paths: StorePaths) -> DirectoryMap:
-    """Return where the ledgers of the entry logs lie.
+    """Return the directory of each ledger in the entry logs.
 
-    :raises DamageError: a log cannot be understood.
+    :raises DamageError: a log is damaged.
     """
     count = len(paths.ledgers)
     elsewhere: dict[int, int] = {}
@@ -76,12 +76,12 @@ def rebuild_ledgers(
     make_index: IndexFactory,
     advance: Callable[[int], object] = int,
 ) -> Rebuilt:
-    """Replace the index of one directory by its entry logs and by states alone; the index is to be closed.
+    """Rebuild the closed index of one directory from its entry logs and from states alone.
 
-    :param number: of the directory.
-    :param states: of :func:`journal_states`.
-    :param directory_map: of :func:`directory_map_of_logs`.
-    :param advance: called with the size of each entry log that was read.
+    :param number: of the directory, from 0.
+    :param states: the result of :func:`journal_states`.
+    :param directory_map: the result of :func:`directory_map_of_logs`.
+    :param advance: called with the bytes of each entry log that was read.
     """
     mine = [row for ledger_id, row in sorted(states.items()) if directory_map.of(ledger_id) == number]
     path, index_path = current(paths.ledgers[number]), current(paths.indexes[number])

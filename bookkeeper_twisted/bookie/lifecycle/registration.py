@@ -1,4 +1,4 @@
-"""Whether a bookie is writable, and its registration as such."""
+"""The registration of a bookie as writable or read-only."""
 
 from collections.abc import Callable
 
@@ -17,14 +17,14 @@ _LOG_INTERVAL = 60.0
 
 
 class BookieRegistration:
-    """One registration that follows one flag.
+    """The registration of a bookie, which follows its write mode.
 
-    The flag changes first, the registration after it, one change at a time: a bookie that cannot take
+    The mode changes first, the registration after it, one change at a time: a bookie that cannot take
     adds refuses them before it is registered as read-only, and one that can is writable before it is registered so.
 
-    :ivar mode: the flag.
+    :ivar mode: the write mode.
     :ivar on_change: called when the reasons have changed.
-    :ivar registered: whether the metadata store knows the bookie.
+    :ivar registered: whether the metadata store has the registration.
     """
 
     _log = Logger()
@@ -46,14 +46,14 @@ class BookieRegistration:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """The reasons why the bookie is read-only; empty if it is writable."""
+        """Return the reasons why the bookie is read-only; empty if it is writable."""
         return tuple(self._reasons)
 
     def set_read_only(self, reason: str, holds: bool) -> None:
-        """Begin or end a reason to be read-only; the bookie is writable when there is none.
+        """Begin or end a reason to be read-only; without any reason, the bookie is writable.
 
-        :param reason: for people; also the identity of the reason.
-        :param holds: whether it begins.
+        :param reason: a text for people, which identifies the reason.
+        :param holds: True to begin, False to end.
         """
         before = self.reasons
         if holds:
@@ -76,7 +76,7 @@ class BookieRegistration:
     async def register(self, info: BookieServiceInfo) -> None:
         """Make the first registration.
 
-        :param info: part of this and of every later registration.
+        :param info: the information of this and of every later registration.
         :raises BookieRegisteredError: another bookie has the id.
         """
         self._info = info
@@ -110,7 +110,7 @@ class BookieRegistration:
             Deferred.fromCoroutine(self._follow())
 
     async def _follow(self) -> None:
-        """Register until the registered state is the present one."""
+        """Register until the registration agrees with the present mode."""
         try:
             while self._registered_as is not self.mode.read_only and not self._withdrawn:
                 await self._tell()

@@ -1,4 +1,4 @@
-"""A bookie from its directories to its clients: an ordered start, and the same backwards."""
+"""A bookie from its directories to its clients: an ordered start, and a stop in the reverse order."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
@@ -63,17 +63,17 @@ MakeSite = Callable[[IBookieAdmin], IProtocolFactory]
 
 
 class BookieService(Service):
-    """One bookie; several may live in one process.
+    """The service of one bookie; several may live in one process.
 
-    :param metadata: opened by the start, closed by the stop.
-    :param local_host: what this machine is called, for a bookie whose configuration does not say.
-    :param make_site: gives the HTTP server its content (:func:`bookkeeper_twisted.http.site.make_site`).
-    :param executor: the lanes; threads if not given.
+    :param metadata: the driver, opened by the start, closed by the stop.
+    :param local_host: the name of this machine, for a bookie whose configuration gives none.
+    :param make_site: makes the site of the HTTP server (:func:`bookkeeper_twisted.http.site.make_site`).
+    :param executor: the lanes; threads by default.
     :param on_failure: called once if the start fails, or a journal fails or the registration is lost while
         serving; everything is stopped by then (S10).
-    :ivar admin: its administration, from the beginning to after the end.
-    :ivar role: for the log of a process.
-    :ivar bookie_id, port, http_port: known once :meth:`start` has ended; 0 where there is none.  The port is the one
+    :ivar admin: the administration, from the construction until after the stop.
+    :ivar role: the name of the service in the log of a process.
+    :ivar bookie_id, port, http_port: known once :meth:`start` has ended; 0 if there is none.  The port is the one
         that clients connect to, which is not the one listened on if ``listenEndpoint`` differs from ``bookiePort``.
     """
 
@@ -146,7 +146,7 @@ class BookieService(Service):
     def start(self) -> "Deferred[None]":
         """Start the bookie; the result fires when it serves, and fails, with everything undone, if it cannot.
 
-        Cancelled, the start ends behind the step it is at; :meth:`stop` waits for that.
+        A cancelled start ends after the present step; :meth:`stop` waits for that.
         """
 
         def ended(outcome: Any) -> None:
@@ -178,7 +178,7 @@ class BookieService(Service):
         self.admin.enter(Phase.SERVING)
 
     async def _log_summary(self) -> None:
-        """Says what serves: identity, places, sizes, what was replayed."""
+        """Log what serves: identity, addresses, sizes, and the replayed entries."""
         paths, disks = self._paths, await self._disks.usage()
         sizes = zip(paths.ledgers, disks, strict=True)
         ledgers = [f"{path} ({free:,} of {total:,} bytes free)" for path, (total, free) in sizes]
@@ -215,12 +215,12 @@ class BookieService(Service):
     # -- the steps; each leaves behind what undoes it --
 
     def _then_undo(self, undo: Callable[[], Awaitable[object]], name: str = "a step of the stop") -> None:
-        """Register the reverse of a step.  One that fails is logged and does not keep the others from running."""
+        """Register the reverse of a step.  A reverse that fails is logged, and the others run all the same."""
 
         async def logged() -> None:
             try:
                 await undo()
-            except MetadataError as error:  # the store is away or was removed, which is no fault of this program
+            except MetadataError as error:  # the store is unreachable or was removed, which is no fault of this program
                 self._log.warn("{name} failed: {error}", name=name, error=error)
             except Exception:
                 self._log.failure("a step of the stop failed")
@@ -256,7 +256,7 @@ class BookieService(Service):
 
     @property
     def _is_named(self) -> bool:
-        """Whether the configuration alone says what the bookie is called."""
+        """Test whether the configuration alone gives the name of the bookie."""
         return bool(self._config.bookie_port or self._config.bookie_id)
 
     async def _cookie_check(self) -> CookieCheck:
@@ -272,7 +272,7 @@ class BookieService(Service):
         check, registration = await self._cookie_check(), self._registrations
         self._rebuild = self._config.rebuild_index
         if await check.must_stamp(registration, self._on_flush_lane):
-            await self._bind()  # what cannot be had is found out before anything is written for ever
+            await self._bind()  # a port that is taken is noticed before anything permanent is written
             taken = await self._on_flush_lane(is_apaches, self._fs, self._pairs())
             if taken:
                 await self._take_over()
@@ -284,7 +284,7 @@ class BookieService(Service):
         return Pairs(_currents(self._paths.ledgers), _currents(self._paths.indexes))
 
     async def _take_over(self) -> None:
-        """Make indexes of ours before the cookies of Apache's bookie go."""
+        """Make our indexes before the cookies of Apache's bookie are removed."""
         work = (take_over, self._fs, self._pairs(), self._make_index, self._open_key_values)
         imported = await self._on_flush_lane(*work)
         self._rebuild = False
@@ -300,7 +300,7 @@ class BookieService(Service):
             self._random_bytes(16), journal_settings(self._config), settings, self._storages,
         )  # fmt: skip
         self._then_undo(self._close_store)
-        await self._on_flush_lane(discard_left_over, self._fs, self._pairs())  # our indexes are whole
+        await self._on_flush_lane(discard_left_over, self._fs, self._pairs())  # our indexes are complete
         await self._on_flush_lane(self._store.recover)
         self._labels = directory_labels(*map(_currents, (self._paths.ledgers, self._paths.indexes)))
         StorageMetrics(self.instruments, self._store.storage, self._labels, settings.write_cache_bytes)
@@ -308,7 +308,7 @@ class BookieService(Service):
             self._log.warn("a ledger disk has no space for them: they stay in memory and in the journals")
 
     async def _close_store(self) -> None:
-        """Close the files behind everything that was begun on any lane: what was cancelled may still use them."""
+        """Close the files after all work on any lane, as cancelled work may still use them."""
         await self._executor.join()
         await self._on_flush_lane(self._store.close)
 
@@ -376,7 +376,7 @@ class BookieService(Service):
         self._then_undo(self._stop_listening)  # before the engine stops, however early the port was bound
 
     async def _bind(self) -> None:
-        """Listen, unless that was done by an earlier step."""
+        """Listen, unless an earlier step did."""
         if self._listening is not None:
             return
         listening = self._listening = await listen(self._endpoint, self._gate, "listenEndpoint")
@@ -395,7 +395,7 @@ class BookieService(Service):
             )  # fmt: skip
 
     async def _stop_listening(self) -> None:
-        """Close the port, unless that was done."""
+        """Close the port, unless it is closed already."""
         listening, self._listening = self._listening, None
         if listening is not None:
             await stop_listening(listening)
@@ -411,7 +411,7 @@ class BookieService(Service):
             return
         site = self._make_site(self.admin)
         listening = await listen(self._http_endpoint, site, "httpServerEndpoint")
-        self.http_port = getattr(listening.getHost(), "port", 0)  # a socket of the file system has none
+        self.http_port = getattr(listening.getHost(), "port", 0)  # a socket of the file system has no port
         self._http_host = loopback_of(listening)
         self._log.info("{text}", text=describe_http(listening))
         self._then_undo(lambda: stop_listening(listening))
@@ -451,7 +451,7 @@ class BookieService(Service):
     def _disks_seen(self, disks: DiskState) -> None:
         assert self.engine is not None
         self.engine.bookie.mode.high_priority = disks.has_reserve and not self._flush_fails
-        if disks.lost_journals:  # what is acknowledged from now on would be lost (S1)
+        if disks.lost_journals:  # records acknowledged from now on would be lost (S1)
             self._fail(Failure(StorageFailedError(f"a journal directory is lost: {disks.lost_journals[0]}")))
             return
         if self.maintenance is not None:

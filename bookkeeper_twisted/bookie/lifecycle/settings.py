@@ -1,4 +1,4 @@
-"""From the configuration to the options of the parts."""
+"""The options of a bookie's parts from its configuration."""
 
 from ...config.bookie import BookieConfig
 from ...limits.throttle import Rate
@@ -45,7 +45,7 @@ def journal_settings(config: BookieConfig) -> JournalSettings:
         max_backups=config.journal_max_backups,
         preallocate=min(config.journal_pre_alloc_size_mb, config.journal_max_size_mb) * _MIB,
         reuse=config.journal_reuse_files,
-        direct=config.journal_sync_data,  # without syncs the page cache is the faster place
+        direct=config.journal_sync_data,  # without syncs the page cache is faster
     )
 
 
@@ -57,7 +57,7 @@ def storage_settings(config: BookieConfig) -> StorageSettings:
         write_cache_bytes=config.db_storage_write_cache_max_size_mb * _MIB,
         read_cache_bytes=config.db_storage_read_ahead_cache_max_size_mb * _MIB,
         rebuild_index=config.rebuild_index,
-        reserve_bytes=min(config.log_size_limit, MOST_BYTES),  # the copy of a log is what a compaction needs
+        reserve_bytes=min(config.log_size_limit, MOST_BYTES),  # compaction needs the space of the copy of a log
     )
 
 
@@ -87,7 +87,7 @@ def maintenance_options(config: BookieConfig) -> MaintenanceOptions:
 def throttle_rates(config: BookieConfig) -> dict[str, Rate]:
     """Return the speed limits of background work at the start, by name of the limiter, from a ``config``.
 
-    As in Apache's bookie, what a compaction writes is limited by bytes or by entries, not both.
+    As in Apache's bookie, the writes of a compaction are limited by bytes or by entries, not both.
     """
     if config.is_throttle_by_bytes:
         writes = _rate(n_bytes=config.compaction_rate_by_bytes)
@@ -112,9 +112,9 @@ def _seconds(millis: int) -> float | None:
 
 
 def engine_options(config: BookieConfig) -> EngineOptions:
-    """Return limits and habits of the parts that serve, from a ``config``.
+    """Return limits and options of the parts that serve, from a ``config``.
 
-    :raises ConfigError: the authentication provider is not known, or not allowed.
+    :raises ConfigError: the authentication provider is unknown, or not allowed.
     """
     n_journals, n_readers = len(config.journal_directories), max(1, config.num_read_worker_threads)
     return EngineOptions(

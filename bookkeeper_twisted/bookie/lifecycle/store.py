@@ -1,6 +1,6 @@
-"""The files of a bookie as one thing: journals, their marks, and the ledger storage.
+"""The files of a bookie as one object: journals, their marks, and the ledger storage.
 
-Everything here blocks; a service runs it on the flush lane before it serves and after it has stopped.
+All methods block; a service runs them on the flush lane before it serves and after it has stopped.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,25 +20,25 @@ from .storages import EntryLogStorageFactory, ILedgerStorageFactory
 
 @attrs.frozen
 class StorePaths:
-    """Directories as configured, without ``current``."""
+    """The directories of a bookie as configured, without ``current``."""
 
     journals: tuple[str, ...]
     ledgers: tuple[str, ...]
     indexes: tuple[str, ...]
 
     def all(self) -> list[str]:
-        """Each once, journals first."""
+        """Return all directories, each once, journals first."""
         return distinct(self.journals, self.ledgers, self.indexes)
 
     def make(self, fs: IFileSystem) -> None:
-        """Create the directories that are missing in the file system ``fs``."""
+        """Create the missing directories in the file system ``fs``."""
         make_currents(fs, self.all())
 
     def check_space(self, fs: IFileSystem, needed: int) -> None:
-        """Refuse to fill a disk with a first journal file that it has no room for.
+        """Raise an error if a disk has no room for a first journal file.
 
-        :param needed: bytes of that file.
-        :raises StorageError: a journal directory without a journal has less.
+        :param needed: bytes of the first file.
+        :raises StorageError: the disk of a journal directory without a journal has less.
         """
         for directory in map(current, self.journals):
             if journal_ids(fs, directory):
@@ -55,7 +55,7 @@ class StorePaths:
 class Store:
     """The open files of a bookie.
 
-    :ivar n_replayed: entries that the last start found in the journals.
+    :ivar n_replayed: entries that the last start replayed.
     :ivar disk_full: whether they are in memory only, because a ledger disk had no space for them.
     """
 
@@ -71,10 +71,10 @@ class Store:
         journal_settings: JournalSettings, storage_settings: StorageSettings,
         storages: ILedgerStorageFactory = EntryLogStorageFactory(),  # noqa: B008
     ) -> "Store":  # fmt: skip
-        """Open journals, marks and ledger storage; nothing is replayed yet.
+        """Open journals, marks and ledger storage, without a replay.
 
         :param paths: of the directories, which exist and are locked.
-        :param make_index: opens an index, or begins a new one.
+        :param make_index: opens an index, or makes a new one.
         :param first_journal_id: milliseconds since the epoch, plus one.
         :param salt: a few bytes that clients cannot guess.
         :param storages: opens the ledger storage.
@@ -96,9 +96,9 @@ class Store:
         return cls(journals, marks, storage)
 
     def recover(self) -> None:
-        """Replays the journals and checkpoints, so that the marks stand at their ends.
+        """Replay the journals and checkpoint, so that the marks are at the ends of the journals.
 
-        On a full ledger disk marks and journals stay as they are; a later checkpoint takes what was replayed with it.
+        On a full ledger disk marks and journals stay as they are; a later checkpoint writes the replayed entries.
         """
         self.n_replayed = replay(self.journals, self.storage, [mark.position for mark in self.marks])
         ends = [journal.durable for journal in self.journals]
@@ -111,7 +111,7 @@ class Store:
     def close(self) -> None:
         """Close all files, whatever fails, without a checkpoint.
 
-        :raises StorageError: the first thing that failed.
+        :raises StorageError: the first failure.
         """
         failures: list[Exception] = []
         for close in (*[journal.close for journal in self.journals], self.storage.close):

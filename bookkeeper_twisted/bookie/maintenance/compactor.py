@@ -1,11 +1,11 @@
-"""Compacts the entry logs of one ledger directory, step by step, behind speed limits.
+"""Compaction of the entry logs of one ledger directory, step by step, within speed limits.
 
-Logs are compacted in groups.  The old logs of all groups are removed together, by the run of the garbage collector that
-wanted the compaction; where the space of the disk is scarce those of a group are removed before the next one is begun.
+Logs are compacted in groups.  The old logs of all groups are removed together, by the garbage collector's run that
+began the compaction; if disk space is scarce, those of a group are removed before the next group is begun.
 A full disk has a reserve for the first group (:mod:`~bookkeeper_twisted.storage.files.space_reserve`).
 
-While clients add, their adds come first, with a speed limit or without: the disk gets little at once, so that a group
-of the journal finds a short queue there, and the compaction rests after each step.
+While clients add, their adds come first, with or without a speed limit: the disk gets few writes at once, so that a
+group of the journal finds a short queue there, and the compaction rests after each step.
 """
 
 import errno
@@ -42,10 +42,10 @@ T = TypeVar("T")
 
 @attrs.frozen
 class CompactionOrder:
-    """The order for one run of a compaction.
+    """The order of one compaction run of a directory.
 
     :ivar threshold: logs with a smaller live share are compacted.
-    :ivar target_size: a smaller log counts as if it had this size; 0: as it is.
+    :ivar target_size: a smaller log counts as if it had this size, in bytes; 0: its own size.
     :ivar max_time: seconds after which no further group of logs is begun; None: no limit.
     """
 
@@ -57,11 +57,11 @@ class CompactionOrder:
 class Compactor:
     """The compaction of one directory.
 
-    :ivar progress: of the run, None while there is none.
-    :ivar suspension: of the run at work and of later ones.
-    :param logs: removes the logs in which nothing is live any more.
-    :param damage_found: keeps it durably, and has it repaired.
-    :param clients_add: tells whether clients add at the moment; asked on any thread.
+    :ivar progress: of the present run, None if there is none.
+    :ivar suspension: suspends the present run and later ones.
+    :param logs: removes the logs without live entries.
+    :param damage_found: records damage durably, and has it repaired.
+    :param clients_add: tests whether clients add at the moment; called on any thread.
     """
 
     _log = Logger()
@@ -83,12 +83,12 @@ class Compactor:
         self._clients_add = clients_add
         self._queue: DiskQueue | None = None
         self._worked = 0.0
-        self._borrows = False  # the reserve
+        self._borrows = False  # whether this run uses the reserve
 
     async def run(self, order: CompactionOrder) -> None:
-        """Compact what the order names.  Cancelled, it leaves everything as it was before the group at work.
+        """Compact the logs of an order.  A cancelled run leaves everything as it was before the present group.
 
-        :raises bookkeeper_twisted.errors.StorageError: index or disk failed.
+        :raises bookkeeper_twisted.errors.StorageError: the index or the disk failed.
         :raises OSError: the disk failed, or has no space for the copy of a log.
         """
         progress = self.progress = Progress(self._clock.seconds())
@@ -114,7 +114,7 @@ class Compactor:
                 await self._directory.on_flush_lane(self._directory.storage.take_reserve_back)
 
     async def close(self) -> None:
-        """Give back what runs have read and written by: the kernel takes its time to end a queue, so not after each."""
+        """Free the queue and buffers of the runs: kept between runs, as the kernel takes some time to close a queue."""
         queue, self._queue = self._queue, None
         if queue is not None:
             await self._directory.on_lane(queue.close)
@@ -146,18 +146,18 @@ class Compactor:
         return group
 
     async def _borrow(self) -> bool:
-        """Have the reserve of the disk for this run.
+        """Borrow the reserve of the disk for this run.
 
-        :returns: False if there is none, or it is in use already.
+        :returns: False if there is none, or it is in use.
         """
-        self._borrows = True  # also if this is cancelled meanwhile
+        self._borrows = True  # set first, as this call may be cancelled meanwhile
         if not await self._directory.on_flush_lane(self._directory.storage.lend_reserve):
             return False
         self._log.info("{path}: a compaction finds no space, and uses the reserve", path=self._logs.path)
         return True
 
     async def _free(self) -> int:
-        """Return the bytes that copies may take: those that all users may, or with the reserve this one."""
+        """Return the bytes that copies may take: the space for all users, or with the reserve that for this process."""
         fs = self._directory.fs
         if self._borrows:
             return await self._directory.on_lane(fs.allocatable, self._directory.path)
@@ -165,7 +165,7 @@ class Compactor:
         return free
 
     async def _compact_whole(self, group: Sequence[LogUsage]) -> None:
-        """Compacts a group of logs; without the damaged ones, if there are some among them."""
+        """Compact a group of logs; leave damaged ones out."""
         left = [log.log_id for log in group]
         n_targets = 1 + sum(log.live for log in group) // self._directory.storage.log.size_limit
         while left:
@@ -182,7 +182,7 @@ class Compactor:
     async def _compact(self, sources: Sequence[int], n_targets: int) -> None:
         """Copy some logs into new ones.
 
-        :param n_targets: new logs that are expected: it may be more.
+        :param n_targets: expected number of new logs; there may be more.
         """
         directory = self._directory
         on_lane = directory.on_lane
@@ -190,8 +190,8 @@ class Compactor:
         reader = RowReader(directory.fs, directory.storage, queue)
         cutter = RowCutter(directory.storage.index, sources=tuple(sources))
         log_ids: list[int] = []
-        copy: LogCopy | None = None  # neither durable nor in the index
-        committed: Deferred[None] = succeed(None)  # of the new log before: at work while the next one is written
+        copy: LogCopy | None = None  # neither durable nor in the index yet
+        committed: Deferred[None] = succeed(None)  # of the log before, while the next one is written
         try:
             step, following = None, await on_lane(cutter.next_step, *self._limits())
             while step is not None or following is not None:
@@ -215,7 +215,7 @@ class Compactor:
                 committed = await self._finish(copy, committed, sources)
                 copy = None
         finally:
-            await on_lane(reader.close)  # first: it waits for what is being written to the copy
+            await on_lane(reader.close)  # first, as it waits for the writes to the copy
             if copy is not None:
                 await on_lane(copy.abandon)
             await committed
@@ -237,7 +237,7 @@ class Compactor:
             await deferLater(self._clock, worked * REST)
 
     async def _work(self, work: Callable[..., T], *args: Any) -> T:
-        """Run a piece of work on the lane, after which the next step may have to rest."""
+        """Run a piece of work on the lane, and measure it for the rest before the next step."""
         began = self._clock.seconds()
         done = await self._directory.on_lane(work, *args)
         self._worked += self._clock.seconds() - began
@@ -246,15 +246,15 @@ class Compactor:
     async def _finish(self, copy: LogCopy, committed: "Deferred[None]", sources: Sequence[int]) -> "Deferred[None]":
         """Make a new log durable, then commit its rows to the index.
 
-        :param committed: the commit of the log before, which comes first.
-        :returns: the commit, which may be at work still.
+        :param committed: the commit of the previous log, which comes first.
+        :returns: the commit, which may still be under way.
         """
         rows = await self._work(copy.finish)
         await committed
         return Deferred.fromCoroutine(self._commit(rows, sources))
 
     async def _commit(self, rows: Sequence[IndexRow], sources: Sequence[int]) -> None:
-        """Has the index refer to a new log, which is durable."""
+        """Commit the rows of a new, durable log to the index."""
         storage = self._directory.storage
         for begin in range(0, len(rows), _COMMIT_ROWS):
             batch = rows[begin : begin + _COMMIT_ROWS]
@@ -265,10 +265,10 @@ class Compactor:
 def _turn(
     reader: RowReader, cutter: RowCutter, step: Step | None, following: Step | None, limits: tuple[int, int]
 ) -> tuple[deque[VerifiedRow], Step | None]:
-    """Take a step, which the disk has read while the one before was copied.
+    """Return the rows of a step, which the disk has read while the previous one was copied; begin to read the next.
 
-    :param following: is read from now on.
-    :returns: the rows that end in the step, verified; and the step behind ``following``.
+    :param following: the step to read from now on.
+    :returns: the verified rows that end in the step, and the step after ``following``.
     """
     after = None
     if following is not None:

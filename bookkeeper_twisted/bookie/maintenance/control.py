@@ -31,9 +31,9 @@ _ROWS = 1000
 
 @implementer(IBackgroundWork)
 class BackgroundControl:
-    """Control over a :class:`~.maintenance.Maintenance`.
+    """The administrator's control over a :class:`~.maintenance.Maintenance`.
 
-    :param indexes: the file of the run index of each ledger directory.
+    :param indexes: the path of the run index file of each ledger directory.
     """
 
     def __init__(self, maintenance: Maintenance, clock: IReactorTime, indexes: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Collects garbage and compacts logs on time, or when an operator asks for it."""
+"""Garbage collections and compactions, at intervals or at the request of an operator."""
 
 import math
 from collections.abc import Collection, Coroutine, Sequence
@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 @attrs.frozen
 class CompactionKind:
-    """Major or minor compaction.
+    """A kind of compaction: major or minor.
 
     :ivar threshold: live share below which a log is compacted; 0 disables it.
-    :ivar interval: seconds between two of them; 0 disables it.
+    :ivar interval: seconds between two compactions of the kind; 0 disables it.
     :ivar max_time: seconds after which no further group of logs is begun; None: no limit.
     """
 
@@ -41,10 +41,10 @@ class CompactionKind:
 class CollectorOptions:
     """Settings of :class:`GarbageCollector`, with Apache's defaults.
 
-    :ivar wait_time: seconds between two runs.
-    :ivar force_allowed: a forced run compacts although periodic compaction is disabled.
-    :ivar target_size: smaller logs count as if they had this size; 0: as they are.
-    :ivar forced_when_full: a disk that is full, or almost, forces a run, in the place of ending compactions.
+    :ivar wait_time: seconds from the end of a run to the next one.
+    :ivar force_allowed: whether a forced run compacts although periodic compaction is disabled.
+    :ivar target_size: smaller logs count as if they had this size, in bytes; 0: their own size.
+    :ivar forced_when_full: whether a full or almost full disk forces a run, instead of an end of compactions.
     """
 
     wait_time: float = 600.0
@@ -57,14 +57,14 @@ class CollectorOptions:
 
 @attrs.define
 class CollectorState:
-    """The state of the garbage collector, and counts of what it has done.
+    """The state of the garbage collector, and counts of its work.
 
     :ivar phase: ``idle``, ``ledgers``, ``logs``, ``major compaction`` or ``minor compaction``.
-    :ivar forced: whether the run at work was forced.
+    :ivar forced: whether the present run was forced.
     :ivar majors, minors: compactions so far; ``last_major``, ``last_minor``: when they ended, None for never.
-    :ivar suspended_major, suspended_minor: by an operator.
-    :ivar deleted_ledgers: so far.
-    :ivar runs, failures: of all runs so far; ``last_failure``: the text of the last one.
+    :ivar suspended_major, suspended_minor: whether an operator suspended them.
+    :ivar deleted_ledgers: ledgers deleted so far.
+    :ivar runs, failures: counts so far; ``last_failure``: the text of the last failure.
     """
 
     phase: str = "idle"
@@ -83,11 +83,11 @@ class CollectorState:
 
 @attrs.frozen
 class _Request:
-    """A run that is wanted: by the timer, or forced.
+    """A request for a run, by the timer or by an operator.
 
-    :ivar timed: it does the compactions that are due.
-    :ivar major, minor: it does these compactions although they are not due.
-    :ivar results: fire at its end.
+    :ivar timed: whether it makes the compactions that are due.
+    :ivar major, minor: whether it makes these compactions although they are not due.
+    :ivar results: Deferreds that fire at its end.
     """
 
     timed: bool = False
@@ -97,7 +97,7 @@ class _Request:
     results: "tuple[Deferred[None], ...]" = ()
 
     def join(self, other: "_Request") -> "_Request":
-        """Return one run that does what both would do."""
+        """Return one request for the work of both."""
         return _Request(
             self.timed or other.timed, self.forced or other.forced, self.major or other.major,
             self.minor or other.minor, self.results + other.results,
@@ -105,10 +105,10 @@ class _Request:
 
 
 class GarbageCollector:
-    """One run at a time: leftovers, deleted ledgers, logs, compaction, logs again.
+    """The garbage collector, one run at a time: leftovers, deleted ledgers, logs, compaction, logs again.
 
-    :param logs, compactors: of each directory.
-    :ivar began: time of the start, from which the first intervals count.
+    :param logs, compactors: those of each directory.
+    :ivar began: time of the start, in seconds, from which the first intervals count.
     """
 
     _log = Logger()
@@ -138,13 +138,13 @@ class GarbageCollector:
     # -- control --
 
     def start(self) -> None:
-        """Run every ``wait_time`` seconds, counted from the end of the run before."""
+        """Run every ``wait_time`` seconds, counted from the end of the previous run."""
         self._stopped = False
         self.began = self._clock.seconds()
         self._wait()
 
     async def stop(self) -> None:
-        """Cancel what is at work and what waits, and wait for its end."""
+        """Cancel the present run and the waiting requests, and wait for their end."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
@@ -160,9 +160,9 @@ class GarbageCollector:
             await ended
 
     def force(self, major: bool = True, minor: bool = True) -> "Deferred[None]":
-        """Run now, or after the run at work; fires at its end.  Requests that wait for the same end share one run.
+        """Run now, or after the present run; the result fires at its end.  Requests that wait meanwhile share one run.
 
-        :param major, minor: which compactions are forced, too.
+        :param major, minor: whether to force these compactions, too.
         """
         result: Deferred[None] = Deferred()
         self._want(_Request(forced=True, major=major, minor=minor, results=(result,)))
@@ -181,12 +181,12 @@ class GarbageCollector:
         self._apply_suspension()
 
     def cancel(self) -> None:
-        """End the compaction at work; what it had not finished is as if it had not begun."""
+        """End the present compaction; logs that it has not finished stay as they were."""
         for compacting in list(self._compacting):
             compacting.cancel()
 
     def change(self, options: CollectorOptions) -> None:
-        """Set other ``options``; a ``wait_time`` that differs counts from now on."""
+        """Set other ``options``; a changed ``wait_time`` counts from now on."""
         before, self._options = self._options, options
         if options.wait_time != before.wait_time and self._timer is not None:
             self._timer.cancel()
@@ -194,7 +194,7 @@ class GarbageCollector:
             self._wait()
 
     def progress(self) -> Sequence[Progress | None]:
-        """Of the compaction of each directory, None where there is none."""
+        """Return the progress of the compaction of each directory, None without a compaction."""
         return [compactor.progress for compactor in self._compactors]
 
     def _at_work(self) -> list[Progress]:
@@ -203,8 +203,8 @@ class GarbageCollector:
     def disk_changed(self, almost_full: bool, full: bool) -> None:
         """React to the space of the disks, as Apache's bookie does.
 
-        :param almost_full: ends major compactions; forces a run instead with the option ``forced_when_full``.
-        :param full: ends all compactions; forces a run instead with that option.
+        :param almost_full: ends major compactions; with the option ``forced_when_full`` forces a run instead.
+        :param full: ends all compactions; with that option forces a run instead.
         """
         if self._options.forced_when_full:
             self._disk_stops_major = self._disk_stops_minor = False
@@ -305,7 +305,7 @@ class GarbageCollector:
         return freed
 
     async def _compact(self, request: _Request) -> None:
-        """One that ended suspended stays due."""
+        """Make the compactions that are due or forced; one that ended while suspended stays due."""
         state, now = self.state, self._clock.seconds()
         if self._is_due(self._options.major, request, request.major, state.last_major, now, self._stops_major):
             await self._compact_as("major compaction", self._options.major)
@@ -367,7 +367,7 @@ class GarbageCollector:
         return sum(logs.freed for logs in self._logs)
 
     async def _disks(self) -> Collection[list[int]]:
-        """Return the numbers of the directories on each disk; without those whose disk cannot be told."""
+        """Return the numbers of the directories on each disk; leave out directories whose disk is unknown."""
         found: dict[int, list[int]] = {}
         for number, logs in enumerate(self._logs):
             disk = await self._tried(logs.disk(), logs.path)
@@ -376,10 +376,10 @@ class GarbageCollector:
         return found.values()
 
     async def _compact_disk(self, numbers: Sequence[int], order: CompactionOrder) -> None:
-        """Compact the directories on one disk, each with the free space that the old logs of those before have left.
+        """Compact the directories on one disk in turn, each with the free space that those before it have left.
 
-        A compaction counts on up to seven eighths of the free space: two at the same time would fill the disk.  One
-        that fails does not keep the next from its turn.
+        A compaction may take seven eighths of the free space: two at the same time would fill the disk.  A
+        failed one does not prevent the next.
         """
         for number in numbers:
             compactor, logs = self._compactors[number], self._logs[number]
@@ -418,7 +418,7 @@ class GarbageCollector:
         return sum(progress.left for progress in self._at_work())
 
     def _eta(self) -> float:
-        """Seconds until the last directory is done; not-a-number where one has not begun to copy."""
+        """Return the seconds until the last directory is done; not-a-number if a directory has not begun to copy."""
         now = self._clock.seconds()
         etas = [progress.eta(now) for progress in self._at_work()]
         known = [eta for eta in etas if eta is not None]

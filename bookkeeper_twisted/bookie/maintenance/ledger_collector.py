@@ -1,13 +1,13 @@
-"""Finds the ledgers that metadata does not know any more, and has the bookie forget them.
+"""Deletes the local ledgers that metadata has deleted.
 
-Nothing live is deleted (S8).  The local ledgers are noted first, then metadata is listed.  A ledger that the
-listing lacks is only a suspect, and is read by itself, behind a sync of the metadata store, so that neither a listing
-that ended early nor a store that lags behind costs an entry.  Before that the store has to name the cluster that the
+Nothing live is deleted (S8).  The local ledgers are listed first, then metadata.  A ledger that the
+listing lacks is only a suspect: its metadata is read singly, after a sync of the metadata store, so that neither an
+incomplete listing nor a store that lags behind costs an entry.  Before that the store must name the cluster that the
 bookie belongs to: a store that was emptied or exchanged deletes nothing.
 
 An *over-replicated* ledger is closed, and its metadata names this bookie nowhere, as after a replica was replaced.
-It is deleted under its replication lock, after its metadata was read once more.  Its fence stays, and recovery adds
-are taken: another lost replica may be replaced here.
+It is deleted under its replication lock, after its metadata was read again.  Its fence stays, and recovery adds
+are accepted: another lost replica may be replaced here.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,14 +28,14 @@ REMEMBERED = 7 * 86400
 """Seconds for which the fence of a deleted ledger refuses late adds, as in Apache's bookie."""
 
 _PAGE = 1000
-_RANGE = 10_000  # ledgers of one node in ZooKeeper's layouts, the step of a listing that Apache's bookie limits
+_RANGE = 10_000  # ledgers of one node in ZooKeeper's layouts: a step of the listing, whose rate Apache's bookie limits
 
 
 @attrs.frozen
 class Cluster:
-    """The bookie's cluster, as its metadata store has it.
+    """The bookie's cluster, according to its metadata store.
 
-    :ivar instance_id: asks the store for its id.
+    :ivar instance_id: reads the id of the cluster from the store.
     :ivar expected_id: the id in the bookie's cookie.
     """
 
@@ -47,10 +47,10 @@ class Cluster:
 
 
 class LedgerCollector:
-    """See the module docstring.
+    """A collector of the ledgers that metadata has deleted; see the module docstring.
 
-    :param checkpoint: makes durable what was forgotten; fires with whether it succeeded.
-    :param operations: limit of metadata reads.
+    :param checkpoint: makes the deletions durable; fires with whether it succeeded.
+    :param operations: limiter of metadata reads.
     :ivar over_replicated_wait: seconds between two searches for over-replicated ledgers; 0: none.
     """
 
@@ -73,10 +73,10 @@ class LedgerCollector:
         self._unreleased: set[int] = set()
 
     async def run(self) -> int:
-        """Forget the ledgers that are gone.
+        """Delete the ledgers that metadata has deleted.
 
-        :returns: how many.
-        :raises MetadataError: metadata could not be read; what was not confirmed by then stays.
+        :returns: the number of deleted ledgers.
+        :raises MetadataError: metadata could not be read; ledgers that were not confirmed by then stay.
         """
         now = int(self._clock.seconds())
         self._storage.forget_fences(now - REMEMBERED)
@@ -95,9 +95,9 @@ class LedgerCollector:
         return forgotten
 
     async def confirm(self) -> None:
-        """Check that the deletion of what was forgotten is durable; try once more if it is not.
+        """Check that the deletions are durable; checkpoint once more if they are not.
 
-        :raises StorageError: it is not: the checkpoint failed before it came to that.
+        :raises StorageError: they are not: the checkpoint failed before their commit.
         """
         if self._storage.undeleted():
             await self._checkpoint()
@@ -106,7 +106,7 @@ class LedgerCollector:
             raise StorageError(f"the deletion of {count} ledgers is not durable: a checkpoint failed, their logs stay")
 
     async def _suspects(self) -> list[int]:
-        """Local ledgers that the listing lacks; they were there before it began."""
+        """Return the local ledgers that the listing lacks, of those that existed before it began."""
         local = self._storage.ledger_ids()
         suspects: list[int] = []
         for begin in range(0, len(local), _PAGE):
@@ -116,7 +116,7 @@ class LedgerCollector:
         return suspects
 
     async def _listed(self, local: Sequence[int]) -> set[int]:
-        """Return which of some ascending ids the metadata list, among any number of others."""
+        """Return those of some ascending ids that metadata lists, which lists any number of others."""
         await self._operations.acquire()
         wanted, listed, step = set(local), set[int](), local[0] // _RANGE
         async for ledger_id in self._ledgers.ledger_ids(local[0], local[-1]):
@@ -158,7 +158,7 @@ class LedgerCollector:
     async def _is_over_replicated(self, ledger_id: int) -> bool:
         row = self._storage.ledger(ledger_id)
         if row is None or row.forgotten_at:
-            return False  # its fence alone is left
+            return False  # only its fence is left
         await self._operations.acquire()
         try:
             metadata = (await self._ledgers.read(ledger_id)).value
@@ -185,7 +185,7 @@ class LedgerCollector:
         return await self._forget([ledger_id], True) if await self._is_over_replicated(ledger_id) else 0
 
     async def _release(self) -> None:
-        """Release the locks that may have stayed when the store failed: they keep replication from their ledgers."""
+        """Release locks that failures of the store may have left, as they prevent replication of their ledgers."""
         while self._unreleased:
             await self._cluster.locks.unlock(next(iter(self._unreleased)))
             self._unreleased.pop()

@@ -12,11 +12,11 @@ from .lanes import MaintainedDirectory
 
 
 class LogCollector:
-    """See the module docstring.
+    """A collector of the logs of one directory; see the module docstring.
 
-    :param scan: limit of the checks before a removal.
+    :param scan: limiter of the checks before a removal.
     :ivar path: of the directory, ``current`` included.
-    :ivar freed: bytes of the logs that were removed so far.
+    :ivar freed: bytes of the logs removed so far.
     """
 
     _log = Logger()
@@ -30,21 +30,21 @@ class LogCollector:
         self.freed = 0
 
     async def clean(self) -> None:
-        """Remove what a compaction left behind that was cut off, and count entries; none may be at work."""
+        """Remove the files of a compaction that was cut off, and count entries; no compaction may be at work."""
         await self._directory.on_lane(self._directory.space.remove_left_over)
         await self._directory.on_lane(self._directory.storage.count_live)
 
     async def disk(self) -> int:
         """Return the number of the disk of the directory.
 
-        :raises OSError: the directory is gone.
+        :raises OSError: the directory is missing.
         """
         return await self._directory.on_lane(self._directory.fs.disk, self.path)
 
     async def run(self) -> int:
         """Remove every log without live bytes.
 
-        :returns: the bytes that were freed.
+        :returns: the freed bytes.
         :raises bookkeeper_twisted.errors.DamageError: the index is damaged in its structure: nothing is removed,
             as rows may be hidden (S8).
         """

@@ -1,4 +1,4 @@
-"""Reads everything a bookie stores, slowly and again and again, and reports damage before a client finds it."""
+"""Verifies everything that a bookie stores, slowly and repeatedly, to report damage before a client meets it."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
@@ -27,11 +27,11 @@ _SAVED_EVERY = 60.0
 
 @attrs.define
 class ScrubState:
-    """The state of the scrubber, and counts of what it has done.
+    """The state of the scrubber, and counts of its work.
 
-    :ivar passes: over all directories that were due, so far; ``last_pass``: when the last one ended, None for never.
-    :ivar failures: passes that could not be ended.
-    :ivar progress: of the directory at work.
+    :ivar passes: passes over all due directories so far; ``last_pass``: when the last one ended, None for never.
+    :ivar failures: passes that failed.
+    :ivar progress: of the present directory.
     """
 
     passes: int = 0
@@ -41,15 +41,15 @@ class ScrubState:
 
 
 class Scrubber:
-    """One pass at a time, one directory after the other, journals at the end.
+    """The scrubber: one pass at a time, one directory after the other, journals at the end.
 
-    A timed pass takes the directories of which the last whole pass is ``interval`` seconds old, of whatever process,
-    and continues what another process has begun.  A forced one takes all from their beginning.
+    A timed pass verifies the directories whose last whole pass, in any process, is ``interval`` seconds old,
+    and continues the pass that another process has begun.  A forced one verifies all directories from the beginning.
 
-    :param checkpoint: writes what is in memory to the entry logs, where a journal is damaged.
+    :param checkpoint: writes the entries in memory to the entry logs, if a journal is damaged.
     :param interval: seconds from the end of a pass over a directory to the next one; 0: only when forced.
-    :param known: gets what was found.
-    :ivar suspension: of the pass at work and of later ones.
+    :param known: receives the findings.
+    :ivar suspension: suspends the present pass and later ones.
     """
 
     _log = Logger()
@@ -76,11 +76,11 @@ class Scrubber:
 
     @property
     def findings(self) -> dict[int, tuple[DamagedEntries, ...]]:
-        """Return what is known to be damaged of each directory and journal, by its number."""
+        """Return the known damage of each directory and journal, by its number."""
         return {number: record.findings for number, record in self._known.records.items()}
 
     def start(self) -> None:
-        """Load what is known of earlier passes, and begin the next one when it is due."""
+        """Load the findings of earlier passes, and begin the next pass when it is due."""
         self._stopped = False
         self._loading = Deferred.fromCoroutine(self._load_all())
 
@@ -115,7 +115,7 @@ class Scrubber:
             self._timer = self._clock.callLater(seconds, self._timed)
 
     def _until_due(self) -> float:
-        """Seconds to the next pass, the one that follows a start or another one."""
+        """Return the seconds to the next pass, after a start or after another pass."""
         due = min((self._due_at(directory) for directory in self._directories), default=0.0)
         return max(due - self._clock.seconds(), min(self._interval, _FIRST_PAUSE))
 
@@ -134,7 +134,7 @@ class Scrubber:
             self._running.addBoth(self._ended)
 
     def force(self) -> "Deferred[None]":
-        """Begin a pass over everything now, or join the one at work; fires at its end."""
+        """Begin a pass over everything now, or join the present one; the result fires at its end."""
         if self._running is None:
             records = self._known.records
             records.update({number: attrs.evolve(each, after=None) for number, each in records.items()})
@@ -155,12 +155,12 @@ class Scrubber:
         self._wait(self._until_due() if result is True else self._interval)
 
     def cancel(self) -> None:
-        """End the pass at work; the next timed one goes on there."""
+        """End the present pass; the next timed one continues it."""
         if self._running is not None:
             self._running.cancel()
 
     async def stop(self) -> None:
-        """Cancel the pass at work and wait for its end."""
+        """Cancel the present pass and wait for its end."""
         self._stopped = True
         self._known.marks.stop()
         if self._timer is not None:
@@ -180,7 +180,7 @@ class Scrubber:
     async def _pass(self, directories: Sequence[MaintainedDirectory]) -> bool:
         """Verify all directories and journals once; one that fails does not prevent the others.
 
-        :returns: whether all of them were.
+        :returns: whether all of them were verified.
         """
         whole = True
         try:
@@ -213,7 +213,7 @@ class Scrubber:
         try:
             await self._verify(directory, scrub)
         except (StorageError, OSError):
-            known.records[number] = attrs.evolve(scrub.record, after=None)  # the next one begins anew
+            known.records[number] = attrs.evolve(scrub.record, after=None)  # the next pass begins anew
             raise
         finally:
             await directory.on_lane(scrub.close)
@@ -251,6 +251,6 @@ class Scrubber:
         found = ScrubRecord(tuple(DamagedEntries(NO_LEDGER, -1, -1, now, text) for text in scrub.damages))
         self._known.records[journal.number] = found
         self._known.report(found.findings)
-        if found.findings:  # all that a replay would need is in memory, too
+        if found.findings:  # memory holds all the entries that a replay would need
             await self._checkpoint()
         await self._known.keep(journal, found)

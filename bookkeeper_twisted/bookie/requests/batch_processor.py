@@ -1,4 +1,4 @@
-"""Batch reads: pieces of cached runs; where memory ends, few large loads."""
+"""Batch reads: pieces of cached runs, and a few large loads for entries on disk."""
 
 from ...codec.runs import FENCE, BatchRead
 from ...entries.entry_run import EntryRun
@@ -18,12 +18,12 @@ _MANY_RUNS = 64
 
 
 class Gathering:
-    """The reply to one batch read, while it grows.
+    """The growing reply to one batch read.
 
-    :ivar next: the entry to come next.
-    :ivar room: bytes left, as the protocol counts them.
-    :ivar left: entries that may come.
-    :ivar waited: whether it has waited for the load of another.
+    :ivar next: id of the next entry.
+    :ivar room: bytes left in the reply, as the protocol counts them.
+    :ivar left: entries left to the limit of the request.
+    :ivar waited: whether it has waited for the load of another request.
     """
 
     __slots__ = ("request", "runs", "next", "room", "n_entries", "waited", "left", "_per_entry")
@@ -45,12 +45,12 @@ class Gathering:
     def shrink(self, size: int) -> None:
         """Lower the limit of the reply, as other replies have grown meanwhile.
 
-        :param size: bytes of all records, including what was gathered so far.
+        :param size: bytes of all records, the gathered ones included.
         """
         self.room = min(self.room, size - self.n_bytes)
 
     def expected(self) -> int:
-        """Bytes that are likely to be needed still."""
+        """Return the bytes that the rest of the batch is likely to need."""
         if not self.n_entries:
             return max(0, min(self.room, _FIRST_LOAD))
         return max(0, min(self.room, self.left * (self.n_bytes // self.n_entries + 1)))
@@ -63,7 +63,7 @@ class Gathering:
     def take(self, run: EntryRun) -> bool:
         """Add the entries that fit from a run that holds the next entry; one at least if it is the first run.
 
-        :returns: whether more may follow.
+        :returns: whether more entries may follow.
         """
         least = 0
         if not self.runs:
@@ -85,16 +85,16 @@ class Gathering:
 
 
 class BatchProcessor:
-    """Answers batch reads of both protocols."""
+    """The processor of the batch reads of both protocols."""
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
         self._under_way = LoadsUnderWay()
 
     def start(self, session: RequestSession, request: BatchRead) -> bool:
-        """Begin a batch read; most end here, from memory.
+        """Begin a batch read; most of them also end here, answered from memory.
 
-        :returns: False if it has to wait for a permit: the ``session`` begins it again later.
+        :returns: False if it has to wait for a permit: the ``session`` then begins it again later.
         """
         if not session.admit_reads(1):
             return False
@@ -119,7 +119,7 @@ class BatchProcessor:
         began = clock.seconds()
         while True:
             if len(gathering.runs) % _MANY_RUNS == _MANY_RUNS - 1 and clock.seconds() - began >= SHARE:
-                return True  # a shorter reply: others have their turn before the rest is asked for
+                return True  # a shorter reply: others have their turn before the peer asks for the rest
             first = gathering.next
             run = bookie.cached(ledger_id, first, gathering.left)
             if run is None:
@@ -146,7 +146,7 @@ class BatchProcessor:
             self._refuse(session, request, error, began)
 
     async def _prepare(self, session: RequestSession, request: BatchRead) -> None:
-        """Do what comes before the reading: a fence, durable (S2), or a wait for the LAC."""
+        """Prepare a read: fence the ledger durably (S2), or wait for the LAC."""
         bookie = self._context.bookie
         if request.flags & FENCE:
             if request.master_key is None:
@@ -167,7 +167,7 @@ class BatchProcessor:
     async def _go_on(self, session: RequestSession, gathering: Gathering) -> bool:
         """Wait for the next entries; the gathered ones count against the connection's limits meanwhile.
 
-        :returns: whether there may be more.
+        :returns: whether there may be more entries.
         """
         gathering.shrink(session.connection.reply_limit)
         gathered = gathering.n_bytes
@@ -178,13 +178,13 @@ class BatchProcessor:
             more = await self._load(session, gathering)
         finally:
             session.expect(-gathered)
-        gathering.shrink(session.connection.reply_limit)  # others may have taken the room
+        gathering.shrink(session.connection.reply_limit)  # replies of others may have taken the room
         return more
 
     async def _load(self, session: RequestSession, gathering: Gathering) -> bool:
         """Load the next entries from disk, or wait once for a load of them in progress.
 
-        :returns: whether there may be more.
+        :returns: whether there may be more entries.
         """
         ledger_id, entry_id = gathering.request.ledger_id, gathering.next
         n_bytes = max(gathering.expected(), self._context.read_ahead.window(ledger_id, entry_id))

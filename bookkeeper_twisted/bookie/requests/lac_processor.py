@@ -23,15 +23,13 @@ from .session import RequestSession
 
 
 class LacProcessor:
-    """Answers by coroutines that return the response or raise."""
+    """The processor of requests about LACs and fences, by coroutines that return the response or raise."""
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
 
     async def read(self, session: RequestSession, request: ReadRequest) -> ReadResponse:
-        """Answer a read with more than ledger and entry.
-
-        That is one that fences, a long poll, or one that asks for the LAC too.
+        """Answer a read that fences, is a long poll, or asks for the LAC too.
 
         :raises BookieError: the status of the error reply.
         """
@@ -68,15 +66,15 @@ class LacProcessor:
             try:
                 entry = await read_entry(session, request.ledger_id, previous + 1)
             except NoSuchEntryError:
-                pass  # it is on other bookies
+                pass  # other bookies hold it
             else:
                 return _found(request, previous + 1, entry, lac, timestamp)
         return _found(request, request.entry_id, None, lac, timestamp)
 
     async def read_lac(self, session: RequestSession, request: ReadLacRequest) -> ReadLacResponse:
-        """Answer with explicit LAC and last entry, as far as they are there.
+        """Answer with explicit LAC and last entry, as far as they exist.
 
-        :raises BookieError: there is neither, or the last entry cannot be read and there is no explicit LAC.
+        :raises BookieError: neither exists, or the last entry cannot be read and there is no explicit LAC.
         """
         body = self._context.bookie.explicit_lac(request.ledger_id) or None
         last: bytes | None = None

@@ -1,4 +1,4 @@
-"""Decides how much is read where an entry is missing from memory, and keeps track of loads in progress."""
+"""The size of loads for entries that are not in memory, and the loads in progress."""
 
 from collections import OrderedDict
 
@@ -11,9 +11,9 @@ _GROWTH = 4
 
 
 class SequentialReads:
-    """Remembers where recent loads ended; a miss just there is part of a sequential read, and gets more.
+    """A record of the ends of recent loads; a miss just there is part of a sequential read, and loads more.
 
-    :param limit: of remembered ends (S11).
+    :param limit: most remembered ends (S11).
     """
 
     __slots__ = ("_windows", "_limit")
@@ -27,7 +27,7 @@ class SequentialReads:
         return self._windows.get((ledger_id, entry_id), FIRST_WINDOW)
 
     def passed(self, ledger_id: int, entry_id: int, last: int) -> None:
-        """Record that a sequential read of ``ledger_id`` goes on behind entries that needed no load.
+        """Record that a sequential read of ``ledger_id`` goes on after entries that needed no load.
 
         :param entry_id: the first of these entries.
         :param last: the last of them.
@@ -37,7 +37,7 @@ class SequentialReads:
             self._windows[ledger_id, last + 1] = window
 
     def loaded(self, ledger_id: int, entry_id: int, last: int) -> None:
-        """Record that a load of ``ledger_id`` which began at ``entry_id`` gave entries up to ``last``, included."""
+        """Record that a load of ``ledger_id`` from ``entry_id`` on found the entries up to ``last``, included."""
         window = self._windows.pop((ledger_id, entry_id), FIRST_WINDOW)
         self._windows[ledger_id, last + 1] = min(window * _GROWTH, LAST_WINDOW)
         if len(self._windows) > self._limit:
@@ -46,9 +46,9 @@ class SequentialReads:
 
 @attrs.define(eq=False)
 class Load:
-    """One load of a range that is under way.
+    """One load of a range in progress.
 
-    :ivar end: the entry after the last it is likely to bring.
+    :ivar end: the entry after the last one that it is likely to find.
     """
 
     ledger_id: int
@@ -58,19 +58,19 @@ class Load:
 
 
 class LoadsUnderWay:
-    """Loads that others may wait for, instead of reading the same bytes once more.
+    """The loads that other reads may wait for, instead of reading the same bytes again.
 
-    A reader with several batches on their way asks for what follows before what it asked first has come.
+    A reader with several batches in flight asks for the next entries before the first ones have arrived.
     """
 
     def __init__(self, limit: int = 4096) -> None:
-        """:param limit: of ledgers whose entry sizes are remembered (S11)."""
+        """:param limit: most ledgers whose entry sizes are remembered (S11)."""
         self._limit = limit
         self._loads: dict[int, list[Load]] = {}
         self._sizes: OrderedDict[int, int] = OrderedDict()
 
     def covering(self, ledger_id: int, entry_id: int) -> "Deferred[None] | None":
-        """Return a Deferred for the end of the load that is likely to bring an entry.
+        """Return a Deferred for the end of the load that is likely to find an entry.
 
         :param entry_id: of the entry of ``ledger_id``.
         :returns: None if there is no such load.
@@ -83,13 +83,13 @@ class LoadsUnderWay:
         return None
 
     def begin(self, ledger_id: int, entry_id: int, n_bytes: int) -> Load:
-        """Record the begin of a load.
+        """Record the start of a load.
 
-        What it will bring is guessed from the sizes of the ledger's entries before.
+        The range of the load is estimated from the sizes of earlier entries of the ledger.
 
-        :param entry_id: that it begins with.
-        :param n_bytes: that it reads.
-        :returns: for :meth:`end`.
+        :param entry_id: of its first entry.
+        :param n_bytes: bytes that it reads.
+        :returns: the load, for :meth:`end`.
         """
         size = self._sizes.get(ledger_id, n_bytes)
         load = Load(ledger_id, entry_id, entry_id + max(1, n_bytes // size))
@@ -99,7 +99,7 @@ class LoadsUnderWay:
     def end(self, load: Load, entry_size: int = 0) -> None:
         """Remove a load that has ended, and fire the Deferreds that wait for it.
 
-        :param entry_size: mean bytes of the entries it brought, 0 if it brought none.
+        :param entry_size: mean bytes of the entries that it found, 0 if it found none.
         """
         loads = self._loads[load.ledger_id]
         loads.remove(load)

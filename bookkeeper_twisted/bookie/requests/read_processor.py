@@ -1,4 +1,4 @@
-"""Runs of plain reads: what is in memory is answered at once, by the stretch; the rest by one load."""
+"""Runs of plain reads: entries in memory are answered at once, by the stretch; the others by one load."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ _MOST_SINGLES = 128
 
 
 class ReadCursor:
-    """The rest of a run of reads that was not answered yet."""
+    """The unanswered rest of a run of reads."""
 
     __slots__ = ("run", "pieces", "began")
 
@@ -55,7 +55,7 @@ class ReadCursor:
 
 
 class ReadProcessor:
-    """Answers runs of reads."""
+    """The processor of runs of reads."""
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
@@ -64,7 +64,7 @@ class ReadProcessor:
     def start(self, session: RequestSession, run: ReadRun) -> bool:
         """Begin a ``run`` of reads.
 
-        :returns: False if it has to wait for permits: the ``session`` begins it again later.
+        :returns: False if it has to wait for permits: the ``session`` then begins it again later.
         """
         if not session.admit_reads(len(run)):
             return False
@@ -74,7 +74,7 @@ class ReadProcessor:
         return True
 
     def _refuse_reserved(self, session: RequestSession, cursor: ReadCursor) -> None:
-        """Refuse the reads of ids that no ledger or entry has.  Each piece counts up: its first id is its lowest."""
+        """Refuse the reads of negative ids, which no ledger or entry has.  The first id of a piece is its lowest."""
         ledger_ids, entry_ids = cursor.run.ledger_ids, cursor.run.entry_ids
         firsts = [start for start, _ in cursor.pieces]
         lowest = min([entry_ids[start] for start in firsts])
@@ -91,9 +91,9 @@ class ReadProcessor:
                 cursor.pieces.append((start + reserved, end))
 
     def proceed(self, session: RequestSession, cursor: ReadCursor) -> bool:
-        """Answer from memory as long as there is room; then load what was missing.
+        """Answer from memory as long as there is room; then load the missing entries.
 
-        :param cursor: the rest of a run; the ``session`` gets it back if there is no room for all.
+        :param cursor: the rest of a run; the ``session`` gets it back if there is no room for all of it.
         :returns: True, as :meth:`start` does for a request that has begun.
         """
         pieces = cursor.pieces
@@ -114,7 +114,7 @@ class ReadProcessor:
         return True
 
     def _answer_row(self, session: RequestSession, cursor: ReadCursor, missing: list[Piece]) -> None:
-        """Answers a row of reads from memory, by one reply buffer; if it holds not even the first, notes that."""
+        """Answer a row of reads from memory in one reply buffer; add the row to ``missing`` if its first entry is."""
         run, pieces = cursor.run, cursor.pieces
         begin = after = pieces[0][0]
         entries: list[bytes] = []
@@ -145,7 +145,7 @@ class ReadProcessor:
     def _answer_singles(
         self, session: RequestSession, cursor: ReadCursor, singles: Sequence[int], missing: list[Piece]
     ) -> None:
-        """Answer single reads of one ledger by one look-up; entries that it does not find, one by one."""
+        """Answer single reads of one ledger by one look-up; pass each entry that it does not find on by itself."""
         run, pieces = cursor.run, cursor.pieces
         ledger_id = run.ledger_ids[singles[0]]
         found = self._bookie.scattered(ledger_id, [run.entry_ids[index] for index in singles], _LOOK_UP_BYTES)
@@ -176,9 +176,9 @@ class ReadProcessor:
             self._reply(session, cursor, begin, neighbours)
 
     def _find(self, ledger_id: int, entry_id: int, max_count: int) -> EntryRun | None:
-        """Entries that need not be waited for."""
+        """Return entries that are available without a wait; None if the first one is not."""
         if entry_id == INVALID_ENTRY_ID:
-            return None  # the last entry, whichever it is: the index has to be asked
+            return None  # the index has to be asked for the last entry
         held = self._bookie.cached(ledger_id, entry_id, max_count)
         if held is None:
             held = self._bookie.resident(ledger_id, entry_id, max_count, _REPLY_BYTES)
@@ -197,7 +197,7 @@ class ReadProcessor:
             cursor.pieces.appendleft((start + 1, end))
 
     def _reply(self, session: RequestSession, cursor: ReadCursor, start: int, entries: Sequence[bytes]) -> None:
-        """Answers reads ``start ..`` with their entries, or refuses them if these cannot be encoded."""
+        """Answer the reads from ``start`` on with their entries, or refuse them if these cannot be encoded."""
         run, count = cursor.run, len(entries)
         try:
             lacs = self._lacs(run, start, count)
@@ -245,7 +245,7 @@ class ReadProcessor:
         session.expect(-expected)
         left: list[Piece] = []
         for (start, end), found in zip(missing, loaded, strict=True):
-            # What there is no room for any more is in memory for a while, if it is asked for again soon.
+            # Loaded entries without room in the replies stay in memory for a while, if they are asked for again soon.
             is_used = session.has_room and not isinstance(found, LoadLaterError)
             left.extend(self._use(session, cursor, start, end, found) if is_used else [(start, end)])
         if left:
@@ -254,13 +254,13 @@ class ReadProcessor:
     def _use(
         self, session: RequestSession, cursor: ReadCursor, start: int, end: int, found: EntryRun | Exception
     ) -> Iterable[Piece]:
-        """Answers from what was loaded.
+        """Answer reads from the result of a load.
 
-        :returns: what is still to be read.
+        :returns: the piece still to be read.
         """
         if isinstance(found, Exception):
             self._refuse(session, cursor, start, found)
-            # Where one entry is missing others are likely to be: each is asked for by itself, many at once.
+            # If one entry is missing, others are likely to be: each is asked for by itself, many at once.
             return [(index, index + 1) for index in range(start + 1, end)]
         run = cursor.run
         self._context.read_ahead.loaded(run.ledger_ids[start], run.entry_ids[start], found.last)
@@ -274,7 +274,7 @@ class ReadProcessor:
         return [(start, end)] if start < end else []
 
     async def _last(self, session: RequestSession, cursor: ReadCursor, index: int) -> None:
-        """Answers a read of the last entry."""
+        """Answer a read of the last entry."""
         run = cursor.run
         try:
             entry = await read_last(session, run.ledger_ids[index])
@@ -291,7 +291,7 @@ def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes]:
 
 
 async def read_entry(session: RequestSession, ledger_id: int, entry_id: int) -> bytes:
-    """Read one entry, from memory or from disk, header and digest included, once the peer takes replies.
+    """Read one entry, header and digest included, from memory or disk, once the peer takes replies.
 
     :raises BookieError: NoSuchEntryError, NoSuchLedgerError, BookieIOError or TooManyRequestsError.
     """
@@ -313,7 +313,7 @@ async def read_entry(session: RequestSession, ledger_id: int, entry_id: int) -> 
 async def read_last(session: RequestSession, ledger_id: int) -> tuple[int, bytes]:
     """Read the last entry stored of a ledger.
 
-    :returns: its id, and its bytes as :func:`read_entry` gives them.
+    :returns: its id, and its bytes as :func:`read_entry` returns them.
     :raises BookieError: as :func:`read_entry`.
     """
     last = await session.context.bookie.last_entry(ledger_id)

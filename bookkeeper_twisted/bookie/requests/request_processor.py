@@ -1,4 +1,4 @@
-"""From request to answer: what begins each kind of request, and what answers the cold ones."""
+"""Dispatch of requests: the code that begins each kind, and the answers to rare kinds."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -47,11 +47,11 @@ _LIST_BYTES = 1024 * 1024
 
 @attrs.frozen
 class _Cold:
-    """The processing of one kind of cold request.
+    """The processing of one kind of rare request.
 
     :ivar answer: returns the response or raises.
     :ivar refuse: makes the response for a status.
-    :ivar is_read: whether it takes a permit of reads; else it takes one of all other requests that wait.
+    :ivar is_read: whether it takes a permit of reads; else it takes one of the other requests that wait.
     """
 
     answer: Callable[[RequestSession, Any], Coroutine[Any, Any, Any]]
@@ -61,7 +61,7 @@ class _Cold:
 
 
 class RequestProcessor:
-    """Opens the sessions of a bookie's connections."""
+    """The factory of the sessions of a bookie's connections."""
 
     def __init__(self, context: RequestContext, authentication: IAuthenticationProvider) -> None:
         self._context = context
@@ -120,7 +120,7 @@ class RequestProcessor:
         success, counts = True, False
         try:
             response = await cold.answer(session, request)
-            await session.turn()  # what many requests waited for may have come for all of them at once
+            await session.turn()  # an event that many requests waited for may resume all of them at once
             counts = turns.begin()
             reply = self._encoded(request, response)
         except Exception as error:
@@ -202,7 +202,7 @@ def _refused_auth(request: AuthRequest, status: Status) -> AuthResponse:
 
 
 async def _auth_disabled(session: RequestSession, request: AuthRequest) -> AuthResponse:
-    """Answer a peer that is authenticated already; some clients wait for that answer."""
+    """Answer a peer that is authenticated already, as some clients wait for that answer."""
     return AuthResponse(request.header, AUTH_DISABLED_PLUGIN, b"")
 
 

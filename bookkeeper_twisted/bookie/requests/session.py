@@ -1,6 +1,6 @@
-"""The requests of one connection: started in order while limits allow, kept small until then (S11).
+"""The requests of one connection: started in order while limits allow, queued compactly until then (S11).
 
-Nothing but adds, which are durable at once or never, is worked on for a peer that is gone.
+After the loss of a connection only its adds are completed, which are durable at once or never.
 """
 
 from collections import deque
@@ -25,9 +25,9 @@ Start = Callable[["RequestSession", Any], bool]
 
 @implementer(IRequestSession)
 class RequestSession:
-    """Starts what a connection asks for.
+    """The session of a connection, which starts its requests.
 
-    :param starts: type of a request to what begins it.
+    :param starts: the function that begins a request, by the type of the request.
     """
 
     _log = Logger()
@@ -65,8 +65,8 @@ class RequestSession:
         self.pump()
 
     def lost(self) -> None:
-        """Whatever has not begun is dropped, and what waits for anything is cancelled; adds that have begun are still
-        done."""
+        """Drop the requests that have not begun, and cancel those that wait; adds that have begun are completed
+        all the same."""
         self._backlog.clear()
         self._for_room.clear()
         self._for_turn.clear()
@@ -82,14 +82,14 @@ class RequestSession:
 
     @property
     def has_room(self) -> bool:
-        """Whether more replies may be made."""
+        """Test whether more replies may be made."""
         connection, limits = self.connection, self.context.limits
         most = limits.max_scarce_load_bytes if connection.is_scarce else limits.max_load_bytes
         return connection.has_room and self.loading < most
 
     @property
     def may_begin(self) -> bool:
-        """Whether there is room, and one more request may be waited for."""
+        """Test whether there is room, and one more request may wait."""
         return self.has_room and self._n_served < self.context.limits.max_served
 
     def pump(self) -> None:
@@ -130,7 +130,7 @@ class RequestSession:
         )
 
     def again(self, item: Any) -> None:
-        """Put the rest of a request, ``item``, in front of the backlog; it goes on when there is room."""
+        """Put ``item``, the rest of a request, in front of the backlog; it goes on when there is room."""
         if not self.connection.closed:
             self._backlog.appendleft(item)
 
@@ -138,14 +138,14 @@ class RequestSession:
 
     @property
     def _n_served(self) -> int:
-        """Requests that have begun and wait for anything but a LAC, adds not counted."""
+        """Return the number of requests that have begun and wait for anything but a LAC, without adds."""
         return len(self._serving) - self._polls
 
     def serve(self, answering: "Coroutine[Any, Any, None]") -> None:
-        """Begin ``answering``, which is cancelled if the connection goes before it has ended.
+        """Begin ``answering``, which is cancelled if the connection is lost before it has ended.
 
-        If it fails, its request would never be answered and would keep its permits: the connection ends, as it does if
-        anything fails while requests are received.
+        If it fails, its request would never be answered and would keep its permits: so the connection ends, as it does
+        after any failure in the receipt of requests.
         """
         serving: Deferred[None] = Deferred.fromCoroutine(answering)
         serving.addErrback(self._failed)
@@ -163,7 +163,7 @@ class RequestSession:
         self.pump()
 
     async def room(self) -> None:
-        """Wait until more replies may be made: what many requests waited for may come for all of them at once."""
+        """Wait until more replies may be made: one event may resume many requests at once."""
         if not self.has_room:
             waiter: Deferred[None] = Deferred()
             self._for_room.append(waiter)
@@ -171,16 +171,16 @@ class RequestSession:
             await waiter
 
     async def turn(self) -> None:
-        """Wait for a turn of the connection, if the requests of all have taken all of this one."""
+        """Wait for a turn of the connection, if the requests of all connections have used up the present one."""
         if self.connection.turns.is_spent and self.connection.turn_is_over():
             waiter: Deferred[None] = Deferred()
             self._for_turn.append(waiter)
             await waiter
 
     def admit(self, permits: Permits) -> bool:
-        """Take one of the ``permits`` for a request; the caller gives it back.
+        """Take one of the ``permits`` for a request; the caller has to return it.
 
-        :returns: False if it has to wait: none was taken, and the session goes on when there is one.
+        :returns: False if there is none: the session goes on when there is one.
         """
         if not permits.take(1):
             self._wait(permits, 1)
@@ -192,7 +192,7 @@ class RequestSession:
     def add(self, run: AddRun) -> bool:
         """Begin a ``run`` of adds.
 
-        :returns: False if it has to wait for permits, and was not begun.
+        :returns: False if it has to wait for permits, and has not begun.
         """
         context, entries = self.context, run.entries
         if not context.adds.take(entries.count):
@@ -223,7 +223,7 @@ class RequestSession:
     def admit_reads(self, count: int) -> bool:
         """Take permits for ``count`` reads.
 
-        :returns: False if they have to wait: none was taken, and the session is called when there are some.
+        :returns: False if there are too few: none was taken, and the session goes on when there are some.
         """
         if not self.context.reads.take(count):
             self._wait(self.context.reads, count)
@@ -232,15 +232,15 @@ class RequestSession:
         return True
 
     def answered(self, count: int) -> None:
-        """Give the permits of ``count`` reads back."""
+        """Return the permits of ``count`` reads."""
         if self._reads:
             self._reads -= count
             self.context.reads.give(count)
 
     def expect(self, n_bytes: int) -> None:
-        """Count bytes that the disk was asked for, or that are kept for a reply.
+        """Count bytes that were requested from the disk, or are kept for a reply.
 
-        :param n_bytes: negative for bytes counted before that are sent or dropped.
+        :param n_bytes: negative for counted bytes that are sent or dropped.
         """
         self.loading += n_bytes
         self.connection.expect(n_bytes)
@@ -248,8 +248,8 @@ class RequestSession:
     async def wait_lac(self, ledger_id: int, previous_lac: int, timeout_ms: int) -> int | None:
         """Wait until the LAC has passed ``previous_lac``; the wait ends with the connection.
 
-        :returns: the wall-clock ms of a notice that ended the wait.
-        :raises TooManyRequestsError: the peer's address, or all together, have too many waits.
+        :returns: the wall-clock time, in ms, of the notice that ended the wait; None after the time-out.
+        :raises TooManyRequestsError: the peer's address, or all peers together, have too many waits.
         """
         context, host = self.context, self.connection.host
         seconds = min(max(0, timeout_ms) / 1000, context.limits.max_poll_time)
