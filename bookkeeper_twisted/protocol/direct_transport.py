@@ -1,18 +1,18 @@
 """A TCP transport that sends inside the write and gathers pieces.
 
 Twisted's transport leaves every write to the next turn of its reactor: two changes of the set of watched
-descriptors and one more wait for each write, a copy where several pieces are written, and another copy of all that
-is left with every write event of a slow peer.  This one hands the bytes to the kernel inside the write.  Only what the
-kernel does not take is queued for a write event, as the pieces it came in; a piece that is a view is copied then, so
+descriptors and one more wait for each write, a copy if several pieces are written, and another copy of all the
+rest with every write event of a slow peer.  This transport passes the bytes to the kernel inside the write.  Only the
+bytes that the kernel refuses are queued for a write event, in their pieces; a piece that is a view is then copied, so
 that a peer that does not read never pins the memory that was written from.
 
-A peer that reads as fast as it is written to gets a mebibyte a turn; then other connections have their turn.
+A peer that reads as fast as it is sent to gets a mebibyte a turn; then other connections have their turn.
 
 The queue is this module's own.  Everything else (producers, closing, half-closing, aborting, losing, TLS) is the base
 class's, whose own ``doWrite`` runs whenever this queue is empty; an error of a send inside a write is left to the write
 event that follows: a connection is never lost from inside a write.
 
-What is used of Twisted beyond its documented interfaces is in :data:`BORROWED` and checked at import.  Where a name is
+The names of Twisted used beyond its documented interfaces are in :data:`BORROWED`, checked at import.  If one is
 missing, :data:`DIRECT` is false, the log has one line, and both ends use Twisted's own transport.
 """
 
@@ -66,7 +66,7 @@ _log = Logger()
 def missing(borrowed: Mapping[type, Sequence[str]] = BORROWED) -> list[str]:
     """Return the attributes that this version of Twisted does not have, as ``Class.name``; log them in one line.
 
-    :param borrowed: the names of attributes that are used, by class.
+    :param borrowed: names of the used attributes, by class.
     """
     names = [f"{kind.__name__}.{name}" for kind, names in borrowed.items() for name in names if not hasattr(kind, name)]
     if names:
@@ -80,7 +80,7 @@ DIRECT = not missing()
 
 @implementer(IGatheringTransport)
 class DirectConnection(Connection):
-    """Either end of a connection; goes before the class of Twisted's that makes an end of it."""
+    """Either end of a connection; a base class to put before Twisted's class of that end."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -94,12 +94,12 @@ class DirectConnection(Connection):
     def unread(self) -> int:
         try:
             found = ioctl(self.socket.fileno(), TIOCOUTQ, bytes(4))
-        except (OSError, ValueError):  # it is closed, or the system does not tell
+        except (OSError, ValueError):  # the socket is closed, or the system does not tell
             return 0
         return int.from_bytes(found, sys.byteorder)
 
     def write(self, data: bytes) -> None:
-        """Send ``data`` at once as far as the kernel takes it, and queue the rest."""
+        """Send ``data`` at once as far as the kernel takes them, and queue the rest."""
         if self.TLS:
             super().write(data)
         else:
@@ -116,7 +116,10 @@ class DirectConnection(Connection):
         self._send_or_queue(pieces, size)
 
     def _send_or_queue(self, pieces: Sequence[Piece], size: int) -> None:
-        """:param size: bytes of all pieces."""
+        """Send pieces, or queue them after others.
+
+        :param size: bytes of all pieces.
+        """
         if not self.connected or self._aborted or self._writeDisconnected:
             return
         sent = 0
@@ -175,7 +178,7 @@ class DirectConnection(Connection):
         return super().writeSomeData(data) if data else 0
 
     def _drop(self, sent: int) -> None:
-        """Remove bytes that were sent from the queue."""
+        """Remove the sent bytes from the queue."""
         pieces = self._pieces
         self._queued -= sent
         self.taken += sent
@@ -220,14 +223,14 @@ def _behind(piece: Piece, sent: int) -> Piece:
 
 
 class DirectServer(DirectConnection, Server):
-    """A connection that was accepted."""
+    """An accepted connection that sends inside the write."""
 
 
 @implementer(ILogObserver)
 class _OneAMinute:
-    """Passes an event a minute on to an observer of a log.
+    """A filter that passes one event a minute on to an observer of a log.
 
-    A port that finds no descriptor for a connection says so for each of them: those who connect would fill the log.
+    A port that has no descriptor for a connection logs that for each of them: those who connect would fill the log.
     """
 
     def __init__(self, observer: Callable[[LogEvent], None], seconds: Callable[[], float]) -> None:
@@ -254,18 +257,18 @@ class DirectPort(Port):
 
 
 class DirectClient(DirectConnection, Client):
-    """A connection that is made, and what it is before it is made."""
+    """A connection from this end, also before it is established."""
 
 
 class DirectConnector(Connector):
-    """Makes one connection that sends inside the write."""
+    """A connector of one connection that sends inside the write."""
 
     def _makeTransport(self) -> Client:
         return DirectClient(self.host, self.port, self.bindAddress, self, self.reactor)
 
 
 class _DirectReactor:
-    """Forwards everything to a reactor but plain TCP: sockets of files, of TLS and of systemd are Twisted's own, and
+    """A reactor whose plain TCP sends inside the write: sockets of files, of TLS and of systemd are Twisted's own, and
     its endpoints do the rest: names, time-outs, cancellation."""
 
     def __init__(self, reactor: PosixReactorBase) -> None:
@@ -288,12 +291,12 @@ class _DirectReactor:
 
 
 def direct_reactor(reactor: Any, direct: bool = DIRECT) -> Any:
-    """Return what endpoints need in the place of a reactor, so that their plain TCP connections send inside the write.
+    """Return a stand-in for a reactor, with which plain TCP connections of endpoints send inside the write.
 
     The reactor itself is never changed.
 
-    :param reactor: one that does not make its connections from sockets itself (in memory, completion ports) is returned
-        as it is.
-    :param direct: False to return any reactor as it is; by default whether this version of Twisted has what it takes.
+    :param reactor: a reactor that does not make its connections from sockets itself (in memory, completion ports) is
+        returned as it is.
+    :param direct: False to return any reactor as it is; by default whether this version of Twisted has the names.
     """
     return _DirectReactor(reactor) if direct and isinstance(reactor, PosixReactorBase) else reactor

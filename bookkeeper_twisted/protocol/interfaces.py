@@ -1,4 +1,4 @@
-"""The seam between a connection and the session that answers its requests."""
+"""The interfaces between a connection and the session that answers its requests."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from .turns import Turns
 
 
 class IServerConnection(Interface):
-    """A peer that sends requests, as seen by the code that answers them.  Reactor thread."""
+    """The connection of a peer that sends requests, for the code that answers them.  Reactor thread."""
 
     peer: str = Attribute("The other end, for logs.")
     host: str = Attribute("The address of the other end, the same for all connections from there.")
@@ -30,32 +30,32 @@ class IServerConnection(Interface):
         """
 
     def reply_pieces(pieces: Sequence[bytes | memoryview]) -> None:
-        """Queue one reply that comes in pieces; it is dropped if the connection is closed.
+        """Queue one reply that consists of pieces; it is dropped if the connection is closed.
 
-        :param pieces: one frame.  A view must not change until the outbox has been flushed; it is copied only if the
+        :param pieces: one frame.  A view must not change until the outbox is flushed; it is copied only if the
             peer does not take it at once.
         """
 
     def expect(n_bytes: int) -> None:
-        """Count bytes of replies that are being made towards the limit of all connections (S11).
+        """Count bytes of replies in preparation towards the limit of all connections (S11).
 
-        :param n_bytes: negative for bytes that were counted before and are queued now, or will not come.
+        :param n_bytes: negative for counted bytes that are queued now, or will not come.
         """
 
     def flush() -> None:
         """Write the replies queued on this connection without waiting for the outbox."""
 
     def turn_is_over() -> bool:
-        """Test whether other connections have to have their turn.
+        """Test whether it is the turn of other connections.
 
-        :returns: if True, the session is called in a later turn, as if the connection had room again.
+        :returns: if True, the session is called in a later turn, as after a lack of room.
         """
 
     def enter(state: ConnectionState) -> None:
-        """Report that authentication begins or has ended.
+        """Report the begin or the end of the authentication.
 
         :param state: the next state.
-        :raises ValueError: it cannot follow the present one.
+        :raises ValueError: it must not follow the present one.
         """
 
     def end() -> None:
@@ -64,19 +64,19 @@ class IServerConnection(Interface):
     def hold(held: bool) -> None:
         """Stop or resume reading requests from the peer.
 
-        :param held: True to stop.  Requests that were received are passed on all the same.
+        :param held: True to stop.  Requests already received are still passed on.
         """
 
 
 class IRequestSession(Interface):
-    """Answers the requests of one connection."""
+    """The session that answers the requests of one connection."""
 
     busy: bool = Attribute("Whether requests are under way; those that only wait for the LAC of a ledger do not count.")
 
     def received(items: Sequence[Any]) -> None:
-        """Take the requests of one chunk; the outbox is flushed afterwards.
+        """Accept the requests of one chunk; the outbox is flushed afterwards.
 
-        :param items: runs and messages, in the order in which they came.
+        :param items: runs and messages, in the order of arrival.
         """
 
     def writable() -> None:
@@ -87,7 +87,7 @@ class IRequestSession(Interface):
 
 
 class IGatheringTransport(ITransport):
-    """A transport that takes views, too, and sends several pieces without joining them first."""
+    """A transport that also takes views, and sends several pieces without a join."""
 
     taken: int = Attribute("Bytes that the kernel has taken of what was written.")
     unread: int = Attribute("Of these, bytes of which the other end has not told that it has them; 0 if unknown.")

@@ -1,4 +1,4 @@
-"""Wire protocols by plugin: how they are found, and which of them a client uses for what.
+"""Wire protocols by plugin: their discovery, and the choice of those that a client uses.
 
 Plugins are looked up once in a process; a connection holds the protocol itself.
 """
@@ -25,17 +25,17 @@ classImplements(V3Protocol, IPlugin)
 
 @cache
 def wire_protocols() -> Sequence[IWireProtocol]:
-    """Every protocol that a plugin provides, in the order in which a bookie tries them on a new connection."""
+    """Return every protocol of a plugin, in the order in which a bookie tries them on a new connection."""
     return tuple(sorted(getPlugins(IWireProtocol), key=lambda protocol: protocol.rank))
 
 
 @attrs.frozen
 class ClientWires:
-    """The protocols of a client.
+    """The wire protocols of a client.
 
-    :ivar main: of adds, reads and batch reads.
-    :ivar complete: of what the main one lacks; it may be the same.
-    :ivar strict: whether adds that the main one cannot say are refused, because it was asked for by name.
+    :ivar main: the protocol of adds, reads and batch reads.
+    :ivar complete: the protocol of all other requests; it may be the same.
+    :ivar strict: whether adds that the main one cannot express are refused, because it was asked for by name.
     """
 
     main: IWireProtocol
@@ -43,9 +43,9 @@ class ClientWires:
     strict: bool = False
 
     def sockets(self, wire: IWireProtocol, limit: int) -> int:
-        """Sockets to a bookie in one of the two: one is for what the main protocol lacks, if it lacks anything.
+        """Return the number of sockets to a bookie in the protocol ``wire``; ``complete`` has one if it is another one.
 
-        :param limit: of both together; 0 for none.
+        :param limit: most sockets of both together; 0 for no limit.
         """
         if not limit or self.main is self.complete:
             return limit
@@ -55,7 +55,7 @@ class ClientWires:
 def client_wires(config: ClientConfig) -> ClientWires:
     """Return the protocols that ``wireProtocol`` names; ``auto`` is V2 and V3, but V3 alone with one socket.
 
-    :raises bookkeeper_twisted.errors.ConfigError: no plugin answers to the name, or the protocol lacks something and
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin provides the name, or the protocol lacks requests and
         ``maxConnectionsPerBookie`` leaves no socket for it.
     """
     name, limit = config.wire_protocol, config.max_connections_per_bookie

@@ -1,9 +1,9 @@
-"""The account of one connection: requests that are in flight, their bytes, and the flows that sent them.
+"""The account of one connection: the requests in flight, their bytes, and the flows that sent them.
 
 Adds are kept in the order in which they were sent, since a bookie with one journal confirms them in this order; reads
-are found by key, other calls by number.  Every request is one of a flow, and a connection has many.  No other module
-changes a count: what a method here puts in is counted, what it takes out is released, once: its bytes are not
-unacknowledged any more, and its flow does not wait for it.
+are found by key, other calls by number.  Every request belongs to a flow, and a connection has many.  No other module
+changes a count: each request that a method here adds is counted, and each that it removes is released, once: its bytes
+are then not unacknowledged any more, and its flow does not wait for it.
 
 A V2 reply has no number, it names ledger and entry.  This key of an add or a read is *taken* while the request is
 outstanding, and also after it was given up (timed out, cancelled, its flow left): a late reply must meet the request
@@ -30,10 +30,10 @@ SentRequest = Answered | SentReads | SentCall
 class SendingFlow:
     """The requests of one flow on one connection.
 
-    :ivar waiting: entries and requests that wait for replies.
-    :ivar expected_replies: replies to come that carry a request id of this flow, given up or not.
-    :ivar closed: whether the flow left, so that replies to come are orphans.
-    :ivar quiet: called when no request waits any more, for flows that are to leave then.
+    :ivar waiting: number of entries and requests that wait for replies.
+    :ivar expected_replies: number of replies to come with a request id of this flow, also to requests given up.
+    :ivar closed: whether the flow has left, so that replies to come are orphans.
+    :ivar quiet: called when no request waits any more, for a flow that leaves then.
     """
 
     __slots__ = ("ids", "waiting", "expected_replies", "closed", "quiet")
@@ -47,17 +47,17 @@ class SendingFlow:
 
 
 class InFlight:
-    """Requests between being made and being answered or given up, and the flows that made them.
+    """The requests of one connection until their answer or their end, and the flows that made them.
 
     :ivar own: request ids of the connection's own flow.
     :ivar unacknowledged: bytes of requests that wait for their replies; 0 if no request does.
-    :ivar abandoned: keys that stay taken by replies to requests that were given up.
+    :ivar abandoned: number of keys that stay taken by replies to requests that were given up.
     """
 
     def __init__(self, numbered: bool, flow_ids: FlowIds) -> None:
         """:param numbered: whether requests have numbers of their own; else adds and reads are matched by ledger and
             entry, which stay taken once they are given up.
-        :param flow_ids: of the client; an id is held here while its flow is here, or replies to it are to come.
+        :param flow_ids: those of the client; an id is held here while its flow is here, or replies to it are to come.
         """
         self.own = RequestIds(CONNECTION_FLOW)
         self.unacknowledged = 0
@@ -67,8 +67,8 @@ class InFlight:
         self._flows: dict[int, SendingFlow] = {CONNECTION_FLOW: SendingFlow(self.own)}
         self._n_sent = 0
         self._adds: deque[SentAdds] = deque()
-        self._taken = TakenEntries()  # those that were perhaps sent before, and have no numbers
-        self._n_again = 0  # sent adds that have such entries
+        self._taken = TakenEntries()  # entries without numbers that were perhaps sent before
+        self._n_again = 0  # adds in flight with such entries
         self._reads = ReadsByKey()
         self._calls: dict[int, SentCall] = {}
         self._emptied: Callable[[], object] | None = None
@@ -77,7 +77,7 @@ class InFlight:
         return self.unacknowledged > 0
 
     def when_empty(self, emptied: Callable[[], object]) -> None:
-        """Register a callback for the moment at which no request is outstanding.
+        """Register a callback for the moment when no request is outstanding.
 
         :param emptied: called once, before the callbacks of the last request.
         """
@@ -96,7 +96,7 @@ class InFlight:
             emptied()
 
     def is_pending(self, first: int, count: int) -> bool:
-        """Test whether a reply to one of the requests ``first .. first + count - 1`` is to come."""
+        """Test whether a reply to one of the requests ``first .. first + count - 1`` is still expected."""
         ids = range(first, first + count)
         if self._reads.are_taken(ids) or not self._calls.keys().isdisjoint(ids):
             return True
@@ -106,7 +106,7 @@ class InFlight:
     # ---- adds ------------------------------------------------------------------------------------------
 
     def is_taken(self, adds: Adds, fresh: bool) -> bool:
-        """Test whether a reply without a number to one of these adds could be mistaken for another request's.
+        """Test whether replies without numbers to these adds could be mistaken for replies to other requests.
 
         :param fresh: whether the entries are sent for the first time.
         """
@@ -123,15 +123,15 @@ class InFlight:
         self, ids: RequestIds, adds: Adds, size: int, replies: bytes, numbers: range | None, deadline: float,
         done: AddsDone, fresh: bool,
     ) -> bool:  # fmt: skip
-        """Count adds that are to be sent now.
+        """Count adds that are about to be sent.
 
-        :param ids: of the flow that sends them.
+        :param ids: those of the flow that sends the adds.
         :param size: bytes of their frames.
-        :param replies: the bytes that confirm all of them; none if they are not foretold.
-        :param numbers: of the requests, None where they have none.
+        :param replies: the bytes that confirm all of them; empty if they are not known in advance.
+        :param numbers: numbers of the requests, None if they have none.
         :param done: kept for the caller.
         :param fresh: whether the entries are sent for the first time.
-        :returns: False if nothing was done, because a key is taken.
+        :returns: False if a key is taken: nothing was counted.
         :raises ValueError: another flow has the id.
         """
         if (self._n_again or not fresh) and self.is_taken(adds, fresh):
@@ -150,11 +150,11 @@ class InFlight:
         return True
 
     def confirmed(self, data: bytes, at: int) -> tuple[Answered | None, int]:
-        """Take out the adds of one request that received bytes confirm, if these are the foretold replies.
+        """Remove the adds of one request that received bytes confirm, if these are the replies known in advance.
 
-        :param data: what was received.
-        :param at: where in it a reply begins.
-        :returns: the adds, None if they were given up, and where the replies to them end: at ``at`` if the bytes are
+        :param data: the received bytes.
+        :param at: offset in them of a reply.
+        :returns: the adds, None if they were given up, and the end of the replies to them: ``at`` if the bytes are
             anything else, and have to be decoded.
         """
         if not self._adds:
@@ -162,7 +162,7 @@ class InFlight:
         sent = self._adds[0]
         if sent.n_answered or sent.done is None or not data.startswith(sent.replies, at):
             return self._confirmed_in_part(data, at)
-        self._adds.popleft()  # all of what was sent first: the usual case
+        self._adds.popleft()  # the adds sent first, all of them: the usual case
         if sent.again:
             self._n_again -= 1
             self._taken.take(*sent.ids_at(sent.places))
@@ -183,12 +183,12 @@ class InFlight:
         return None, at
 
     def answered_adds(self, keys: Sequence[Key]) -> Iterator[Answered]:
-        """Take out the adds that replies answer, one request after the other.
+        """Remove the adds that replies answer, one request after the other.
 
-        :param keys: of the replies, in the order in which they came; such that are not here are ignored.
+        :param keys: keys of the replies, in the order of arrival; unknown keys are ignored.
         """
         for sent in list(self._adds):
-            if keys and sent in self._adds:  # else what was answered before has ended it
+            if keys and sent in self._adds:  # else an earlier answer has ended the adds
                 places, keys = sent.take(keys)
                 part = self._answered(sent, places) if places else None
                 if part is not None:
@@ -216,7 +216,7 @@ class InFlight:
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
         """Test whether replies to these reads could be distinguished from others.
 
-        :param entry_ids: all of ``ledger_id``, -1 for the last entry; an id that is here twice cannot.
+        :param entry_ids: of ``ledger_id``, -1 for the last entry; a repeated id cannot be distinguished.
         """
         return not (self._by_key and self._reads.are_taken([(ledger_id, entry_id) for entry_id in entry_ids]))
 
@@ -224,10 +224,10 @@ class InFlight:
         self, ids: RequestIds, keys: Sequence[ReadKey], size: int, deadline: float,
         deferred: "Deferred[list[ReadReply]]",
     ) -> SentReads:  # fmt: skip
-        """Count reads that are to be sent now.
+        """Count reads that are about to be sent.
 
-        :param ids: of the flow that sends them.
-        :param keys: of each; none of them is taken.
+        :param ids: those of the flow that sends the reads.
+        :param keys: of each read; none of them is taken.
         :param size: bytes of their frames.
         :param deferred: kept for the caller.
         :raises ValueError: another flow has the id.
@@ -241,9 +241,9 @@ class InFlight:
         self, ids: RequestIds, number: int, size: int, deadline: float, ledger_id: int, entry_id: int, expected: type,
         result: Callable[[Any], Any], deferred: "Deferred[Any]",
     ) -> None:  # fmt: skip
-        """Count a request that is neither add nor read, and that is to be sent now.
+        """Count a request that is neither add nor read, and that is about to be sent.
 
-        :param ids: of the flow that sends it.
+        :param ids: those of the flow that sends it.
         :param number: its request id, by which the reply is matched.
         :param size: bytes of its frame.
         :param ledger_id, entry_id, expected, result, deferred: kept for the caller.
@@ -265,7 +265,7 @@ class InFlight:
         return flow
 
     def answered_read(self, key: ReadKey, reply: ReadReply) -> SentReads | None:
-        """File the reply to one read; take out the reads it was sent with once they are complete.
+        """Store the reply to one read; remove the reads it was sent with once they are complete.
 
         :param key: the number of the read, or without numbers ledger and entry.
         :returns: the reads if this reply completes them, else None; None, too, for a reply to reads that were given up.
@@ -283,9 +283,9 @@ class InFlight:
         return reads
 
     def take_call(self, number: int) -> SentCall | None:
-        """Take out the request with this ``number`` that is neither add nor read; None if there is none.
+        """Remove the request with this ``number`` that is neither add nor read; None if there is none.
 
-        If it was not answered yet, its late reply is dropped.
+        If it was not answered yet, its late reply will be dropped.
         """
         call = self._calls.pop(number, None)
         if call is not None:
@@ -293,7 +293,7 @@ class InFlight:
         return call
 
     def give_up(self, reads: SentReads) -> None:
-        """Take out ``reads`` that are not complete; without numbers the keys of the replies to come stay taken."""
+        """Remove ``reads`` that are not complete; without numbers the keys of the replies to come stay taken."""
         missing = self._reads.give_up(reads, self._by_key)
         if missing:
             self.abandoned += missing * self._by_key
@@ -302,19 +302,19 @@ class InFlight:
     # ---- requests that end without a reply -------------------------------------------------------------
 
     def expire(self, now: float) -> Sequence[SentRequest]:
-        """Take out the requests whose deadlines have passed.
+        """Remove the requests whose deadlines have passed.
 
-        :param now: seconds of the clock that the deadlines are of.
+        :param now: seconds, by the clock of the deadlines.
         :returns: these requests, in the order in which they were made.
         """
         return self._end(lambda sent: sent.deadline <= now)
 
     def leave(self, ids: RequestIds) -> Sequence[SentRequest]:
-        """End a flow: take out its requests.  Its late replies will be dropped.
+        """End a flow: remove its requests.  Its late replies will be dropped.
 
-        Its id stays held until no reply to its requests is to come.
+        Its id stays held while a reply to one of its requests is expected.
 
-        :param ids: of the flow; one that is not here has no effect.
+        :param ids: those of the flow; an unknown flow has no effect.
         :returns: these requests, in the order in which they were made.
         """
         flow = self._flows.get(ids.flow_id)
@@ -326,7 +326,7 @@ class InFlight:
         return ended
 
     def clear(self) -> Sequence[SentRequest]:
-        """Take out everything, in order, since the connection is gone: no reply will come."""
+        """Remove all requests, in order, since the connection is lost: no reply will come."""
         ended = self._end(lambda sent: True)
         self._adds.clear()
         self._taken.clear()
@@ -370,9 +370,9 @@ class InFlight:
         return flow
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
-        """Test whether requests of a flow are outstanding; if so, remember what to call when there are none any more.
+        """Test whether requests of a flow are outstanding; if so, register a callback for the moment when none are.
 
-        :param ids: of the flow.
+        :param ids: those of the flow.
         :param quiet: called when an add of the flow is answered and no request of it is outstanding then; the answer to
             a read does not call it.
         """
@@ -385,8 +385,8 @@ class InFlight:
     def replied(self, request_id: int, count: int = 1) -> None:
         """Count replies that arrived for the flow of a request.
 
-        :param request_id: of one of the requests; those of flows that are not here have no effect.
-        :param count: of replies to requests of this flow.
+        :param request_id: the id of one of the requests; an unknown flow has no effect.
+        :param count: number of replies to requests of this flow.
         """
         flow = self._flows.get(request_id >> FLOW_SHIFT)
         if flow is not None:
@@ -400,5 +400,5 @@ class InFlight:
 
     @property
     def orphans(self) -> int:
-        """Replies to come that no request waits for: of flows that left, and of keys that were given up."""
+        """The number of replies to come that no request waits for: of flows that left, and of keys given up."""
         return self.abandoned + sum([flow.expected_replies for flow in self._flows.values() if flow.closed])

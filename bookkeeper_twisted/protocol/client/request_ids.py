@@ -1,4 +1,4 @@
-"""Request ids: ``flow id << 32 | sequence``, so that every reply says which flow it is for.
+"""Request ids: ``flow id << 32 | sequence``, so that every reply names its flow.
 
 Both halves have 31 bits: the id is positive as a signed 64-bit number, in V3's ``txnId`` and in the
 request id of a batch read alike.  Flow id 0 is the connection's own.
@@ -29,7 +29,7 @@ class FlowIds:
         return len(self._holders)
 
     def take(self) -> int:
-        """Return an id that was free, now held by the caller."""
+        """Return a free id, which the caller then holds."""
         while self._following in self._holders:
             self._advance()
         flow_id = self._following
@@ -58,15 +58,15 @@ class FlowIds:
 
 
 class RequestIds:
-    """The request ids of one flow, for all connections it is on.
+    """The request ids of one flow, on all its connections.
 
-    :ivar flow_id: the high half of each.
+    :ivar flow_id: the high half of each id.
     """
 
     __slots__ = ("flow_id", "_sequence", "_wrapped")
 
     def __init__(self, flow_id: int, sequence: int = 0) -> None:
-        """:param sequence: low half of the first."""
+        """:param sequence: the low half of the first id."""
         self.flow_id = flow_id
         self._sequence = sequence
         self._wrapped = False
@@ -74,8 +74,8 @@ class RequestIds:
     def take(self, count: int, is_pending: Callable[[int, int], bool]) -> int:
         """Return the first of ``count`` consecutive request ids.
 
-        :param is_pending: whether a reply to one of so many ids from one on is still to come; asked only
-            after the sequence has begun anew.
+        :param is_pending: tests, for the first of consecutive ids and their number, whether a reply to one is expected;
+            called only after the sequence has begun anew.
         """
         base = self.flow_id << FLOW_SHIFT
         while True:

@@ -1,8 +1,8 @@
-"""Adds that one connection has sent together: their keys, the replies that confirm them, and which are answered.
+"""Adds that one connection has sent together: their keys, the replies that confirm them, and the answered ones.
 
-What was sent together is one :class:`SentAdds`, of one ledger or of many, and there is no object for an entry of it.
-The replies that are next are compared with it byte by byte where the protocol foretells them (V2), before anything of
-them is decoded.  What comes in another order is looked up by key: the number of the request, in protocols without
+Adds that were sent together are one :class:`SentAdds`, of one ledger or of many, without an object for each entry.
+Received bytes are compared with the replies where the protocol makes these known in advance (V2), before any of
+them is decoded.  Replies in another order are looked up by key: the number of the request, or in protocols without
 numbers (V2) ledger and entry.  Nothing is counted here: the account is :mod:`.in_flight`.
 """
 
@@ -24,15 +24,15 @@ _FEW = 4
 class SentAdds:
     """Adds that were sent together.
 
-    :ivar flow: that sent them, as the account keeps it.
+    :ivar flow: the flow that sent them, as the account keeps it.
     :ivar order: number of the request on its connection.
-    :ivar size: bytes of the frames, which are for the connection to hold, not for this.
-    :ivar places: of all of them.
-    :ivar replies: the bytes that confirm all of them; none if they are not foretold.
-    :ivar numbers: of the requests, None where they have none.
-    :ivar again: whether entries were perhaps sent before, and have no numbers.
-    :ivar done: None once they were given up.
-    :ivar n_answered: how many are answered.
+    :ivar size: bytes of the frames, which the connection holds, not this object.
+    :ivar places: the places of all adds.
+    :ivar replies: the bytes that confirm all of them; empty if they are not known in advance.
+    :ivar numbers: numbers of the requests, None if they have none.
+    :ivar again: whether entries without numbers were perhaps sent before.
+    :ivar done: None once the adds were given up.
+    :ivar n_answered: number of answered adds.
     """
 
     flow: Any
@@ -48,11 +48,11 @@ class SentAdds:
     again: bool
     done: AddsDone | None
     n_answered: int = attrs.field(default=0, init=False)
-    _places: dict[Key, int] | None = attrs.field(default=None, init=False)  # not answered, once that is not the rest
+    _places: dict[Key, int] | None = attrs.field(default=None, init=False)  # the unanswered, once answers skip some
 
     @property
     def left(self) -> int:
-        """The number of adds that are not answered."""
+        """The number of unanswered adds."""
         return self.count - self.n_answered
 
     def keys(self) -> Sequence[Key]:
@@ -65,21 +65,21 @@ class SentAdds:
         return list(zip(self._ledger_ids[at:], self._entry_ids[at:], strict=True))
 
     def holds(self, keys: "set[Key]") -> bool:
-        """Test whether one of these ``keys`` is of an add that is not answered."""
+        """Test whether one of these ``keys`` belongs to an unanswered add."""
         return not keys.isdisjoint(self.keys() if self._places is None else self._places)
 
     def ids_at(self, places: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-        """Return ledger ids and entry ids of the adds at some ``places``, indexes from 0."""
+        """Return ledger ids and entry ids of the adds at some ``places``, which are indexes from 0."""
         if isinstance(places, range):
             part = slice(places.start, places.stop)
             return self._ledger_ids[part], self._entry_ids[part]
         return [self._ledger_ids[place] for place in places], [self._entry_ids[place] for place in places]
 
     def confirmed(self, data: bytes, at: int) -> range:
-        """Take out the places that foretold replies confirm, if these answer what is next.
+        """Remove the places that the replies known in advance confirm, if the received bytes are these.
 
-        :param data: what was received.
-        :param at: where in it the first reply begins.
+        :param data: the received bytes.
+        :param at: offset in them of the first reply.
         :returns: the places; empty if the bytes are anything else, and have to be decoded.
         """
         if self._places is not None:
@@ -97,9 +97,9 @@ class SentAdds:
         return range(first, first + count)
 
     def take(self, keys: Sequence[Key]) -> tuple[Sequence[int], Sequence[Key]]:
-        """Take out the places of ``keys``.
+        """Remove the places of ``keys``.
 
-        :returns: the places, and the keys that are not here or were answered before.
+        :returns: the places, and the keys that are unknown or were answered before.
         """
         if self._places is None:
             at, wanted = self.n_answered, self.keys()
@@ -108,7 +108,7 @@ class SentAdds:
                 self.n_answered += count
                 return range(at, at + count), keys[count:]
             if len(keys) < _FEW and not any(key in wanted for key in keys):
-                return (), keys  # an odd reply does not end the comparing
+                return (), keys  # an unexpected reply does not end the comparison
             self._places = dict(zip(wanted, range(at, self.count), strict=True))
         found, others, take = list[int](), list[Key](), self._places.pop
         for key in keys:
@@ -121,12 +121,12 @@ class SentAdds:
         return found, others
 
     def part(self, places: Sequence[int]) -> "AddsPart":
-        """Make the record of ``places`` that were just taken out; the sizes of all parts add up to what was sent."""
+        """Return the record of ``places`` that were just removed; the sizes of all parts add up to the bytes sent."""
         size = self.size * (self.left + len(places)) // self.count - self.size * self.left // self.count
         return AddsPart(self, places, size)
 
     def give_up(self) -> "AddsPart":
-        """All that was not answered: it is waited for no more, and keys stay taken."""
+        """Return all unanswered adds, which nobody waits for any more; their keys stay taken."""
         places = range(self.n_answered, self.count) if self._places is None else list(self._places.values())
         part = AddsPart(self, places, self.size * self.left // self.count)
         self.done = None
@@ -134,9 +134,9 @@ class SentAdds:
 
 
 class AddsPart:
-    """Adds at some places that are outstanding no more.
+    """Adds at some places that are no longer outstanding.
 
-    :ivar count: how many.
+    :ivar count: number of the adds.
     :ivar size: bytes of their frames.
     """
 
@@ -156,7 +156,7 @@ Answered = SentAdds | AddsPart
 
 
 class TakenEntries:
-    """Ids of entries, by their ledgers, so that those of a run are put in, found and taken out by one call."""
+    """A set of entries by ledger, in which those of a run are added, found and removed by one call."""
 
     __slots__ = ("_by_ledger",)
 
@@ -172,7 +172,7 @@ class TakenEntries:
             self._by_ledger.setdefault(ledger_id, set()).update(ids)
 
     def have_any(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
-        """Test whether one of some entries is here.
+        """Test whether any of some entries is here.
 
         :param ledger_ids: one for each of ``entry_ids``, at least one.
         """

@@ -1,4 +1,4 @@
-"""A bookie's side of a connection: chunks to requests, replies to one write a batch."""
+"""A bookie's end of connections: decodes chunks to requests, writes the replies of a batch at once."""
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
@@ -35,11 +35,11 @@ _ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 
 @implementer(IServerConnection, IPushProducer)
 class ServerConnection(Protocol):
-    """The connection of one peer.  The transport sees it as the producer of replies, and pauses it when it is full.
+    """The connection of one peer.  The transport treats it as the producer of replies, and pauses it when it is full.
 
-    :ivar heard_at: when something was received last.
-    :ivar has_asked: whether a whole frame has been received.
-    :ivar expecting_since: since when the rest of a frame, or the end of the authentication, is expected; None between
+    :ivar heard_at: time of the last receipt, in seconds.
+    :ivar has_asked: whether a whole frame was received.
+    :ivar expecting_since: time since which the rest of a frame, or of the authentication, is expected; None between
         frames: V2 clients and pools open connections long before their first request.
     """
 
@@ -63,7 +63,7 @@ class ServerConnection(Protocol):
         self._closing: IDelayedCall | None = None
         self._put_off = b""
         self._waits = False
-        self._last_read = 0, 0.0  # bytes that the peer had taken, and when that was seen first
+        self._last_read = 0, 0.0  # bytes that the peer had taken, and the time when that was first seen
         self.heard_at = factory.clock.seconds()
         self.has_asked = False
         self.expecting_since: float | None = self.heard_at
@@ -130,7 +130,7 @@ class ServerConnection(Protocol):
             self._session.lost()  # type: ignore[union-attr]
             self._session = None
             self._factory.left(self)
-            self._factory.outbox.flush()  # others may have got the permits of this one, and what they waited for
+            self._factory.outbox.flush()  # others may have got the permits of this one, and their replies wait
 
     def pauseProducing(self) -> None:
         self._paused = True
@@ -191,25 +191,25 @@ class ServerConnection(Protocol):
             self.enter(ConnectionState.CLOSED)
 
     def is_late(self, latest: float) -> bool:
-        """Whether it began before ``latest`` to be expected to send something, and could send."""
+        """Test whether bytes of the peer are expected since ``latest`` or before, and it could send them."""
         if self._held or self._waits or self.state in _ENDING:
             return False
         return self.expecting_since is not None and self.expecting_since <= latest
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it is between two frames of a peer that has sent some."""
+        """Test whether the connection is between two frames of a peer that has sent some."""
         return self.has_asked and self.expecting_since is None
 
     @property
     def _bytes_taken(self) -> int:
-        """Return how much the peer has read, where the transport counts it; elsewhere only a full transport that
-        empties shows that it reads."""
+        """Return the bytes that the peer has read, if the transport counts them; if not, only a full transport that
+        empties shows that the peer reads."""
         return self.transport.taken - self.transport.unread if self._gathers else 0  # type: ignore[union-attr]
 
     @property
     def stalled_for(self) -> float:
-        """Seconds in which the peer was not seen to read, although replies wait for it; 0 if none do."""
+        """Return the seconds in which the peer did not read although replies wait for it; 0 if none do."""
         now, taken = self._factory.clock.seconds(), self._bytes_taken
         waits = self._paused or (self._is_busy and self._gathers and self.transport.unread > 0)  # type: ignore[union-attr]
         if taken != self._last_read[0] or not waits or self.closed:
@@ -222,7 +222,7 @@ class ServerConnection(Protocol):
 
     @property
     def idle_for(self) -> float | None:
-        """Seconds since something was received, or was read of the replies that wait; None if it is in use, or is being
+        """Return the seconds since the peer sent bytes or read replies; None if the connection is in use, or is being
         closed."""
         if self.state in _ENDING:
             return None
@@ -249,9 +249,9 @@ class ServerConnection(Protocol):
         self._factory.count_pending(n_bytes)
 
     def hold(self, held: bool) -> None:
-        """See :meth:`.IServerConnection.hold`; a peer is not late while it is held."""
+        """See :meth:`.IServerConnection.hold`; a peer that is held is not late."""
         if self._held and not held and self.expecting_since is not None:
-            self.expecting_since = self._factory.clock.seconds()  # it could not send meanwhile
+            self.expecting_since = self._factory.clock.seconds()  # the peer could not send meanwhile
         self._held = held
         if self.state in _ENDING:
             return
@@ -274,9 +274,9 @@ class ServerConnection(Protocol):
         return True
 
     def _wait(self, n_bytes: int | None = None) -> None:
-        """Go on in a later turn; until then, the peer is not read.
+        """Go on in a later turn, and do not read from the peer until then.
 
-        :param n_bytes: that were put off; None if it had its share of this turn.
+        :param n_bytes: bytes that were put off; None if the connection had its share of this turn.
         """
         if not self._waits and self.state not in _ENDING:
             self._waits = True
@@ -284,7 +284,7 @@ class ServerConnection(Protocol):
             self.transport.pauseProducing()  # type: ignore[union-attr]
 
     def take_turn(self) -> None:
-        """Go on with requests that have begun, then with what was received and left for later."""
+        """Go on with requests that have begun, then with the received bytes left for later."""
         self._waits = False
         self._go_on()
         can_go_on = self._session is not None and self.state not in _ENDING and not self._held and not self._waits
@@ -311,7 +311,7 @@ class ServerConnection(Protocol):
         self._reply_count += 1
         self._unsent += sum(map(len, pieces))
         if self._unsent >= self._factory.unsent_limit:
-            self.flush()  # much of this must not pile up in front of the transports until the batch ends
+            self.flush()  # many such replies must not pile up in the transports until the end of the batch
 
     def flush(self) -> None:
         """Write all queued replies in one call of the transport."""
@@ -330,20 +330,20 @@ class ServerConnection(Protocol):
             self._factory.count_pending(size)
             self._factory.unread.hold(self, self._unread)
         elif self._held:
-            self._go_on()  # the transport took it all: requests that waited for room need not wait for it
+            self._go_on()  # the transport took all replies: requests that waited for room need not wait for it
 
 
 class BookieServerFactory(ServerFactory):
-    """Makes the connections of one bookie and counts them.
+    """The factory of the connections of one bookie, which it counts and limits.
 
-    :param open_session: makes the answering side of a new connection.
+    :param open_session: makes the session of a new connection.
     :param clock: for the time limit of a close.
-    :param protocols: what peers may speak, in the order in which they are tried.
-    :cvar protocol: what it makes.
-    :ivar is_scarce, reply_limit, unsent_limit: what its connections may do at the moment.
-    :ivar peer_lines: logs what peers cause.
-    :ivar turns: what their requests may take of a turn of the reactor.
-    :ivar incomplete, unread: what their frames hold whose rest has not come, and replies that peers have not taken.
+    :param protocols: the protocols that peers may speak, in the order in which they are tried.
+    :cvar protocol: the class of the connections.
+    :ivar is_scarce, reply_limit, unsent_limit: the present limits of its connections.
+    :ivar peer_lines: logs lines that peers cause.
+    :ivar turns: the shares of a turn of the reactor for requests.
+    :ivar incomplete, unread: bytes of incomplete frames, and of replies that peers have not taken.
     """
 
     noisy = False
@@ -381,13 +381,13 @@ class BookieServerFactory(ServerFactory):
 
     def buildProtocol(self, addr: IAddress | None) -> ServerConnection | None:
         if self.stopping:
-            return None  # the port may be open still: what is taken now would outlive the journals
+            return None  # the port may still be open: a connection accepted now would outlive the journals
         host = getattr(addr, "host", None)
         peer = peer_name(addr)
         return self.protocol(self, peer, host or peer)
 
     def admit(self, connection: ServerConnection) -> bool:
-        """Count a new connection in, closing the idlest one for it if there is no room.
+        """Count a new connection, after the end of the idlest one if there is no room for it.
 
         :returns: False if the limit is reached and no connection is idle: the caller closes the new one.
         """
@@ -409,7 +409,7 @@ class BookieServerFactory(ServerFactory):
     def _evict(self) -> bool:
         """End the connection that was idle longest, one that never completed a frame before all others.
 
-        :returns: False if all are in use.
+        :returns: False if all connections are in use.
         """
         idle = [
             (connection.is_waiting, -seconds, connection)
@@ -425,8 +425,8 @@ class BookieServerFactory(ServerFactory):
     def _drop(self, connection: ServerConnection) -> None:
         """End a connection, which no longer counts against the limit.
 
-        It is closed behind its replies, so that its peer sees an end and no reset, unless its peer does not read them,
-        or so many are being closed that the descriptors could be used up.
+        It is closed after its replies, so that its peer sees an end and no reset; but it is dropped if that does not
+        read them, or if so many are being closed that the descriptors could be used up.
         """
         is_many = len(self._leaving) >= MAX_LEAVING
         self._leaving.add(connection)
@@ -436,7 +436,7 @@ class BookieServerFactory(ServerFactory):
             connection.end()
 
     def end_late(self) -> None:
-        """Close the connections that take too long for a frame, or to read."""
+        """End the connections that take too long to send a frame, or to read."""
         limits = self.limits
         latest = self.clock.seconds() - limits.frame_timeout
         late = [connection for connection in self._connections if connection.is_late(latest)]
@@ -446,7 +446,7 @@ class BookieServerFactory(ServerFactory):
             self._drop_all(stalled, "no byte of their replies read", limits.read_timeout)
 
     def _drop_all(self, connections: Sequence[ServerConnection], reason: str, seconds: float) -> None:
-        """Drop connections that took longer than ``seconds`` for something; one line of the log for all of a sweep."""
+        """Drop connections that took longer than ``seconds``; write one line of the log for all of a sweep."""
         for connection in connections:
             self._drop(connection)
         if connections:
@@ -457,7 +457,7 @@ class BookieServerFactory(ServerFactory):
             )  # fmt: skip
 
     def left(self, connection: ServerConnection) -> None:
-        """Count a ``connection`` out that has ended; with the last one the Deferred of :meth:`stop` fires."""
+        """Count out a ``connection`` that has ended; after the last one the Deferred of :meth:`end_all` fires."""
         self._connections.pop(connection, None)
         self._leaving.discard(connection)
         if not self._connections:
@@ -467,9 +467,9 @@ class BookieServerFactory(ServerFactory):
             self._ended.callback(None)
 
     def count_pending(self, n_bytes: int) -> None:
-        """Count bytes of replies that are made, or wait for a peer; while there are too many, new replies are small.
+        """Count bytes of replies in preparation or unread by peers; while there are too many, new replies are small.
 
-        :param n_bytes: negative for bytes that were counted before and are sent, or will not come.
+        :param n_bytes: negative for counted bytes that are sent, or will not come.
         """
         limits, pending = self.limits, self.metrics.pending_bytes
         pending.value += n_bytes
@@ -478,7 +478,7 @@ class BookieServerFactory(ServerFactory):
         self.unsent_limit = min(limits.unsent_bytes, limits.small_reply) if scarce else limits.unsent_bytes
 
     def hold_all(self) -> None:
-        """Take no more requests and no more connections, for good."""
+        """Stop to accept requests and connections, for good."""
         self.stopping = True
         self._sweeps.stop()
         for connection in self._connections:
