@@ -1,8 +1,8 @@
-"""Time in which this process attends to its events, for deadlines that peers have to meet.
+"""The time in which this process handles its events, for deadlines that peers have to meet.
 
 A process that is stopped, swapped out or busy does not read what its peers have sent, and may not have sent
-what they are asked.  Its timers come late then, all at once, and before the sockets are read.  The seconds by
-which a timer is late are no time a peer has had, so they are subtracted from the clock.
+their requests.  Its timers are late then, all at once, and fire before the sockets are read.  The peers could not use
+the seconds by which a timer is late, so these are subtracted from the clock.
 """
 
 from collections.abc import Callable
@@ -12,9 +12,9 @@ TOLERANCE = 0.1
 
 
 class AttendedTime:
-    """Seconds of a clock, less the time in which the process was held up.
+    """A clock of seconds without the time in which the process was held up.
 
-    It knows of as much as its owner's timer meets: the owner says for when a call is scheduled, and when it came.
+    It measures that time by the timer of its owner, who reports for when a call is scheduled, and when it came.
 
     :ivar held_up: seconds in which the process was held up.
     """
@@ -22,7 +22,7 @@ class AttendedTime:
     __slots__ = ("held_up", "_seconds", "_due")
 
     def __init__(self, seconds: Callable[[], float]) -> None:
-        """:param seconds: the clock."""
+        """:param seconds: returns the time of the clock, in seconds."""
         self.held_up = 0.0
         self._seconds = seconds
         self._due = 0.0
@@ -36,7 +36,7 @@ class AttendedTime:
         self._due = self._seconds() + delay
 
     def arrived(self) -> bool:
-        """Subtracts the delay of the scheduled call, which has come.
+        """Subtract the delay of the scheduled call, which has come.
 
         :returns: whether it was late.
         """

@@ -15,7 +15,7 @@ _TICK = 1e-9  # a debt that is paid within this time is a rounding error
 
 @attrs.frozen
 class Rate:
-    """A speed limit; 0 sets no limit.
+    """A speed limit; 0 means no limit.
 
     :ivar entries: entries a second.
     :ivar bytes: bytes a second.
@@ -25,7 +25,7 @@ class Rate:
     bytes: float = attrs.field(default=0.0, validator=attrs.validators.ge(0))
 
     def __bool__(self) -> bool:
-        """Whether there is a limit at all."""
+        """Whether there is a limit."""
         return bool(self.entries or self.bytes)
 
     def __mul__(self, factor: float) -> "Rate":
@@ -59,12 +59,12 @@ class _Bucket:
 
 
 class TokenBucket:
-    """Entries and bytes a second; a request waits for the slower of the two.
+    """A token bucket of entries and bytes a second; a request waits for the slower of the two.
 
     It starts empty: the first second grants the amount of one second, not of two.
 
-    :param now: the present, in seconds of any clock that goes forward.
-    :ivar rate: the limit now.
+    :param now: the present time, in seconds of any clock that goes forward.
+    :ivar rate: the present limit.
     """
 
     __slots__ = ("rate", "_entries", "_bytes")
@@ -75,7 +75,7 @@ class TokenBucket:
         self._bytes = _Bucket(rate.bytes, now)
 
     def delay(self, now: float) -> float:
-        """Seconds until the next request may pass; it doesn't depend on the size of that request.
+        """Return the seconds until the next request may pass, which do not depend on its size.
 
         :param now: seconds of the clock that the bucket was made with, never less than before.
         """
@@ -88,8 +88,8 @@ class TokenBucket:
     def reserve(self, entries: int, n_bytes: int, now: float) -> float:
         """Take the amount of a request at once.
 
-        :param entries: of the request; negative for what is given back.
-        :param n_bytes: of the request, likewise.
+        :param entries: number of entries; negative to give entries back.
+        :param n_bytes: number of bytes, likewise.
         :param now: as of :meth:`delay`.
         :returns: seconds that the caller has to sleep before it acts; 0 for a bucket without debt.
         """
@@ -101,7 +101,7 @@ class TokenBucket:
         return delay
 
     def change(self, rate: Rate, now: float) -> None:
-        """Set another limit from now on.
+        """Change the limit from now on.
 
         :param rate: entries and bytes a second, 0 for no limit.
         :param now: as of :meth:`delay`.

@@ -5,14 +5,14 @@ each piece of work::
 
     await throttle.acquire(n_bytes)
 
-Requests are granted in the order in which they were made.  Work of which the amount is only known afterwards
-asks for an estimate and corrects the difference, so that it is not paid late::
+Requests are granted in the order in which they were made.  Work whose amount is only known afterwards
+requests an estimate and corrects the difference, so that the cost counts at once::
 
     await throttle.acquire(expected)
     throttle.correct(found - expected)
 
 :mod:`bookkeeper_twisted.limits.ratelimit` has the
-arithmetic, :mod:`bookkeeper_twisted.limits.adaptive` what makes the work yield to clients.
+arithmetic, :mod:`bookkeeper_twisted.limits.adaptive` the controller that makes the work yield to clients.
 """
 
 from collections import deque
@@ -32,12 +32,12 @@ __all__ = ["UNLIMITED", "Rate", "Throttle", "Throttles"]
 
 @attrs.frozen
 class ThrottleStatus:
-    """The state of a limiter: its limits, and what it has granted.
+    """The state of a limiter: its limits, and the amounts it has granted.
 
-    :ivar limit: set by the operator.
-    :ivar in_force: the limit now, smaller while the work yields.
-    :ivar waited: seconds that requests waited in all.
-    :ivar waiting: requests that wait now.
+    :ivar limit: the limit set by the operator.
+    :ivar in_force: the present limit, which is smaller while the work yields.
+    :ivar waited: seconds of all waits of requests.
+    :ivar waiting: number of requests that wait now.
     """
 
     name: str
@@ -60,8 +60,8 @@ class _Waiter:
 class Throttle:
     """A named limit of entries and bytes a second.
 
-    :ivar name: under which metrics, HTTP and the shell show it.
-    :ivar limit: set by the operator.
+    :ivar name: its name in metrics, HTTP and the shell.
+    :ivar limit: the limit set by the operator.
     :param rate: that limit at first, see :class:`~bookkeeper_twisted.limits.ratelimit.Rate`.
     """
 
@@ -87,24 +87,24 @@ class Throttle:
 
     @property
     def status(self) -> ThrottleStatus:
-        """Limits and counts now."""
+        """Return the present limits and counts."""
         metrics = self._metrics
         entries, n_bytes = int(metrics.granted_entries.value), int(metrics.granted_bytes.value)
         return ThrottleStatus(self.name, self.limit, self.rate, entries, n_bytes, metrics.waited.value, self.waiting)
 
     @property
     def waiting(self) -> int:
-        """Requests that wait now."""
+        """Return the number of requests that wait now."""
         return len(self._waiters)
 
     def acquire(self, n_bytes: int = 0, entries: int = 1) -> Deferred[None]:
         """Wait until a piece of work may begin.
 
-        Its amount is taken when it is granted; a request that is cancelled before takes nothing.
+        The amount of the work is taken at the grant; a request that is cancelled before that takes nothing.
 
-        :param n_bytes: that the work reads or writes.
-        :param entries: that it is about.
-        :returns: fires once it may begin; requests are granted in the order of the calls.
+        :param n_bytes: bytes that the work reads or writes.
+        :param entries: number of entries in the work.
+        :returns: fires once the work may begin; requests are granted in the order of the calls.
         """
         now = self._clock.seconds()
         if not self._waiters and not self._bucket.delay(now):
@@ -116,9 +116,9 @@ class Throttle:
         return waiter.granted
 
     def correct(self, n_bytes: int = 0, entries: int = 0) -> None:
-        """Take what granted work came to beyond its estimate; the next request waits for it.
+        """Take the amount by which granted work exceeded its estimate; the next request waits for it.
 
-        :param n_bytes: negative, as are entries, where it came to less: that is given back.
+        :param n_bytes: negative, as are ``entries``, if the work was less: the difference is given back.
         """
         self._count(entries, n_bytes, self._clock.seconds())
         if self._waiters:
@@ -126,7 +126,7 @@ class Throttle:
             self._grant()
 
     def change(self, rate: Rate) -> None:
-        """Set another limit; it holds for requests that wait already, too.
+        """Change the limit, also for the requests that wait already.
 
         :param rate: entries and bytes a second, 0 for no limit.
         """
@@ -134,9 +134,9 @@ class Throttle:
         self._apply()
 
     def yield_to(self, factor: float, speed: Rate) -> None:
-        """Grant a part of the limit only.
+        """Grant only a part of the limit.
 
-        :param factor: that part, above 0; 1 grants the whole limit again.
+        :param factor: the part, above 0; 1 grants the whole limit again.
         :param speed: how fast the work is now, of which a limiter without a limit grants a part.  The first one that
             is not 0 counts until the factor is 1 again: later ones are the work of this method.
         """
@@ -158,12 +158,12 @@ class Throttle:
         self._bucket.reserve(entries, n_bytes, now)
         self._entries += entries
         self._bytes += n_bytes
-        metrics = self._metrics  # what is given back is not granted a second time: a counter goes up only
+        metrics = self._metrics  # a counter only goes up: returned amounts are not subtracted
         metrics.granted_entries.value = max(metrics.granted_entries.value, self._entries)
         metrics.granted_bytes.value = max(metrics.granted_bytes.value, self._bytes)
 
     def _grant(self) -> None:
-        """Grant waiting requests in turn; a callback that asks again is behind all of them."""
+        """Grant the waiting requests in turn; a callback that requests again is put after all of them."""
         self._timer = None
         while self._waiters:
             now = self._clock.seconds()
@@ -192,9 +192,9 @@ class Throttle:
 
 
 class Throttles:
-    """The limiters of one process, by name.
+    """All limiters of one process, by name.
 
-    :param rates: the limits at the start; a limiter that isn't named there starts without one.
+    :param rates: the limits at the start; a limiter that is not in it starts without one.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class Throttles:
     def get(self, name: str) -> Throttle:
         """Return the limiter of a name for the code that is limited; the first call makes it.
 
-        :param name: as in metrics and in the administration; one without a configured rate has no limit.
+        :param name: the name in metrics and in the administration; without a configured rate there is no limit.
         """
         if name not in self._by_name:
             rate = self._rates.get(name, UNLIMITED)
@@ -218,9 +218,9 @@ class Throttles:
         return self._by_name[name]
 
     def find(self, name: str) -> Throttle:
-        """Return the limiter ``name``, which must exist: for an operator's request.
+        """Return the existing limiter ``name``, for an operator's request.
 
-        :raises NoSuchThrottleError: no work asks a limiter of that name.
+        :raises NoSuchThrottleError: no work uses a limiter of that name.
         """
         if name not in self._by_name:
             known = ", ".join(sorted(self._by_name)) or "none"
