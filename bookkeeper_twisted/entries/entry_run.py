@@ -1,7 +1,7 @@
 """The run: consecutive entries of one ledger, laid out back to back as ``i32 size, entry bytes``.
 
-This is the layout of an entry log and of a batch-read reply, and a journal record list too, so a run travels from the
-socket to the journal, the cache, the disk and back to a socket without being laid out again.
+An entry log, a batch-read reply and a list of journal records have this layout, so a run travels from the
+socket to the journal, the cache, the disk and back to a socket without another layout.
 """
 
 import struct
@@ -23,9 +23,9 @@ _VIEWED = 512
 
 
 def lay_out(entries: Sequence[bytes]) -> tuple[bytes, int, Sequence[int] | None]:
-    """Return the records of entries, with stride and offsets as an :class:`EntryRun` has them.
+    """Return the records of entries, with their stride and offsets, as the fields of :class:`EntryRun`.
 
-    :param entries: their bytes, at least one.
+    :param entries: bytes of each, at least one.
     """
     sizes = list(map(len, entries))
     size = sizes[0]
@@ -42,7 +42,7 @@ class EntryRun:
 
     :ivar data: the records, each ``i32 size`` and ``size`` entry bytes.
     :ivar stride: bytes of one record where all have the same size, else 0.
-    :ivar offsets: where ``stride`` is 0: ``count + 1`` record offsets in ``data``, else None.
+    :ivar offsets: if ``stride`` is 0, ``count + 1`` record offsets in ``data``, else None.
     """
 
     __slots__ = ("ledger_id", "first", "count", "data", "stride", "offsets")
@@ -59,7 +59,7 @@ class EntryRun:
 
     @classmethod
     def of_entries(cls, ledger_id: int, first: int, entries: Sequence[bytes]) -> "EntryRun":
-        """Make a run of entries.
+        """Return a run of the entries.
 
         :param first: id of the first one.
         :param entries: header, digest and payload of each, at least one; their ids are not checked.
@@ -68,7 +68,7 @@ class EntryRun:
 
     @classmethod
     def join(cls, runs: Sequence["EntryRun"]) -> "EntryRun":
-        """Make one run of several; the data are copied unless it is a single one.
+        """Return one run of several; a copy of the data, unless it is a single one.
 
         :param runs: at least one, each beginning where the one before ends.
         """
@@ -92,7 +92,7 @@ class EntryRun:
 
     @property
     def size(self) -> int:
-        """Bytes of all records, their size words included."""
+        """Return the bytes of all records, their size words included."""
         return len(self.data)
 
     def runs(self) -> "Iterator[EntryRun]":
@@ -100,17 +100,17 @@ class EntryRun:
         yield self
 
     def ids(self) -> Iterator[tuple[int, int]]:
-        """Ledger and id of every entry, in order."""
+        """Return ledger and id of every entry, in order."""
         return ((self.ledger_id, entry_id) for entry_id in range(self.first, self.last + 1))
 
     def record_offsets(self) -> Sequence[int]:
-        """``count + 1`` offsets of the records in :attr:`data`."""
+        """Return the ``count + 1`` offsets of the records in :attr:`data`."""
         if self.offsets is not None:
             return self.offsets
         return range(0, self.count * self.stride + 1, self.stride)
 
     def bounds(self, first: int, count: int) -> tuple[int, int]:
-        """Return where the records of ``count`` entries from ``first`` on begin and end in :attr:`data`."""
+        """Return the begin and the end in :attr:`data` of the records of ``count`` entries from ``first`` on."""
         index = first - self.first
         if self.offsets is None:
             return index * self.stride, (index + count) * self.stride
@@ -158,7 +158,7 @@ class EntryRun:
         return lac
 
     def ids_match(self) -> bool:
-        """Whether the first and the last record carry the ids the run claims (design 3)."""
+        """Test whether the first and the last record have the ids of the run (design 3)."""
         start, _ = self.bounds(self.first, 1)
         last, end = self.bounds(self.last, 1)
         if end > len(self.data) or end - last < 20:
@@ -172,8 +172,8 @@ class EntryRun:
     def fitting(self, first: int, max_count: int, budget: int, overhead: int) -> int:
         """Return the number of entries from ``first`` on that fit a batch reply.
 
-        :param max_count: at most so many, > 0.
-        :param budget: bytes left for entries; each costs its record size plus ``overhead``.
+        :param max_count: most entries, > 0.
+        :param budget: bytes left for entries; each entry costs its record size plus ``overhead``.
         :returns: 0 if not even the first one fits.
         """
         limit = min(max_count, self.last - first + 1)

@@ -1,8 +1,8 @@
-"""Entries of several ledgers that a bookie takes as one item: with one key, and one after the other in a chunk.
+"""Entries of several ledgers that a bookie handles as one item: with one key, and consecutive in a chunk.
 
-Where writers take turns these are single entries, :class:`MixedRun`; where each ledger gets a run in its turn,
-:class:`RunSequence`.  A request, a journal item, a completion and a reply for each of them would cost more than the
-entries of a short one do.
+They are single entries (:class:`MixedRun`) if writers take turns, and runs (:class:`RunSequence`) if each ledger gets a
+run in its turn.  A request, a journal item, a completion and a reply for each short run would cost more than its
+entries.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +13,13 @@ from .entry_run import EntryRun, lay_out
 
 
 class MixedRun:
-    """Entries of several ledgers in the order they came, ids in no order at all, never empty.
+    """Entries of several ledgers in the order of arrival, ids in any order, never empty.
 
-    It is what a chunk holds where writers take turns: a run each would cost more than the entry itself.
+    A chunk holds them if writers take turns: a run for each entry would cost more than the entry itself.
 
     :ivar ledger_ids: one per entry, as are the other sequences.
     :ivar lacs: the LAC field of each entry.
-    :ivar entries: their bytes, without the size words.
+    :ivar entries: the bytes of each entry, without the size word.
     :ivar data: the records, each ``i32 size`` and ``size`` entry bytes.
     """
 
@@ -40,16 +40,16 @@ class MixedRun:
 
     @property
     def size(self) -> int:
-        """Bytes of all records, their size words included."""
+        """Return the bytes of all records, their size words included."""
         return len(self.data)
 
     def runs(self) -> Iterator[EntryRun]:
-        """Every entry as a run of its own, in order."""
+        """Yield every entry as a run of its own, in order."""
         for ledger_id, entry_id, entry in zip(self.ledger_ids, self.entry_ids, self.entries, strict=True):
             yield EntryRun.of_entries(ledger_id, entry_id, [entry])
 
     def ids(self) -> Iterator[tuple[int, int]]:
-        """Ledger and id of every entry, in order."""
+        """Return ledger and id of every entry, in order."""
         return zip(self.ledger_ids, self.entry_ids, strict=True)
 
     def split(
@@ -57,7 +57,7 @@ class MixedRun:
     ) -> "Iterator[tuple[int, MixedRun]]":
         """Yield the entries by ``ledger id mod n``: number and part, parts without entries left out.
 
-        :param elsewhere: ledgers that have another number.
+        :param elsewhere: the numbers of ledgers that have another one.
         """
         if n == 1:
             yield 0, self
@@ -77,10 +77,10 @@ class MixedRun:
 
 
 class RunSequence:
-    """Runs of any ledgers in the order they came, never empty.
+    """Runs of any ledgers in the order of arrival, never empty.
 
     :ivar ledger_ids: one per run, as are the other sequences.
-    :ivar entry_ids: of the last entry of each run.
+    :ivar entry_ids: the id of the last entry of each run.
     :ivar lacs: the LAC field of that entry.
     :ivar data: the records, each ``i32 size`` and ``size`` entry bytes.
     """
@@ -97,15 +97,15 @@ class RunSequence:
 
     @property
     def size(self) -> int:
-        """Bytes of all records, their size words included."""
+        """Return the bytes of all records, their size words included."""
         return len(self.data)
 
     def runs(self) -> Iterator[EntryRun]:
-        """All runs, in order."""
+        """Return all runs, in order."""
         return iter(self._runs)
 
     def ids(self) -> Iterator[tuple[int, int]]:
-        """Ledger and id of every entry, in order."""
+        """Return ledger and id of every entry, in order."""
         return chain.from_iterable(run.ids() for run in self._runs)
 
     def split(self, n: int) -> "Iterator[tuple[int, RunSequence]]":
@@ -125,5 +125,5 @@ Entries = EntryRun | MixedRun | RunSequence
 
 
 def sequence(runs: Sequence[EntryRun]) -> EntryRun | RunSequence:
-    """Return ``runs``, at least one, as one item: a single run as it is."""
+    """Return ``runs``, at least one, as one item; a single run is returned unchanged."""
     return runs[0] if len(runs) == 1 else RunSequence(runs)
