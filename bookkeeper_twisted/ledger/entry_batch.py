@@ -1,6 +1,6 @@
-"""Consecutive entries as they came from a bookie, verified; objects for entries are made when asked for.
+"""Consecutive verified entries in the buffer that a bookie sent; an object for an entry is made on demand.
 
-The columns of a batch (ids, lengths, LACs, payloads) are cut from the buffer that was received; Apache Arrow takes
+The columns of a batch (ids, lengths, LACs, payloads) are cut from the received buffer; Apache Arrow takes
 them without an object for each entry.
 """
 
@@ -24,21 +24,21 @@ LAC_AT, LENGTH_AT = 4 + 16, 4 + 24
 class EntryBatch:
     """One or more entries, ids ``first .. last``.
 
-    Iterating yields an :class:`~bookkeeper_twisted.model.Entry` for each; :attr:`payloads` costs less.  To make
-    no object for an entry at all, take :meth:`to_arrow`, or cut :attr:`buffer` by :attr:`starts` and :attr:`sizes`.
+    An iteration yields an :class:`~bookkeeper_twisted.model.Entry` for each; :attr:`payloads` costs less.  To make
+    no object for an entry at all, use :meth:`to_arrow`, or cut :attr:`buffer` by :attr:`starts` and :attr:`sizes`.
     """
 
     __slots__ = ("_run", "_digester", "_payloads")
 
     def __init__(self, run: EntryRun, digester: Digester) -> None:
-        """:param run: entries; their ids and digests were verified."""
+        """:param run: entries whose ids and digests were verified."""
         self._run = run
         self._digester = digester
         self._payloads: Sequence[bytes] | None = None
 
     @property
     def ledger_id(self) -> int:
-        """The ledger all entries are of."""
+        """The ledger of all entries."""
         return self._run.ledger_id
 
     @property
@@ -58,17 +58,17 @@ class EntryBatch:
 
     @property
     def size(self) -> int:
-        """Bytes the batch keeps in memory, overhead of the format included."""
+        """The bytes of memory that the batch keeps, overhead of the format included."""
         return self._run.size
 
     @property
     def buffer(self) -> bytes:
-        """All entries as they came, payloads and overhead of the format, one after the other."""
+        """All entries as they were received, payloads and overhead of the format, one after the other."""
         return self._run.data
 
     @property
     def starts(self) -> Sequence[int]:
-        """The offsets in the buffer at which the data of each entry begin."""
+        """The offset in the buffer at which the data of each entry begin."""
         start = self._digester.payload_at
         if self._run.offsets is None:
             return range(start, self._run.size, self._run.stride)
@@ -76,7 +76,7 @@ class EntryBatch:
 
     @property
     def sizes(self) -> Sequence[int]:
-        """Bytes of the data of each entry."""
+        """The bytes of the data of each entry."""
         start = self._digester.payload_at
         if self._run.offsets is None:
             return [self._run.stride - start] * self._run.count
@@ -92,7 +92,7 @@ class EntryBatch:
     def entry(self, entry_id: int) -> Entry:
         """Return one entry of the batch.
 
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: ``entry_id`` is not in it.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: ``entry_id`` is not in the batch.
         """
         check_integer("entry_id", entry_id, self.first, self.last)
         (entry,) = EntryBatch(self._run.slice(entry_id, 1), self._digester)
@@ -122,9 +122,9 @@ class EntryBatch:
 
 
 def verified_prefix(run: EntryRun, digester: Digester) -> EntryRun:
-    """Return the entries of a ``run`` before the first whose ids or digest are not right; at least one (S18).
+    """Return the entries of a ``run`` before the first one with wrong ids or a wrong digest; at least one (S18).
 
-    :raises bookkeeper_twisted.errors.DigestMatchError: there is none.
+    :raises bookkeeper_twisted.errors.DigestMatchError: the first entry is wrong.
     """
     try:
         digester.verify(run)
@@ -138,7 +138,7 @@ def verified_prefix(run: EntryRun, digester: Digester) -> EntryRun:
 def record_batch(run: EntryRun, payload_at: int) -> Any:
     """See :meth:`EntryBatch.to_arrow`.
 
-    :param payload_at: where a record has its payload.
+    :param payload_at: offset of the payload in a record.
     """
     try:
         import pyarrow
@@ -153,7 +153,7 @@ def record_batch(run: EntryRun, payload_at: int) -> Any:
 
     columns = {
         "ledger_id": numbers(array("q", (run.ledger_id,)) * count),
-        # of a plain number pyarrow asks for the module of pandas first, which takes ten times as long
+        # for a plain number pyarrow imports pandas first, which takes ten times as long
         "entry_id": compute.add(_counted(count), pyarrow.scalar(run.first, pyarrow.int64())),
         "length": numbers(integers(run, LENGTH_AT)),
         "payload": _payloads(run, payload_at),
@@ -185,7 +185,7 @@ def _payloads(run: EntryRun, payload_at: int) -> Any:
 
     count, stride, data = run.count, run.stride, pyarrow.py_buffer(run.data)
     size = stride - payload_at
-    if stride and size:  # of records of one size, a fifth of the time that records of many sizes take
+    if stride and size:  # records of one size take a fifth of the time of records of many sizes
         records = pyarrow.Array.from_buffers(pyarrow.binary(stride), count, [None, data])
         cut = compute.binary_slice(records, payload_at, stride).buffers()[1]
         return pyarrow.Array.from_buffers(pyarrow.binary(), count, [None, _offsets(size, count), cut])
@@ -197,9 +197,9 @@ def _payloads(run: EntryRun, payload_at: int) -> Any:
 
 
 def integers(run: EntryRun, at: int) -> "array[int]":
-    """Return the i64 that each record of a ``run`` has at an offset.
+    """Return the i64 at an offset in each record of a ``run``.
 
-    :param at: counted from the record's size word: :data:`LAC_AT` or :data:`LENGTH_AT`.
+    :param at: offset from the record's size word: :data:`LAC_AT` or :data:`LENGTH_AT`.
     """
     data = run.data
     if run.offsets is None:

@@ -1,4 +1,4 @@
-"""The findings of a check: which positions of which fragments lack entries, and what could not be found out."""
+"""The findings of a check: lost entries by fragment and position, and positions without a result."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -25,8 +25,8 @@ class LossKind(Enum):
 class ReplicaLoss:
     """Entries that one position of a fragment lacks.
 
-    :ivar ranges: first and last ids, ascending; of each range those entries are meant that the position keeps.
-        Empty where the position keeps nothing: the ensemble names a bookie that is gone, and no entry is lost.
+    :ivar ranges: first and last ids, ascending; a range stands for those of its entries that the position keeps.
+        Empty if the position keeps nothing: the ensemble names a bookie that is gone, but no entry is lost.
     """
 
     position: int
@@ -37,9 +37,9 @@ class ReplicaLoss:
 
 @attrs.frozen
 class Inconclusive:
-    """A position that could not be checked to its end: says nothing about its entries.
+    """A position whose check did not end, which says nothing about its entries.
 
-    :ivar cause: text of the last error, of a bookie that is overloaded, slow or cannot be reached.
+    :ivar cause: text of the last error, of a bookie that is overloaded, slow or unreachable.
     """
 
     position: int
@@ -60,10 +60,10 @@ class FragmentReport:
 class CheckReport:
     """The result of the check of a ledger.
 
-    :ivar fragments: all that were looked at, in ascending order.
-    :ivar requests: that bookies answered or failed.
-    :ivar entries: that were read.
-    :ivar n_bytes: of these entries.
+    :ivar fragments: the checked fragments, in ascending order.
+    :ivar requests: number of requests that bookies answered or failed.
+    :ivar entries: number of entries that were read.
+    :ivar n_bytes: bytes of these entries.
     """
 
     ledger_id: int
@@ -74,17 +74,17 @@ class CheckReport:
 
     @property
     def damaged(self) -> tuple[FragmentReport, ...]:
-        """The fragments in which a position lacks entries, or a bookie is gone."""
+        """The fragments in which a position lacks entries, or whose ensemble names a bookie that is gone."""
         return tuple(report for report in self.fragments if report.losses)
 
     @property
     def bookies(self) -> frozenset[str]:
-        """Ids of the bookies of all fragments."""
+        """The ids of the bookies of all fragments."""
         return frozenset(bookie_id for report in self.fragments for bookie_id in report.fragment.ensemble)
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is certain that no position lacks anything."""
+        """Whether it is certain that no position lacks an entry."""
         return not any(report.losses or report.inconclusive for report in self.fragments)
 
     @property
@@ -93,7 +93,7 @@ class CheckReport:
         return not any(report.inconclusive for report in self.fragments)
 
     def whole(self) -> Iterator[tuple[int, int, int, str]]:
-        """Of each position that lacks nothing, in final fragments: first and last entry, the position, its bookie."""
+        """First and last entry, position and bookie of each position in final fragments that lacks no entry."""
         for report in self.fragments:
             fragment = report.fragment
             bad = {loss.position for loss in report.losses} | {one.position for one in report.inconclusive}

@@ -1,4 +1,4 @@
-"""The fragments of a ledger: which entries an ensemble keeps, whether they are final, which a check reads."""
+"""The fragments of a ledger: the entries that an ensemble keeps, and the sample of them that a check reads."""
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -17,7 +17,7 @@ EVERY_ENTRY = 100
 class LedgerFragment:
     """Consecutive entries of a ledger that one ensemble keeps.
 
-    :ivar last: id of the last entry known to be acknowledged; ``first - 1`` where there is none.
+    :ivar last: id of the last entry known to be acknowledged; ``first - 1`` if there is none.
     :ivar closed: whether its entries are final.  A fragment that is not closed belongs to a writer that may be alive:
         no other process adds to it or changes its ensemble (S15).
     """
@@ -31,7 +31,7 @@ class LedgerFragment:
 
     @property
     def count(self) -> int:
-        """The number of entries."""
+        """The number of entries in the fragment."""
         return self.last - self.first + 1
 
     def ends(self, position: int) -> tuple[int, int] | None:
@@ -44,19 +44,19 @@ class LedgerFragment:
     def moves(self, bookies: Mapping[int, str]) -> "Moves":
         """Return the changes of the ensemble that name other bookies.
 
-        :param bookies: those that have the entries of a position now; some may be of the ensemble.
+        :param bookies: the bookies that have the entries now, by position; some may be in the ensemble already.
         """
         pairs = {position: (self.ensemble[position], new) for position, new in bookies.items()}
         return Moves(self.first, {position: (old, new) for position, (old, new) in pairs.items() if old != new})
 
     def sample(self, position: int, percentage: int, chance: Chance) -> list[int] | None:
-        """Ids of the entries that a check reads at a position.
+        """Return the ids of the entries that a check reads at a position.
 
-        They are the first and the last, and about so many percent of the others, spread evenly.
+        They are the first and the last, and about ``percentage`` percent of the others, spread evenly.
 
         :param position: index in the ensemble, from 0.
-        :param percentage: of the entries.
-        :param chance: chooses the entries between.
+        :param percentage: of the entries, from 0 to 100.
+        :param chance: draws the entries between.
         :returns: ascending ids; None for every entry that the position keeps.
         """
         ends = self.ends(position)
@@ -77,27 +77,27 @@ class LedgerFragment:
 
 @attrs.frozen
 class Moves:
-    """Positions of one fragment whose entries other bookies have got.
+    """The replacements of bookies in one fragment, by position.
 
-    :ivar first: of the fragment.
-    :ivar bookies: the bookie that was there and the one that has the entries now, by position.
+    :ivar first: id of the first entry of the fragment.
+    :ivar bookies: by position, the old bookie and the one that has the entries now.
     """
 
     first: int
     bookies: Mapping[int, tuple[str, str]]
 
     def are_needed(self, metadata: LedgerMetadata) -> bool:
-        """Test whether ``metadata`` still name a bookie that was replaced.
+        """Test whether ``metadata`` still name one of the old bookies.
 
-        The newest ensemble of a ledger that is not closed is its writer's alone (S15), so it never counts.
+        The newest ensemble of a ledger that is not closed belongs to its writer (S15), so it never counts.
         """
         return any(self._applied(segment) != segment.bookies for segment in self._segments(metadata))
 
     def apply(self, metadata: LedgerMetadata) -> LedgerMetadata:
-        """Return ``metadata`` with the new bookies; nothing else is different.
+        """Return ``metadata`` with the new bookies and no other change.
 
-        A position is left as it is where another bookie is there by now, or where the new one is in the ensemble
-        already.
+        A position stays unchanged if its bookie was replaced by another one meanwhile, or if the new one is in the
+        ensemble already.
         """
         changed = self._segments(metadata)
         segments = (
@@ -121,13 +121,13 @@ class Moves:
 def fragments_of(ledger_id: int, metadata: LedgerMetadata, last_confirmed: int) -> Iterator[LedgerFragment]:
     """Yield the fragments of a ledger, one for each ensemble, fragments without entries included.
 
-    :param last_confirmed: the highest LAC known; of no meaning for a closed ledger.
+    :param last_confirmed: the highest known LAC; not used for a closed ledger.
     """
     schedule = schedule_of(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
     newest = metadata.segments[-1].first_entry_id
     end = metadata.last_entry_id if metadata.closed else last_confirmed
-    # A writer completes what is below the start of its newest ensemble before it begins that one (S16); where the
-    # LAC does not say so yet, the reader is behind, or the writer's bookies are.
+    # A writer completes the entries below the start of its newest ensemble before it begins that one (S16); if the
+    # LAC does not show that yet, the reader is behind, or the writer's bookies are.
     settled = metadata.closed or last_confirmed >= newest - 1
     starts = [segment.first_entry_id for segment in metadata.segments]
     for segment, (start, following) in zip(metadata.segments, pairwise([*starts, end + 1]), strict=True):

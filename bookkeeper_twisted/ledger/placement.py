@@ -1,9 +1,9 @@
 """The arithmetic of placement: draws by weight, and racks for the positions of an ensemble.
 
 The rule of racks: each write set, that is each window of ``Wq`` positions around the ensemble, spans a
-wanted number of racks.  :class:`RackSearch` gives racks to positions one after the other, prefers racks
-that it has not used, and turns back where the rule cannot be kept any more; so it finds an ensemble that
-keeps the rule where there is one.
+wanted number of racks.  :class:`RackSearch` assigns racks to positions one after the other, prefers unused racks,
+and goes back to an earlier position where the rule cannot be kept any more; so it finds an ensemble that
+keeps the rule if there is one.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ import attrs
 
 
 class Chance(Protocol):
-    """The part of ``random.Random`` the client draws from."""
+    """The methods of ``random.Random`` that the client uses."""
 
     def sample(self, population: Sequence[str], k: int) -> list[str]:
         """Draw ``k`` different items of a ``population``."""
@@ -42,7 +42,7 @@ class Candidates:
 
     :ivar writable: bookies that take new ledgers.
     :ivar excluded: bookies that must not be chosen, whether writable or not.
-    :ivar free_bytes: free space where it is known, for draws by weight.
+    :ivar free_bytes: free space by bookie, as far as it is known, for draws by weight.
     """
 
     writable: Collection[str]
@@ -53,11 +53,11 @@ class Candidates:
 def shuffled(candidates: Candidates, taken: Collection[str], chance: Chance, max_multiple: float) -> list[str]:
     """Return the bookies that may be chosen, in the order of a draw without replacement.
 
-    Bookies with more free space tend to come first, where it is known.  A bookie without free space, or of unknown
+    Bookies with more known free space tend to come first.  A bookie without free space, or of unknown
     space, has the smallest weight of the others, so that it is drawn at all.
 
-    :param taken: ids of bookies that are in the ensemble already; they are left out.
-    :param chance: one seed gives one order.
+    :param taken: ids of bookies that are in the ensemble already, which are left out.
+    :param chance: source of random numbers; one seed gives one order.
     :param max_multiple: greatest weight of a bookie, in medians of the known free space; 0 for no limit.
     """
     # sorted: one seed gives one order
@@ -82,7 +82,7 @@ NOWHERE = ""
 def windows(size: int, write_quorum: int, position: int) -> Iterator[list[int]]:
     """Yield the write sets that a position belongs to, each as positions in order.
 
-    :param size: bookies of the ensemble.
+    :param size: number of bookies in the ensemble.
     :param position: index in the ensemble, from 0.
     """
     starts: Iterable[int] = range(position - write_quorum + 1, position + 1) if size > write_quorum else (0,)
@@ -91,11 +91,11 @@ def windows(size: int, write_quorum: int, position: int) -> Iterator[list[int]]:
 
 
 def can_span(racks: Sequence[str | None], write_quorum: int, position: int, wanted: int) -> bool:
-    """Test whether each write set that a position belongs to spans enough racks, or still can.
+    """Test whether each write set that a position belongs to spans enough racks, or can when it is complete.
 
-    :param racks: one for each position of the ensemble, None where no bookie is chosen yet.
+    :param racks: one for each position of the ensemble, None if no bookie is chosen yet.
     :param position: index in the ensemble, from 0.
-    :param wanted: different racks a write set needs.
+    :param wanted: number of different racks that a write set needs.
     """
     for window in windows(len(racks), write_quorum, position):
         there = [racks[p] for p in window]
@@ -106,9 +106,9 @@ def can_span(racks: Sequence[str | None], write_quorum: int, position: int, want
 
 @attrs.define
 class RackSearch:
-    """Gives a rack to each position of an ensemble.
+    """A search of a rack for each position of an ensemble.
 
-    :ivar free: how many bookies of each rack are left, in the order in which racks were drawn.
+    :ivar free: number of bookies left in each rack, in the order in which racks were drawn.
     """
 
     size: int
@@ -146,7 +146,7 @@ class RackSearch:
         self.used[rack] += count
 
     def _order(self, position: int) -> list[str]:
-        """Racks that were not used come first; the very first is that of this machine."""
+        """Return the racks in the order of trial: unused racks first; the very first is that of this machine."""
         racks = [rack for rack, count in self.free.items() if count > 0]
         local = self.first if position == 0 else None
         return sorted(racks, key=lambda rack: (rack != local, self.used[rack]))

@@ -1,6 +1,6 @@
 """The decisions of a recovery, and their rules (S17).  Pure.
 
-Each rule is one method, and nothing else in a recovery decides: to see what a rule is good for, replace
+Each rule is one method, and nothing else in a recovery decides: to see the purpose of a rule, replace
 it by a weaker one and watch acknowledged entries get lost.
 """
 
@@ -14,9 +14,9 @@ from .schedule import Schedule
 
 
 class RecoveryRules:
-    """The rules for one ledger.
+    """The rules for the recovery of one ledger.
 
-    :param metadata: as it is once the ledger is IN_RECOVERY; its last ensemble does not change any more.
+    :param metadata: the metadata of the ledger IN_RECOVERY, whose last ensemble does not change any more.
     """
 
     def __init__(self, metadata: LedgerMetadata) -> None:
@@ -40,39 +40,39 @@ class RecoveryRules:
         return RECOVERY_ADD | HIGH_PRIORITY
 
     def is_covered(self, answered: Collection[int]) -> bool:
-        """Whether the bookies that did not answer, and so may not be fenced, cannot acknowledge an entry.
+        """Test whether the bookies without an answer, which may not be fenced, are too few to acknowledge an entry.
 
-        With this no write set acknowledges anything new while entries are read, and nothing that was
-        said of the LAC to an ack quorum is missed.
+        Then no write set acknowledges a new entry while entries are read, and no LAC that an ack quorum
+        received is missed.
 
-        :param answered: positions in the last ensemble that answered.
+        :param answered: positions in the last ensemble whose bookies answered.
         """
         return self.schedule.is_covered(answered)
 
     def confirmed(self, heard_lac: int) -> int:
-        """Up to which entry nothing needs to be looked at.
+        """Return the id of the last entry that needs no read.
 
-        An ensemble begins right after the writer's LAC, so what comes before the newest one is
-        acknowledged even if its bookies have no entry.
+        An ensemble begins right after the writer's LAC, so the entries before the newest one are
+        acknowledged even if its bookies hold no entry.
 
         :param heard_lac: the highest LAC that a bookie of the last ensemble knows, -1 if none does.
         """
         return max(heard_lac, self.metadata.segments[-1].first_entry_id - 1)
 
     def is_negative(self, error: Exception) -> bool:
-        """Test whether an ``error`` says that the bookie does not hold the entry; other errors say nothing about it."""
+        """Test whether an ``error`` says that the bookie does not hold the entry; other errors leave that open."""
         return isinstance(error, NoSuchEntryError | NoSuchLedgerError)
 
     def was_never_acknowledged(self, negatives: int) -> bool:
-        """Test whether so many bookies without an entry prove that no ack quorum ever had it.
+        """Test whether that many bookies without an entry prove that no ack quorum ever had it.
 
-        :param negatives: number of bookies of its write set for which :meth:`is_negative` holds.
+        :param negatives: number of bookies of the write set for which :meth:`is_negative` holds.
         """
         return negatives > self.schedule.write_quorum - self.schedule.ack_quorum
 
 
 class Verdict(Enum):
-    """The outcomes of a vote."""
+    """The outcome of a vote on one entry."""
 
     OPEN = auto()
     """Answers are to come."""
@@ -85,10 +85,10 @@ class Verdict(Enum):
 
 
 class EntryVote:
-    """Counts answers for one entry; the first verdict that is not OPEN stands.
+    """A vote of bookies on one entry; the first verdict that is not OPEN stands.
 
-    :ivar verdict: so far.
-    :ivar errors: what bookies answered instead of the entry.
+    :ivar verdict: the present verdict.
+    :ivar errors: the errors of bookies that did not return the entry.
     """
 
     def __init__(self, rules: RecoveryRules) -> None:
@@ -105,7 +105,7 @@ class EntryVote:
     def failed(self, error: Exception) -> None:
         """Count the failure of one bookie of the write set, and update :attr:`verdict`.
 
-        :param error: that it answered, or why it could not; not to be called twice for a bookie.
+        :param error: the error of the answer, or of the request; at most one for each bookie.
         """
         self.errors.append(error)
         if self.verdict is not Verdict.OPEN:

@@ -1,9 +1,9 @@
-"""Finding out what one replica of a range of entries is like, without I/O.
+"""A scan of one replica of a range of entries, without I/O.
 
-A :class:`ReplicaScan` asks questions (a batch, or some entries one by one), is given the answers of the bookie, and
-makes findings of them: every entry is verified, and the length of the ledger in its header must go up by its payload.
-Findings have five states: *ok*, *missing* (the bookie says that it does not have the entry), *damaged* (what it gives
-is not what was written, or it cannot read its disk), *unreachable* (nothing can be said: no connection, no reply in
+A :class:`ReplicaScan` yields questions (a batch, or some entries one by one), is sent the answers of the bookie, and
+turns them into findings: every entry is verified, and the ledger length in its header must grow by its payload.
+Findings have five states: *ok*, *missing* (the bookie says that it does not have the entry), *damaged* (its bytes
+are not as they were written, or it cannot read its disk), *unreachable* (nothing is known: no connection, no reply in
 time, a bookie that is overloaded or refuses the reader), *length* (the entry is whole, but its length contradicts the
 entry before it).
 """
@@ -36,11 +36,11 @@ MAX_SINGLES = 512
 
 @attrs.frozen
 class Finding:
-    """A range of entries of a replica that are all in one state.
+    """A range of entries of a replica that are in one state.
 
-    :ivar entries: how many entries of the range the replica should keep; with striping these are not all of them.
-    :ivar n_bytes: that were read.
-    :ivar detail: the error, of entries that are not ok.
+    :ivar entries: number of entries of the range that the replica should keep; with striping not all of them.
+    :ivar n_bytes: bytes that were read.
+    :ivar detail: text of the error, for entries that are not ok.
     """
 
     first: int
@@ -53,7 +53,7 @@ class Finding:
 
 @attrs.frozen
 class BatchQuestion:
-    """A question: consecutive entries from one on, at most so many, in one reply."""
+    """A question for consecutive entries from one on, up to a number, in one reply."""
 
     first: int
     count: int
@@ -61,7 +61,7 @@ class BatchQuestion:
 
 @attrs.frozen
 class Singles:
-    """A question: some entries, each in a reply of its own."""
+    """A question for some entries, each in a reply of its own."""
 
     entry_ids: Sequence[int]
 
@@ -75,10 +75,10 @@ Scanning = Generator[Question, Answer, None]
 
 
 def state_of(error: Exception) -> str:
-    """Return the state of an entry according to the ``error`` that a bookie answered instead of it.
+    """Return the state of an entry by the ``error`` that a bookie answered instead of it.
 
-    A bookie that does not know what it has lost has not got the entry to give, so it is *missing*; a refusal is no
-    statement about the entry.
+    A bookie that does not know of its loss does not have the entry, so it is *missing*; a refusal says nothing
+    about the entry.
     """
     if isinstance(error, NoSuchEntryError | NoSuchLedgerError | DataUnknownError):
         return MISSING
@@ -86,17 +86,17 @@ def state_of(error: Exception) -> str:
 
 
 def _says_all(error: Exception) -> bool:
-    """Whether the answer to a batch read holds for all entries from its first one on."""
-    if isinstance(error, BadRequestError):  # a bookie that does not know batch reads
+    """Test whether the answer to a batch read holds for all entries from its first one on."""
+    if isinstance(error, BadRequestError):  # from a bookie without batch reads
         return False
     return isinstance(error, NoSuchLedgerError) or state_of(error) == UNREACHABLE
 
 
 class ReplicaScan:
-    """Scans what one position of an ensemble keeps.
+    """A scan of the entries that one position of an ensemble keeps.
 
-    :ivar findings: so far, in the order of the scan; findings that continue each other are one.
-    :ivar batching: whether batches are asked for; set to False when the bookie refuses one.
+    :ivar findings: the findings so far, in the order of the scan; adjacent ones of one state are joined.
+    :ivar batching: whether to ask for batches; set to False when the bookie refuses one.
     """
 
     def __init__(
@@ -109,12 +109,12 @@ class ReplicaScan:
         self._schedule = schedule
         self._position = position
         self._digester = digester
-        self._length: int | None = None  # of the ledger after the entry before
+        self._length: int | None = None  # of the ledger, after the previous entry
 
     def whole(self, first: int, last: int) -> Scanning:
         """Scan every entry of ``first .. last``, both included, that the position keeps.
 
-        :returns: a generator of questions, which is sent the answer to each; :attr:`findings` are complete when it
+        :returns: a generator of questions, to which each answer is sent; :attr:`findings` are complete when it
             ends.
         """
         at, self._length = first, None
@@ -125,7 +125,7 @@ class ReplicaScan:
             elif isinstance(answer, Exception) and _says_all(answer):
                 self._note(self._rest(at, last, answer))
                 return
-            else:  # the bookie named no entry: they are looked at one by one
+            else:  # the error names no entry: ask for them one by one
                 self.batching = not isinstance(answer, BadRequestError)
                 self._length = None
                 if not (yield from self._each(range(at, min(last, at + MAX_SINGLES - 1) + 1), last)):
@@ -141,7 +141,7 @@ class ReplicaScan:
     def some(self, entry_ids: Sequence[int]) -> Scanning:
         """Scan some entries, each by a read of its own.
 
-        :param entry_ids: ascending; the position keeps all of them.
+        :param entry_ids: ascending ids of entries that the position keeps.
         :returns: as :meth:`whole`.
         """
         for start in range(0, len(entry_ids), MAX_SINGLES):
@@ -188,7 +188,7 @@ class ReplicaScan:
             self._digester.verify(run)
         except DigestMatchError as error:
             if error.entry_id > run.first:
-                # asked for again: the slice of a log may have an entry of which the bookie holds a newer copy elsewhere
+                # asked for again: the slice of a log may have an old copy of an entry, whose newer copy lies elsewhere
                 self._sound(run.slice(run.first, error.entry_id - run.first))
                 return
             self._length = None
@@ -197,7 +197,7 @@ class ReplicaScan:
             self._sound(run)
 
     def _sound(self, run: EntryRun) -> None:
-        """Entries whose ids and digests are right; their lengths may not be."""
+        """Return the entries with correct ids and digests; their lengths may be wrong."""
         while True:
             lengths = integers(run, LENGTH_AT).tolist()
             head = self._digester.payload_at
@@ -216,7 +216,7 @@ class ReplicaScan:
             self._note(Finding(entry_id, entry_id, LENGTH, 1, sizes[at], detail))
             if at + 1 == run.count:
                 return
-            self._length = None  # which of the two is wrong is not known
+            self._length = None  # unknown: one of the two is wrong
             run = run.slice(entry_id + 1, run.count - at - 1)
 
     def _note(self, one: Finding) -> None:
@@ -230,7 +230,7 @@ class ReplicaScan:
             found.append(one)
 
     def _continues(self, before: Finding, one: Finding) -> bool:
-        """Whether a finding is in the state of the one before it and the position keeps no entry between the two."""
+        """Test whether a finding has the state of the one before it, and the position keeps no entry between them."""
         if before.status != one.status:
             return False
         return self._schedule.ends(self._position, before.last + 1, one.first - 1) is None

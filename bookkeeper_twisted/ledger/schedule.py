@@ -1,4 +1,4 @@
-"""The distribution schedule: which positions of an ensemble keep which entry.
+"""The distribution schedule: the positions of an ensemble that keep an entry.
 
 Entry ``n`` of a ledger is kept by the ``Wq`` positions of the ensemble that begin at ``n mod E``; an
 add succeeds at ``Aq`` of them.  Ids have 64 bits here, as everywhere.
@@ -26,7 +26,7 @@ def _write_sets(schedule: "Schedule") -> tuple[tuple[int, ...], ...]:
 class Schedule:
     """The round-robin distribution of entries over the positions of an ensemble.
 
-    :ivar striped: whether some bookie of the ensemble lacks some entry.
+    :ivar striped: whether any bookie of the ensemble does not keep all entries.
     :raises bookkeeper_twisted.errors.IncorrectParameterError: not E >= Wq >= Aq >= 1.
     """
 
@@ -112,11 +112,11 @@ def schedule_of(ensemble_size: int, write_quorum: int, ack_quorum: int) -> Sched
 
 
 def fewest_replicas(schedule: Schedule, first: int, last: int, listed: Sequence[Ranges]) -> int:
-    """Return the smallest number of replicas that an entry has at the positions which are to keep it.
+    """Return the smallest number of replicas that an entry has at the positions of its write set.
 
     :param first: entries ``first .. last``, both included, count.
-    :param listed: what the bookie of each position has.
-    :returns: the write quorum where there is no entry.
+    :param listed: the ranges of entries that the bookie of each position has.
+    :returns: the write quorum if the range is empty.
     """
     period = schedule.ensemble_size
     fewest = schedule.write_quorum
@@ -130,7 +130,7 @@ def fewest_replicas(schedule: Schedule, first: int, last: int, listed: Sequence[
 def _fewest(start: int, last: int, period: int, listed: Sequence[Ranges]) -> int:
     """Return the fewest replicas that any ``period``-th entry from ``start`` on has.
 
-    The number of replicas changes only at the ends of ranges, so that a few entries speak for all.
+    The number of replicas changes only at the ends of ranges, so a few entries stand for all.
     """
     points = {start}
     for ranges in listed:
