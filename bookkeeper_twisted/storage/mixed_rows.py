@@ -1,7 +1,7 @@
-"""Index rows of entries of many ledgers, packed: what a flush gives where ledgers take turns.
+"""Packed index rows of entries of many ledgers, as a flush writes them if ledgers take turns.
 
-An object with a place of its own in the index for each entry would cost several times what the entry does.  A packed
-row is 36 bytes, big-endian, so that rows sort by ledger and entry as they are::
+An object with a place of its own in the index for each entry would cost several times as much as the entry.  A packed
+row is 36 bytes, big-endian, so that the bytes of rows sort by ledger and entry::
 
     0   i64   ledger
     8   i64   first entry
@@ -43,7 +43,7 @@ class MixedRows:
         return len(self.packed)
 
     def but(self, left_out: Sequence[bool]) -> "MixedRows":
-        """Return these rows without those at which ``left_out`` is true."""
+        """Return the rows for which ``left_out`` is false."""
         kept = list(map(not_, left_out))
         return MixedRows(
             self.log_id, list(compress(self.ledger_ids, kept)), list(compress(self.first_ids, kept)),

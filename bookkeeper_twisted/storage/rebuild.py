@@ -1,14 +1,14 @@
-"""Makes the index of a ledger directory from its entry logs, Java's included.
+"""Rebuilds the index of a ledger directory from its entry logs, Java's included.
 
 Logs are read in the order of their ids, and the later copy of an entry wins.  A new index is not
-*complete* before the last log is in it, so a rebuild that was cut off is begun anew.
+*complete* before it has the last log, so a rebuild that was cut off is begun anew.
 
-A ledger lies in one directory.  One that was given away and taken again may lie in another one than before, as
-directories have joined; the logs of the old one still hold what it had.  The indexes know which of them counts, so what
-one has of a ledger that only another one knows is left out.
+A ledger lies in one directory.  A ledger that was deleted and replicated here again may lie in another one than before,
+as directories have joined; the logs of the old one still hold its old entries.  The indexes know which of them is
+valid, so a directory leaves out the ledgers that only the index of another one knows.
 
-Entry logs know no fences and no master keys.  What the old index still has of them stays in it, or what the caller
-knows is taken over; any other ledger gets an empty key, which the next one sent replaces, and is fenced, because a
+Entry logs have no fences and no master keys.  The states in the old index stay, or the states that the caller
+gives are used; any other ledger gets an empty key, which the next one sent replaces, and is fenced, because a
 writer that was refused once must not succeed now (S3).  Fences of ledgers without any entry are lost with an old
 index that cannot be read.
 """
@@ -35,9 +35,9 @@ BATCH_ROWS = 1000
 class Rebuilt:
     """The result of a rebuild.
 
-    :ivar index: complete and open.
-    :ivar kept_states: ledgers with a state in the old index, or known to the caller.
-    :ivar torn: ``path offset`` of logs that end in the middle of a record, none of them sealed.
+    :ivar index: the complete, open index.
+    :ivar kept_states: number of ledgers with a state in the old index, or from the caller.
+    :ivar torn: ``path offset`` of unsealed logs that end in the middle of a record.
     """
 
     index: IRunIndex
@@ -48,7 +48,7 @@ class Rebuilt:
 
 
 def logs_with_data(fs: IFileSystem, directory: str) -> list[int]:
-    """Return the ids of the entry logs that are more than a header.
+    """Return the ids of the entry logs that are longer than a header.
 
     :param directory: their path, ``current`` included.
     """
@@ -68,7 +68,7 @@ def known_elsewhere(
 ) -> list[frozenset[int]]:
     """Return the ledgers of each directory that only the indexes of others know.
 
-    :param index_directories: of all indexes of a bookie, ``current`` included; one that cannot be read knows nothing.
+    :param index_directories: of all indexes of a bookie, ``current`` included; an unreadable one counts as empty.
     :param make_index: opens an index.
     """
     if len(index_directories) == 1:
@@ -98,17 +98,17 @@ def rebuild_index(
     states: Sequence[LedgerRow] | None = None,
     elsewhere: Collection[int] = (),
 ) -> Rebuilt:
-    """Replace the index of a directory by what its entry logs hold.
+    """Replace the index of a directory by the contents of its entry logs.
 
     :param directory: of the entry logs, ``current`` included.
     :param index_directory: of the index, likewise.
-    :param make_index: begins a new index.
+    :param make_index: makes a new index.
     :param unfenced_because: the reason why ledgers the old index does not know are left unfenced, for instance that
         their fences are imported next; empty: they are fenced.
     :param advance: called with the size of each entry log that was read.
-    :param states: what is known of ledgers; if not given, what the old index still has of them.
+    :param states: the known states of ledgers; by default those in the old index.
     :param elsewhere: ledgers that lie in other directories, see :func:`known_elsewhere`.
-    :raises DamageError: a sealed log does not hold what its ledgers map says.
+    :raises DamageError: a sealed log does not agree with its ledgers map.
     """
     if states is None:
         index = _without_runs(fs, index_directory, make_index)
@@ -132,9 +132,9 @@ def rebuild_index(
 
 
 def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactory) -> IRunIndex:
-    """Empty the old index but for its ledger states, which a rebuild that is cut off leaves there (S3).
+    """Empty the old index except for its ledger states, which a rebuild that is cut off leaves there (S3).
 
-    :returns: one with the states that can be read, in its place, if it is damaged, which is why it is being replaced.
+    :returns: if it is damaged, the reason of many rebuilds, a new index in its place with the readable states.
     """
     states: list[LedgerRow] = []
     try:
@@ -160,7 +160,7 @@ def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactor
 def _anew(
     fs: IFileSystem, index_directory: str, make_index: IndexFactory, states: Sequence[LedgerRow]
 ) -> IRunIndex:
-    """Begin an index in the place of the old one."""
+    """Make a new index in the place of the old one."""
     index = make_index(fs, index_directory, True)
     try:
         if states:
@@ -196,7 +196,7 @@ def _take_log(rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], dea
 def counted(scan: LogScan, sizes: dict[int, int]) -> Iterator[Record]:
     """Yield the records of a log, and add up their bytes.
 
-    :param sizes: gets the bytes of the records of each ledger, size words included.
+    :param sizes: receives the bytes of the records of each ledger, size words included.
     """
     for record in scan:
         sizes[record.ledger_id] = sizes.get(record.ledger_id, 0) + record.size
@@ -204,11 +204,11 @@ def counted(scan: LogScan, sizes: dict[int, int]) -> Iterator[Record]:
 
 
 def check_sealed(scan: LogScan, sizes: dict[int, int]) -> None:
-    """Check that a log that was sealed has no torn tail, and that its map counts every record (S5).
+    """Check that a sealed log has no torn tail, and that its map counts every record (S5).
 
-    :param scan: exhausted.
-    :param sizes: what :func:`counted` made.
-    :raises DamageError: it is not so.
+    :param scan: an exhausted scan.
+    :param sizes: the sizes that :func:`counted` has added up.
+    :raises DamageError: the tail is torn, or the map is wrong.
     """
     if not scan.sealed:
         return
@@ -224,7 +224,7 @@ def check_sealed(scan: LogScan, sizes: dict[int, int]) -> None:
 
 
 def rows_of(records: Iterator[Record], log_id: int) -> Iterator[IndexRow]:
-    """Group records that follow each other, in ids and in place, to rows without checksums.
+    """Group records that are consecutive in ids and in place to rows without checksums.
 
     :param records: of the log ``log_id``, in the order of their offsets or of their ids.
     """

@@ -1,6 +1,6 @@
 """The paths of the databases of ``DbLedgerStorage``, and their removal.
 
-A database whose file ``CURRENT`` is missing is none.  So that file is the first to go: a removal that is cut off leaves
+A database without its file ``CURRENT`` is invalid.  So that file is removed first: a removal that is cut off leaves
 nothing that could be opened.
 """
 
@@ -31,7 +31,7 @@ def is_database(fs: IFileSystem, index_directory: str, name: str) -> bool:
 
 
 def has_index(fs: IFileSystem, index_directory: str) -> bool:
-    """Test whether an index directory holds the places of entries in a database of Apache's bookie.
+    """Test whether an index directory holds the locations of entries in a database of Apache's bookie.
 
     :param index_directory: its path, ``current`` included.
     """
@@ -39,17 +39,17 @@ def has_index(fs: IFileSystem, index_directory: str) -> bool:
 
 
 def discard_index(fs: IFileSystem, index_directory: str) -> None:
-    """Remove the databases of an index directory; durable when it returns.  The places of entries go first.
+    """Remove the databases of an index directory, the locations of entries first; durable on return.
 
     :param index_directory: its path, ``current`` included.
-    :raises OSError: a file could not be removed; the rest may be there still.
+    :raises OSError: a file could not be removed; others may be left, too.
     """
     for name in (LOCATIONS, LEDGERS):
         _discard(fs, database_path(index_directory, name))
 
 
 def discard_log_sizes(fs: IFileSystem, directory: str) -> None:
-    """Remove what Apache's bookie may have kept of the sizes of entry logs, which it finds out again.
+    """Remove the sizes of entry logs that Apache's bookie may have kept, and computes again.
 
     :param directory: of entry logs, ``current`` included.
     """

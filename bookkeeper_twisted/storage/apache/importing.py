@@ -1,6 +1,6 @@
-"""Makes an index of ours from that of ``DbLedgerStorage``: states of its ledgers, and a row for each run of entries.
+"""Makes our index from that of ``DbLedgerStorage``: the states of its ledgers, and a row for each run of entries.
 
-Records that the database does not name (deleted ledgers, older copies) are not taken over.
+Records that the database does not name (deleted ledgers, older copies) are left out.
 """
 
 import posixpath
@@ -27,9 +27,9 @@ _KEY_SIZE, _LOCATION_SIZE, _LEDGER_KEY_SIZE = 16, 8, 8
 class Imported:
     """The result of an import.
 
-    :ivar states: ledgers in the database.
-    :ivar dangling: entries that are not where the database says.
-    :ivar unknown: ledgers that have entries and no state, fenced now.
+    :ivar states: number of ledgers in the database.
+    :ivar dangling: number of entries that are not at their locations.
+    :ivar unknown: number of ledgers with entries but without a state, which are fenced now.
     """
 
     entries: int = 0
@@ -48,13 +48,13 @@ class Imported:
 def import_index(
     fs: IFileSystem, directory: str, index_directory: str, make_index: IndexFactory, open_key_values: OpenKeyValues
 ) -> Imported:
-    """Replace the index of a directory by what the databases beside it say; these stay as they are.
+    """Replace the index of a directory by the contents of the databases beside it, which stay as they are.
 
     :param directory: of the entry logs, ``current`` included.
-    :param index_directory: of the databases, likewise.
-    :param make_index: begins a new index.
+    :param index_directory: path of the index directory, ``current`` included.
+    :param make_index: makes a new index.
     :param open_key_values: opens a database.
-    :raises DamageError: a database cannot be understood.
+    :raises DamageError: a database is damaged.
     :raises StorageError: a database cannot be opened.
     """
     imported = Imported()
@@ -71,11 +71,11 @@ def import_index(
 
 
 def check_states(fs: IFileSystem, index_directory: str, open_key_values: OpenKeyValues) -> None:
-    """Check that the databases of a directory can be taken over: before anything is changed.
+    """Check that the databases of a directory can be taken over, before any change.
 
     :param index_directory: of the databases, ``current`` included.
     :param open_key_values: opens a database.
-    :raises StorageError: they cannot; the text says why and what to do.
+    :raises StorageError: they cannot be taken over; the text says why and what to do.
     """
     with opened(fs, index_directory, LOCATIONS, open_key_values):
         pass
@@ -96,11 +96,11 @@ def check_states(fs: IFileSystem, index_directory: str, open_key_values: OpenKey
 def opened(
     fs: IFileSystem, index_directory: str, name: str, open_key_values: OpenKeyValues
 ) -> Iterator[IKeyValues]:
-    """Open one of the databases for the length of a context.
+    """Open one of the databases for the duration of a ``with`` block.
 
     :param index_directory: its path, ``current`` included.
     :param name: of the database.
-    :raises bookkeeper_twisted.errors.StorageError: there is none, or it cannot be opened.
+    :raises bookkeeper_twisted.errors.StorageError: the database is missing, or cannot be opened.
     """
     database = open_key_values(fs, database_path(index_directory, name), False)
     try:
@@ -130,7 +130,7 @@ def _import_states(
 
 
 def commit_states(index: IRunIndex, rows: Iterable[LedgerRow]) -> set[int]:
-    """Commit states of ledgers, ``rows``, to an ``index``, many at once.
+    """Commit the states of ledgers ``rows`` to an ``index``, many at once.
 
     :returns: the ids of these ledgers.
     """
@@ -164,9 +164,9 @@ def import_rows(
 ) -> None:
     """Commit rows to an ``index``, and a fenced state for each ledger that has none.
 
-    :param rows: each with whether its entries are there.
-    :param known: ledgers that have a state; others are added.
-    :param imported: counts them.
+    :param rows: each row with whether its entries are in the log.
+    :param known: ledgers that have a state; ledgers without one are added.
+    :param imported: the counts to update.
     """
     batch = IndexBatch()
     for row, is_there in rows:

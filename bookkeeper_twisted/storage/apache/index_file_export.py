@@ -1,6 +1,6 @@
 """Writes index files of Apache's interleaved storage: all of a directory from our index, or some from entry logs.
 
-Its bookie knows an entry log by its id alone, whatever the directory, so only one ledger directory can be handed over.
+Its bookie finds an entry log by its id alone, in any directory, so only one ledger directory can be handed over.
 """
 
 import posixpath
@@ -23,16 +23,16 @@ _SIZE = 4
 def export_index_files(
     fs: IFileSystem, index_directory: str, index: IRunIndex, advance: Callable[[int], object] = int
 ) -> Exported:
-    """Write an index file for each ledger of a directory; durable when it returns.
+    """Write an index file for each ledger of a directory; durable on return.
 
     Fenced ledgers without entries are written as well, see :func:`~.exporting.export_index`.
 
     :param index_directory: its path, ``current`` included.
-    :param index: complete; nothing is in memory or in the journals that it lacks.
-    :param advance: called with numbers of bytes of entries whose places were written.
-    :raises bookkeeper_twisted.errors.StorageError: it failed; our index is as it was.
+    :param index: a complete index; the memory and the journals hold nothing that it lacks.
+    :param advance: called with the number of bytes of entries whose locations were just written.
+    :raises bookkeeper_twisted.errors.StorageError: the export failed; our index is unchanged.
     """
-    discard_index(fs, index_directory)  # databases would speak for the directory
+    discard_index(fs, index_directory)  # databases would be used instead of index files
     remove(fs, index_files(fs, index_directory))
     exported = Exported(index_directory)
     rows = (row for page in pages(index) for row in page)
@@ -78,15 +78,15 @@ def regenerate(
     fs: IFileSystem, directories: Collection[str], index_directories: Collection[str], ledger_ids: Collection[int],
     master_key: bytes, dry_run: bool,
 ) -> Iterator[tuple[int, Regenerated | None]]:  # fmt: skip
-    """Make the index files of ledgers anew from entry logs; the ledgers are fenced, as nobody knows whether they were.
+    """Make the index files of ledgers anew from entry logs; fence the ledgers, as their former state is unknown.
 
     A file that exists is replaced in one step, where it is; another is made in the first index directory.
 
     :param directories: of the entry logs, ``current`` included.
     :param index_directories: of the index files, likewise.
     :param master_key: of the ledgers.
-    :param dry_run: nothing is written.
-    :returns: ledger ids with what was found of them, None for nothing: no file is written then.
+    :param dry_run: whether to write nothing.
+    :returns: the entries found by ledger id; None for a ledger without entries, which gets no file.
     :raises bookkeeper_twisted.errors.StorageError: an entry log cannot be read.
     """
     found = _found(fs, directories, frozenset(ledger_ids))
@@ -104,7 +104,7 @@ def regenerate(
 
 
 def _found(fs: IFileSystem, directories: Collection[str], ledger_ids: Collection[int]) -> dict[int, dict[int, int]]:
-    """Return the location of each entry of the ledgers; of copies of an entry that in the newest log counts."""
+    """Return the location of each entry of the ledgers; of several copies that in the newest log."""
     found: dict[int, dict[int, int]] = {ledger_id: {} for ledger_id in ledger_ids}
     logs = sorted((log_id, directory) for directory in directories for log_id in entry_log_ids(fs, directory))
     for log_id, directory in logs:

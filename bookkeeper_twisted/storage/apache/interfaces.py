@@ -1,4 +1,4 @@
-"""The seam to RocksDB."""
+"""The interface to RocksDB."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -16,16 +16,16 @@ class IKeyValues(Interface):
     """
 
     def items(first: bytes = b"") -> Iterator[Pair]:
-        """Return the pairs from a key on, ascending; memory does not grow with their number.
+        """Return the pairs from a key on, ascending; memory use does not grow with their number.
 
-        :param first: the lowest key that is wanted.
+        :param first: the lowest key.
         """
 
     def put(pairs: Sequence[Pair]) -> None:
-        """Add or replace ``pairs``.  Nothing of it is certain to survive a crash before the next :meth:`flush`."""
+        """Add or replace ``pairs``, which may be lost in a crash before the next :meth:`flush`."""
 
     def flush() -> None:
-        """Make everything that was put durable."""
+        """Make all pairs durable."""
 
     def close() -> None:
         """Release the files and the lock on them, without a flush."""

@@ -49,9 +49,9 @@ def encode(row: LedgerRow) -> tuple[bytes, bytes]:
 def decode(key: bytes, value: bytes) -> LedgerData | None:
     """Return the ledger of a pair.
 
-    :param key: None is returned if it is not that of a ledger.
-    :param value: as :func:`encode` gives it.
-    :raises DamageError: the value cannot be understood.
+    :param key: a key; if it is not that of a ledger, None is returned.
+    :param value: as :func:`encode` returns it.
+    :raises DamageError: the value is damaged.
     """
     (ledger_id,) = _ID.unpack_from(key)
     if ledger_id < 0:
@@ -85,7 +85,7 @@ def _sized(data: bytes) -> bytes:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Tags and values; of a tag that comes twice the last counts.
+    """Yield tags and values; the last value of a repeated tag is valid.
 
     :raises IndexError: the data end within a number.
     :raises ValueError: they end within a value, or have one of an unknown kind.

@@ -1,10 +1,10 @@
-"""From the locations that Apache's index holds to rows of ours.
+"""Conversion of the locations in Apache's index to our rows.
 
-A location is that of one entry, and says nothing of its size.  Whether entries that follow each other in the index also
-do so in their log is seen by the heads of their records; where entries are large, little else of the logs is read.
+A location is that of one entry, without its size.  The heads of records show whether consecutive entries of the index
+are consecutive in their log; if entries are large, little else of the logs is read.
 
 A location may point to data that never reached its log, if Apache's bookie was killed: its journal has the entry then,
-and the replay puts it elsewhere.  Until then such a location is taken over as it is, so that a read of it fails: the
+and the replay stores it elsewhere.  Until then such a location is kept unchanged, so that a read of it fails: the
 bookie had acknowledged the entry, and must not deny it (S5).
 """
 
@@ -30,7 +30,7 @@ Location = tuple[int, int, int]
 
 
 def located_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[IndexRow, bool]]:
-    """Return rows of entries in the order of their locations, made as they are asked for.
+    """Yield rows of entries in the order of their locations.
 
     :param locations: in the order of ledger and entry.
     :param heads: reads the records' heads.
@@ -42,7 +42,7 @@ def located_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tupl
 
 
 def _places(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[int, bool, Record]]:
-    """Entry log, whether the record is there, and the record."""
+    """Yield the entry log, whether the record is there, and the record, for each location."""
     size_at = heads.size_at
     for ledger_id, entry_id, location in locations:
         if location == 0 or ledger_id < 0 or entry_id < 0:
@@ -53,9 +53,9 @@ def _places(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[int
 
 
 class _Log:
-    """An open entry log, and the part of it that is in memory.
+    """An open entry log, and the part of it in memory.
 
-    Reads grow while they go on in order: from little for heads that lie apart to much for small entries side by side.
+    Sequential reads grow: from small ones for heads that lie apart to large ones for adjacent small entries.
     """
 
     __slots__ = ("file", "size", "start", "data", "window")
@@ -68,7 +68,7 @@ class _Log:
         self.window = _LEAST
 
     def holds(self, at: int) -> bool:
-        """Bring the head at an offset into memory; False where the file ends."""
+        """Read the head at an offset into memory; return False at the end of the file."""
         low = at - self.start
         if self.file is None or at < 0:
             return False
@@ -79,9 +79,9 @@ class _Log:
 
 
 class Heads:
-    """Reads the heads of records in entry logs.
+    """A reader of the heads of records in entry logs.
 
-    :param path_of: gives the path of an entry log.
+    :param path_of: returns the path of an entry log.
     """
 
     def __init__(self, fs: IFileSystem, path_of: Callable[[int], str]) -> None:
@@ -91,7 +91,7 @@ class Heads:
         self._last: tuple[int, _Log] = (-1, _Log(None))
 
     def size_at(self, log_id: int, at: int, ledger_id: int, entry_id: int) -> int:
-        """Return the bytes of the record of an entry, its size word included; 0 if it is not there.
+        """Return the bytes of the record of an entry, its size word included; 0 if the record is not there.
 
         :param at: offset of the size word.
         """

@@ -1,9 +1,9 @@
-"""Interleaved and sorted storage over several directories: each ledger goes to the directory where ours looks for it.
+"""Takes over interleaved or sorted storage of several directories: moves each ledger to its directory of ours.
 
 Apache's bookie writes to whichever of its directories has room, with one sequence of entry log ids over all of them,
 and keeps the index file of a ledger in any.  All entries that the index files name are written anew, sorted by ledger,
-to new logs with ids above all others.  The old logs are left to the garbage collection, as nothing refers to them: so
-as much space as the entries take has to be free.
+to new logs with ids above all others.  The old logs are left to the garbage collection, as no row refers to them: so
+the free space must be as large as the entries.
 """
 
 import posixpath
@@ -39,7 +39,7 @@ class Pairs:
 class Homes:
     """A map from entry logs to the directories that hold them.
 
-    :ivar of_logs: log id to the directory.
+    :ivar of_logs: directory by log id.
     """
 
     of_logs: Mapping[int, str]
@@ -50,7 +50,7 @@ class Homes:
         """List the entry logs of directories.
 
         :param paths: of the directories, ``current`` included.
-        :raises StorageError: two directories have a log of the same id: index files do not say which is meant.
+        :raises StorageError: two directories have a log of the same id, and index files do not say which one they mean.
         """
         of_logs: dict[int, str] = {}
         for path in paths:
@@ -62,21 +62,21 @@ class Homes:
         return cls(of_logs, sum(log_bytes(fs, path) for path in paths))
 
     def path(self, log_id: int) -> str:
-        """Return the path of the entry log ``log_id``; one that cannot be opened where there is none."""
+        """Return the path of the entry log ``log_id``, which need not exist."""
         return posixpath.join(self.of_logs.get(log_id, "/"), entry_log_name(log_id))
 
 
 def regroup(
     fs: IFileSystem, directories: Pairs, files: Sequence[str], make_index: IndexFactory, log_size: int = _LOG_SIZE
 ) -> Imported:
-    """Write all entries to the directories of their ledgers, and make an index of ours for each.
+    """Write all entries to the directories of their ledgers, and make our index for each.
 
     :param directories: of entry logs and indexes.
     :param files: the index files of all directories.
-    :param make_index: begins a new index.
-    :param log_size: bytes after which a log is followed by the next one.
+    :param make_index: makes a new index.
+    :param log_size: bytes after which the next log begins.
     :raises NoWritableDirectoryError: a disk has too little space.
-    :raises StorageError: it cannot be done; nothing of what Apache's bookie knows has changed.
+    :raises StorageError: the entries cannot be moved; nothing has changed for Apache's bookie.
     """
     homes = Homes.find(fs, directories.ledgers)
     count, chosen = len(directories.ledgers), files_of_ledgers(files)
@@ -106,7 +106,7 @@ def _check_space(fs: IFileSystem, paths: Sequence[str], needed: int) -> None:
 
 
 class EntryCopier:
-    """Copies entries from where index files say that they are."""
+    """A copier of entries from their locations in index files."""
 
     def __init__(self, fs: IFileSystem, homes: Homes) -> None:
         self._fs = fs
@@ -115,9 +115,9 @@ class EntryCopier:
         self._readers = {path: EntryLogReader(fs, path) for path in sorted(set(homes.of_logs.values()))}
 
     def copied(self, files: Mapping[int, str], writer: EntryLogWriter) -> Iterator[tuple[IndexRow, bool]]:
-        """Copy the entries of ledgers; their rows are given when they are durable.
+        """Copy the entries of ledgers; yield the index rows once the logs are synced.
 
-        An entry that is not where its file says keeps its place, so that a read of it fails.
+        An entry that is missing at its location keeps that location, so that a read of it fails.
 
         :param files: index files by ledger.
         """

@@ -1,9 +1,9 @@
-"""Takes directories over from Apache's bookie: indexes of ours in the place of its own.
+"""Takes directories over from Apache's bookie: makes our indexes from its own.
 
-*The cookies say whose index speaks.*  As long as one directory has Apache's, its indexes speak for all: a take-over
-completes ours before the first of these cookies goes, an export completes the databases before the first one comes.  So
-either can be cut off anywhere and begun anew.  Without such a cookie databases are what a crash has left, and are
-removed.
+*The cookies say whose index is valid.*  As long as one directory has Apache's, its indexes are the valid ones: a
+take-over completes ours before the first of these cookies goes, an export completes the databases before the first one
+comes.  So either can be cut off anywhere and begun anew.  Databases without such a cookie are left from a crash, and
+are removed.
 """
 
 import posixpath
@@ -21,7 +21,7 @@ from .regrouping import Pairs, regroup
 def is_apaches(fs: IFileSystem, directories: Pairs) -> bool:
     """Test whether one of the ``directories`` has the cookie of Apache's bookie.
 
-    :param fs: where they lie.
+    :param fs: the file system of the directories.
     """
     return any(
         fs.exists(posixpath.join(path, APACHE_COOKIE_NAME)) for path in (*directories.ledgers, *directories.indexes)
@@ -33,7 +33,7 @@ def check_take_over(fs: IFileSystem, directories: Pairs, open_key_values: OpenKe
 
     :param directories: of entry logs and indexes.
     :param open_key_values: opens a database.
-    :raises StorageError: :func:`take_over` would fail; nothing is changed.
+    :raises StorageError: :func:`take_over` would fail; nothing was changed.
     """
     for path in directories.indexes:
         if has_index(fs, path):
@@ -43,15 +43,15 @@ def check_take_over(fs: IFileSystem, directories: Pairs, open_key_values: OpenKe
 def take_over(
     fs: IFileSystem, directories: Pairs, make_index: IndexFactory, open_key_values: OpenKeyValues
 ) -> Imported:
-    """Make an index of ours for each directory of Apache's bookie; its own stay as they are.
+    """Make our index for each directory of Apache's bookie, whose own indexes stay as they are.
 
     A directory without a database is scanned, and the states of its ledgers come from its index files.  Several
     directories with index files are regrouped.
 
     :param directories: of entry logs and indexes.
-    :param make_index: begins a new index.
+    :param make_index: makes a new index.
     :param open_key_values: opens a database.
-    :raises StorageError: it failed; Apache's bookie can go on, and this can be begun anew.
+    :raises StorageError: the take-over failed; Apache's bookie can go on, or this can be called again.
     """
     check_take_over(fs, directories, open_key_values)
     total = Imported()
@@ -82,7 +82,7 @@ def discard_left_over(fs: IFileSystem, directories: Pairs) -> None:
 
 
 def discard_index_files(fs: IFileSystem, directories: Pairs) -> None:
-    """Remove the index files of ``directories`` after a take-over; only Apache's bookie would read one that is left.
+    """Remove the index files of ``directories`` after a take-over, as only Apache's bookie would read them.
 
     :raises OSError: a file of ``fs`` could not be removed.
     """

@@ -6,9 +6,9 @@ from ..interfaces import IFileSystem
 
 
 def replace_file(fs: IFileSystem, path: str, data: bytes) -> None:
-    """Write beside, sync, rename, sync the directory (safety 3.2).  Durable when it returns.
+    """Write a file beside, sync it, rename it, sync the directory (safety 3.2).  Durable on return.
 
-    :raises OSError: some step failed; the file holds its old content, or the new one not yet durable.
+    :raises OSError: a step failed; the file holds its old content, or the new one, not yet durable.
     """
     beside = path + ".tmp"
     if fs.exists(beside):  # left by a crash

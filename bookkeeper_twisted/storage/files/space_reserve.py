@@ -1,18 +1,18 @@
-"""The space that a disk keeps for deletions and compactions: neither clients nor other files can use it up.
+"""The disk space reserved for deletions and compactions, which neither clients nor other files can use up.
 
-A full disk gives space back only if something can still be written to it: SQLite's log of the commit that deletes
-ledgers, the copy of what is live in a log, the 32 KiB that opening an index takes.  So the disk of a ledger directory,
-and that of its index, has a file that takes space and holds nothing.  It is removed when one of these writes finds no
-space, and made again, as long as it can be, right behind the write: what is free for longer, another file may take.
-Entries are written only where there is space beside the whole of it, which each checkpoint looks at.  A disk with
+A full disk frees space only by further writes: SQLite's log of the commit that deletes
+ledgers, the copy of the live entries of a log, the 32 KiB that the opening of an index takes.  So the disk of a ledger
+directory, and that of its index, has a file that takes space and holds nothing.  It is removed when one of these writes
+finds no space, and made again, as long as possible, right after the write: another file may take the space meanwhile.
+Entries are written only if there is space beside the full reserve, which each checkpoint verifies.  A disk with
 :data:`PLENTY` of free bytes has no such file yet: the first checkpoint that finds less makes it.
 
-Blocks that a file system keeps for privileged processes count as free for the reserve, and for what uses it, if this
-is such a process: they are what is left to it when others of that kind have taken the last byte.  Entries leave them
-alone.
+Blocks that a file system keeps for privileged processes count as free for the reserve, and for its users, if this
+is such a process: they are left when other such processes have taken the last byte.  Entries never use
+them.
 
-The file may be there or not, and of any length up to the full one: none of this says anything of an entry, so a power
-cut may leave whatever it likes.
+The file may exist or not, and have any length up to the full one: it says nothing of an entry, so any state after a
+power cut is fine.
 """
 
 import errno
@@ -40,17 +40,17 @@ _BLOCK = 4096
 
 
 class SpaceReserve:
-    """The reserve of one ledger directory.  Before the bookie serves, and on the flush lane of the directory.
+    """The reserve of one ledger directory.  Used before the bookie serves, and on the flush lane of the directory.
 
-    :ivar lent: whether it is in use.
+    :ivar lent: whether the space is in use.
     """
 
     def __init__(self, fs: IFileSystem, directories: Iterable[str], most_bytes: int) -> None:
-        """Take the space, as much as there is, where little is free.
+        """Take the space, as much as the disk has, if little is free.
 
-        :param directories: of the entry logs, which come first, and of their index; one on the disk of another needs no
+        :param directories: that of the entry logs first, then that of their index, which on the same disk needs no
             reserve of its own.
-        :param most_bytes: of each file.
+        :param most_bytes: bytes of each file.
         :raises OSError: a disk failed.
         """
         self.lent = False
@@ -67,22 +67,22 @@ class SpaceReserve:
 
     @property
     def missing(self) -> int:
-        """Return the bytes that it is shorter than it should be."""
+        """Return the bytes that the reserve lacks."""
         return sum([size - self._held[directory] for directory, size in self._sizes.items() if self._is_due(directory)])
 
     def _is_due(self, directory: str) -> bool:
-        """Test whether the disk of a ``directory`` is to have the reserve now."""
+        """Test whether the disk of a ``directory`` should have the reserve now."""
         return self._held[directory] > 0 or self._fs.usage(directory)[1] < PLENTY
 
     def check(self, n_bytes: int) -> None:
-        """Check that there is space beside the whole reserve, which is taken back unless it is in use.
+        """Check that there is space beside the whole reserve; take the reserve back unless it is in use.
 
-        :param n_bytes: of entries that are to be written.
-        :raises OSError: ``ENOSPC``: there is none.
+        :param n_bytes: bytes of the entries to write.
+        :raises OSError: ``ENOSPC``: there is no such space.
         """
         for directory, size in self._sizes.items():
             needed = n_bytes + size // _SPARE + size - self._held[directory]
-            n_bytes = 0  # entries are written to the first directory alone
+            n_bytes = 0  # entries go to the first directory alone
             if self._fs.usage(directory)[1] < needed:
                 raise _none_left(directory)
         if self.lent:
@@ -93,9 +93,9 @@ class SpaceReserve:
                 raise _none_left(directory)
 
     def lend(self) -> bool:
-        """Give the space to a deletion or a compaction, until :meth:`take_back`.
+        """Lend the space to a deletion or a compaction, until :meth:`take_back`.
 
-        :returns: whether there is any; it is free by then.
+        :returns: whether there is a reserve, whose space is free on return.
         :raises OSError: a disk failed.
         """
         held = [directory for directory, n_bytes in self._held.items() if n_bytes]
@@ -109,7 +109,7 @@ class SpaceReserve:
         return True
 
     def take_back(self) -> None:
-        """Take the space again, as much as there is.
+        """Take the space again, as much as the disk has.
 
         :raises OSError: a disk failed.
         """
@@ -119,9 +119,9 @@ class SpaceReserve:
                 self._held[directory] = self._extended(directory, size)
 
     def _extended(self, directory: str, size: int) -> int:
-        """Make the file of a directory as long as can be, and durable.
+        """Extend the file of a directory as far as possible, durably.
 
-        :returns: its bytes.
+        :returns: the bytes of the file.
         """
         path = posixpath.join(directory, FILE_NAME)
         exists = self._fs.exists(path)
@@ -141,7 +141,7 @@ class SpaceReserve:
 
 
 def remove(fs: IFileSystem, directory: str) -> None:
-    """Remove the reserve of a ``directory`` that another bookie is to have; durable when it returns.
+    """Remove the reserve from a ``directory`` for another bookie; durable on return.
 
     :raises OSError: a disk failed.
     """
@@ -151,7 +151,7 @@ def remove(fs: IFileSystem, directory: str) -> None:
 
 
 def _allocated(file: IFile, held: int, more: int) -> int:
-    """Extend a file by some bytes, or by less if others need them first.
+    """Extend a file by some bytes, or by fewer if others take the space first.
 
     :returns: the bytes of the file.
     """

@@ -1,4 +1,4 @@
-"""Blocks of packed index rows, and the generations that they are of.
+"""Blocks of packed index rows, and their generations.
 
 A block has up to :data:`BLOCK_ROWS` rows in the order of ledgers and entries (:mod:`..mixed_rows`).  Its CRC32C is over
 the number of its generation and the rows.  The blocks of one generation share no entry and are in order, too.
@@ -31,9 +31,9 @@ _GENERATION = struct.Struct(">QHHII")
 
 
 def key_of(ledger_id: int, entry_id: int) -> bytes:
-    """Return the place of ``entry_id`` in the order of packed rows.
+    """Return the key of ``entry_id`` in the order of packed rows.
 
-    Ids below 0 are of no row: the place is before all rows of the ledger, or before all rows if ``ledger_id`` < 0.
+    No row has ids below 0: the key is before all rows of the ledger, or before all rows if ``ledger_id`` < 0.
     """
     if ledger_id < 0:
         return b""
@@ -41,13 +41,13 @@ def key_of(ledger_id: int, entry_id: int) -> bytes:
 
 
 def row_of_packed(packed: bytes) -> IndexRow:
-    """Return a ``packed`` row as it is used."""
+    """Return the index row of a ``packed`` row."""
     ledger_id, first, count, log_id, offset, size, checksum = PACKED_ROW.unpack(packed)
     return IndexRow(ledger_id, first, first + count - 1, log_id, offset, size, checksum.to_bytes(4, "big"))
 
 
 def rows_of_packed(packed: Iterable[bytes]) -> list[IndexRow]:
-    """Return ``packed`` rows as they are used."""
+    """Return the index rows of ``packed`` rows."""
     return list(map(row_of_packed, packed))
 
 
@@ -57,12 +57,12 @@ def last_of(packed: bytes) -> int:
 
 
 def log_of(packed: bytes) -> bytes:
-    """Return the id of the entry log of a ``packed`` row, as it is there."""
+    """Return the id of the entry log of a ``packed`` row, in packed form."""
     return packed[_LOG]
 
 
 def packed_logs(log_ids: Iterable[int]) -> frozenset[bytes]:
-    """Return ``log_ids`` as :func:`log_of` gives them."""
+    """Return ``log_ids`` in the form of :func:`log_of`."""
     return frozenset(log_id.to_bytes(4, "big") for log_id in log_ids)
 
 
@@ -72,9 +72,9 @@ def _rows_of(form: str, count: int) -> struct.Struct:
 
 
 def pack_rows(count: int, columns: Sequence[Iterable[int]]) -> list[bytes]:
-    """Pack rows that are given by columns, in the order of the numbers of a row.
+    """Pack rows from their columns, in the order of the numbers of a row.
 
-    :param count: of the rows; columns may be longer.
+    :param count: number of rows; columns may be longer.
     """
     numbers = [0] * (_COLUMNS * count)
     for at, column in enumerate(columns):
@@ -87,19 +87,19 @@ def pack_rows(count: int, columns: Sequence[Iterable[int]]) -> list[bytes]:
 
 
 def cut_rows(rows: bytes) -> tuple[bytes, ...]:
-    """Return the packed rows that lie side by side in ``rows``."""
+    """Cut ``rows``, joined bytes, into packed rows."""
     return _rows_of(f"{ROW_BYTES}s", len(rows) // ROW_BYTES).unpack(rows)
 
 
 def live_of(rows: bytes) -> list[tuple[int, int, int]]:
-    """Return log, entries and bytes of each of some ``rows`` that lie side by side."""
+    """Return log, entries and bytes of each of the ``rows``, which are joined bytes."""
     numbers = _rows_of("16xII4xI4x", len(rows) // ROW_BYTES).unpack(rows)
     counts, logs, sizes = numbers[::3], numbers[1::3], numbers[2::3]
     return [(log_id, count, count * size) for log_id, count, size in zip(logs, counts, sizes, strict=True)]
 
 
 class Block:
-    """A block that was verified."""
+    """A verified block."""
 
     __slots__ = ("generation", "rows")
 
@@ -111,17 +111,17 @@ class Block:
         return len(self.rows) // ROW_BYTES
 
     def key(self, index: int) -> bytes:
-        """Return the place of the row at ``index``."""
+        """Return the key of the row at ``index``."""
         return self.rows[ROW_BYTES * index : ROW_BYTES * index + _KEY.size]
 
     @property
     def first(self) -> bytes:
-        """The place of its first row."""
+        """Return the key of the first row."""
         return self.key(0)
 
     @property
     def last(self) -> bytes:
-        """The place of its last row."""
+        """Return the key of the last row."""
         return self.key(len(self) - 1)
 
     def packed(self, index: int) -> bytes:
@@ -129,25 +129,25 @@ class Block:
         return self.rows[ROW_BYTES * index : ROW_BYTES * (index + 1)]
 
     def floor(self, key: bytes) -> int:
-        """Return the index of the last row at or before the place ``key``, -1 if there is none."""
+        """Return the index of the last row at or before ``key``, -1 if there is none."""
         return bisect_right(range(len(self)), key, key=self.key) - 1
 
     def around(self, key: bytes) -> tuple[bytes, bytes]:
-        """Return the row at or before the place ``key``, and where the next one begins; empty behind the last.
+        """Return the row at or before ``key``, and the key of the next one; empty after the last.
 
-        :param key: at or behind the first row.
+        :param key: at or after the first row.
         """
         index = self.floor(key)
         return self.packed(index), self.key(index + 1)
 
 
 def block_values(generation: int, rows: bytes) -> Values:
-    """Return the columns of the block of some ``rows``, which lie side by side, in a ``generation``."""
+    """Return the columns of the block of ``rows``, joined bytes, in a ``generation``."""
     return generation, rows[: _KEY.size], rows, crc32c_of_bytes(_NUMBER.pack(generation) + rows)
 
 
 def joined(packed: Sequence[bytes]) -> list[bytes]:
-    """Return ``packed`` rows, which are in order, side by side: those of a block each."""
+    """Join ``packed`` rows, which are in order, to the rows of a block each."""
     return [b"".join(packed[at : at + BLOCK_ROWS]) for at in range(0, len(packed), BLOCK_ROWS)]
 
 
@@ -157,14 +157,14 @@ def blocks_of(generation: int, packed: Sequence[bytes]) -> list[Values]:
 
 
 def block_from(values: Values) -> Block:
-    """Make the block of some columns.
+    """Decode a block from its columns.
 
-    :raises DamageError: they are not what was written.
+    :raises DamageError: the columns are not as they were written.
     """
     generation, first, rows, crc = values
     try:
         good = rows and not len(rows) % ROW_BYTES and block_values(generation, rows) == (generation, first, rows, crc)
-    except (TypeError, struct.error):  # a value of another type
+    except (TypeError, struct.error):  # a value of a wrong type
         good = False
     if not good:
         raise DamageError(f"index block of generation {generation} is damaged")
@@ -175,9 +175,9 @@ class Generation(NamedTuple):
     """The blocks of one flush, or of several that were merged.
 
     :ivar level: how often its rows were merged.
-    :ivar role: 0, or what it is in a merge that goes on: :data:`SOURCE`, :data:`TARGET`.
-    :ivar lowest_log: of those in which its entries are.
-    :ivar highest_log: of those in which its entries are.
+    :ivar role: 0, or its part in a merge that is under way: :data:`SOURCE`, :data:`TARGET`.
+    :ivar lowest_log: lowest id of the logs of its entries.
+    :ivar highest_log: highest id of these logs.
     """
 
     number: int
@@ -187,7 +187,7 @@ class Generation(NamedTuple):
     highest_log: int
 
     def has_one_of(self, log_ids: Iterable[int]) -> bool:
-        """Test whether any of ``log_ids`` is between its logs."""
+        """Test whether any of ``log_ids`` lies between its lowest and highest log."""
         return any(self.lowest_log <= log_id <= self.highest_log for log_id in log_ids)
 
 
@@ -203,7 +203,7 @@ def pack_generations(generations: Iterable[Generation]) -> bytes:
 def generations_from(packed: object) -> list[Generation]:
     """Return the generations of a list.
 
-    :raises DamageError: it is not what was written.
+    :raises DamageError: the list is damaged.
     """
     if isinstance(packed, bytes) and packed[-4:] == _CRC.pack(crc32c_of_bytes(packed[:-4])):
         return [Generation(*numbers) for numbers in _GENERATION.iter_unpack(packed[:-4])]

@@ -1,6 +1,6 @@
 """Packed rows of the last flushes in memory, for readers that follow writers of many ledgers.
 
-The flush lane adds flushes and drops them, any thread looks: the list of flushes is replaced as a whole.
+The flush lane adds and drops flushes, any thread reads: the list of flushes is replaced as a whole.
 """
 
 from bisect import bisect_right
@@ -26,10 +26,10 @@ _BEHIND = b"\xff" * (ROW_BYTES - 16)
 
 
 class _Flush:
-    """The rows of one flush, of which ledgers may be hidden.
+    """The rows of one flush, in which ledgers may be hidden.
 
-    :ivar blocks: packed rows, in order.
-    :ivar log_ids: in which its entries are.
+    :ivar blocks: the packed rows, in order.
+    :ivar log_ids: ids of the logs of its entries.
     """
 
     __slots__ = ("blocks", "log_ids", "_firsts", "_hidden")
@@ -41,9 +41,9 @@ class _Flush:
         self._hidden: set[int] = set()
 
     def around(self, ledger_id: int, entry_id: int) -> tuple[bytes | None, int]:
-        """Return the last row of a ledger that begins at or before an entry, and the entry that the next one begins at.
+        """Return the last row of a ledger that begins at or before an entry, and the first entry of the next one.
 
-        :returns: None and ``NO_ENTRY`` where there are none.
+        :returns: None and ``NO_ENTRY`` for missing ones.
         """
         key = key_of(ledger_id, entry_id)
         index = bisect_right(self._firsts, key)
@@ -60,9 +60,9 @@ class _Flush:
         return ledger_id in self._hidden
 
     def block_of(self, key: bytes) -> tuple[bytes, bytes, tuple[bytes, ...]]:
-        """Return the rows of the block in which a place is, and the places at which this and the next one begin.
+        """Return the rows of the block that covers a key, and the keys at which this block and the next one begin.
 
-        :returns: the next one begins nowhere behind the last block, and there are no rows in front of the first.
+        :returns: no rows before the first block; an unreachable key for the block after the last one.
         """
         index = bisect_right(self._firsts, key)
         begin = self._firsts[index - 1] if index else b""
@@ -70,15 +70,15 @@ class _Flush:
         return begin, end, cut_rows(self.blocks[index - 1]) if index else ()
 
     def hide(self, ledger_id: int, last: int, first: int) -> None:
-        """Give no row of a ledger from now on if any may have one of the entries ``first .. last``."""
+        """Hide the rows of a ledger from now on if any may have one of the entries ``first .. last``."""
         packed, _ = self.around(ledger_id, last)
         if packed is not None and last_of(packed) >= first:
             self._hidden.add(ledger_id)
 
 
 class LedgerBlocks:
-    """The rows of one ledger in a flush.  A look-up searches a block and unpacks one row; the next one, which is likely
-    to be near, finds the block cut up already.
+    """The rows of one ledger in a flush.  A look-up searches a block and unpacks one row; the next look-up, which is
+    likely to be near, finds the block cut into rows.
     """
 
     __slots__ = ("_flush", "_ledger_id", "_begin", "_end", "_rows", "_found")
@@ -111,9 +111,9 @@ class LedgerBlocks:
 
 
 class RecentBlocks:
-    """Rows of the last flushes, up to a number of bytes; the oldest ones go first.
+    """The rows of the last flushes, up to a number of bytes; the oldest flushes are dropped first.
 
-    :ivar limit: bytes it may hold.
+    :ivar limit: most bytes.
     """
 
     __slots__ = ("limit", "_flushes")
@@ -129,7 +129,7 @@ class RecentBlocks:
         newer = NO_ENTRY
         for flush in self._flushes:
             if flush.hides(ledger_id):
-                return None  # older flushes may have copies that its rows replaced
+                return None  # older flushes may have copies that the hidden rows replaced
             packed, behind = flush.around(ledger_id, entry_id)
             if packed is not None and last_of(packed) >= entry_id:
                 return row_of_packed(packed) if last_of(packed) < newer else None
@@ -146,7 +146,7 @@ class RecentBlocks:
         return tables
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
-        """Add the rows of a flush, ``mixed``; where these are too many for the limit, the first ones."""
+        """Add the rows of a flush, ``mixed``; if they exceed the limit, only the first ones."""
         packed = packed_of(mixed)[: self.limit // BLOCK_COST * BLOCK_ROWS]
         if not packed:
             return
@@ -157,11 +157,11 @@ class RecentBlocks:
         self._flushes = flushes
 
     def discard(self, ledger_id: int, first: int, last: int) -> None:
-        """Give no row of ``ledger_id`` any more if some may hold an entry of ``first .. last``, both included."""
+        """Hide the rows of ``ledger_id`` if any may hold an entry of ``first .. last``, both included."""
         for flush in self._flushes:
             flush.hide(ledger_id, last, first)
 
     def discard_logs(self, log_ids: Collection[int]) -> None:
-        """Forget the flushes that wrote to any of the logs ``log_ids``, and all older ones."""
-        # What is newer in a flush that goes may be older in one before it.
+        """Drop the flushes that wrote to any of the logs ``log_ids``, and all older ones."""
+        # An older flush may have old copies of the entries that a dropped one has.
         self._flushes = tuple(takewhile(lambda flush: flush.log_ids.isdisjoint(log_ids), self._flushes))

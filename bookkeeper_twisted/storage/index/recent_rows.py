@@ -1,6 +1,6 @@
 """The newest index rows in memory: a reader that follows a writer needs no look-up in the index.
 
-One thread adds rows, any looks: a ledger's rows are replaced as a whole, so a look-up sees the old ones or
+One thread adds rows, any thread reads: a ledger's rows are replaced as a whole, so a look-up sees the old ones or
 the new ones.
 """
 
@@ -28,7 +28,7 @@ _Chunk = tuple[tuple[int, ...], _Rows]
 
 
 class SortedRows:
-    """Rows of one ledger, ascending and disjoint.  They never change, so any thread may look."""
+    """The rows of one ledger, ascending and disjoint.  They never change, so any thread may read them."""
 
     __slots__ = ("_starts", "_chunks")
 
@@ -62,7 +62,7 @@ class SortedRows:
         return self._each(rows, lambda part, held: sorted(held + part, key=_first))
 
     def without(self, rows: _Rows) -> "SortedRows":
-        """Return these rows without those objects of ``rows`` that are among them."""
+        """Return these rows without the objects in ``rows``."""
         firsts, held = self._chunks[0]
         if all(map(is_, rows, chain(held, (None,)))):  # the oldest commit usually has the lowest entries
             rest = self._chunks[1:]
@@ -77,7 +77,7 @@ class SortedRows:
         return self._changed(first, last, lambda held: (row for row in held if row.last < first or row.first > last))
 
     def _each(self, rows: _Rows, change: Callable[[_Rows, _Rows], Iterable[IndexRow]]) -> "SortedRows":
-        """Change the chunks that rows belong into; ``change`` gets the rows for a chunk, and what it holds."""
+        """Change the chunks to which rows belong; ``change`` receives the rows for a chunk, and its present rows."""
         changed, begin = self, 0
         while begin < len(rows):
             index = bisect_right(changed._starts, rows[begin].first)
@@ -90,7 +90,7 @@ class SortedRows:
         return changed
 
     def _changed(self, first: int, last: int, change: Callable[[_Rows], Iterable[IndexRow]]) -> "SortedRows":
-        """Change the rows of the chunks in which ``first .. last`` are."""
+        """Change the rows of the chunks that cover ``first .. last``."""
         low = max(bisect_right(self._starts, first) - 1, 0)
         high = max(bisect_right(self._starts, last), low + 1)
         held = [rows for _, rows in self._chunks[low:high]]
@@ -99,7 +99,7 @@ class SortedRows:
 
 
 def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
-    """Rows in chunks, which are half full where they are more than one."""
+    """Cut rows into chunks, which are half full if there are several."""
     if len(rows) <= MOST_TOGETHER:
         return ((tuple(map(_first, rows)), rows),) if rows else ()
     count = -(-2 * len(rows) // MOST_TOGETHER)
@@ -109,10 +109,10 @@ def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
 
 
 class RecentRows:
-    """Rows that were committed last, up to a number of bytes; the oldest commits go first.
+    """The rows that were committed last, up to a number of bytes; the oldest commits are dropped first.
 
-    :ivar limit: bytes it may hold.
-    :ivar cost: of what it holds.
+    :ivar limit: most bytes.
+    :ivar cost: bytes of the present rows.
     """
 
     __slots__ = ("limit", "cost", "_ledgers", "_order")
@@ -133,12 +133,12 @@ class RecentRows:
         return self._ledgers.get(ledger_id)
 
     def add(self, committed: Sequence[IndexRow]) -> None:
-        """Add the rows of one commit; what they overlap is forgotten.
+        """Add the rows of one commit, and drop the rows that they overlap.
 
         :param committed: in the order of ledgers and entries.
         """
         begin = self._newest(committed)
-        if begin:  # the older ones would go at once, and everything before them
+        if begin:  # the older rows would be dropped at once, with everything before them
             self._ledgers.clear()
             self._order.clear()
             self.cost = 0
@@ -161,7 +161,7 @@ class RecentRows:
             self._ledgers.pop(ledger_id, None)
 
     def _newest(self, rows: Sequence[IndexRow]) -> int:
-        """Return where the last rows begin, as many as fit at all."""
+        """Return the index of the first of the last rows that fit the limit."""
         left, index, ledger_id = self.limit, len(rows), -1
         while index:
             row = rows[index - 1]
@@ -185,7 +185,7 @@ class RecentRows:
 
 
 def _not_overlapped(rows: _Rows, held: _Rows) -> Iterator[IndexRow]:
-    """Rows of ``held`` that share no entry with ``rows``; both are ascending and disjoint."""
+    """Return the rows of ``held`` that share no entry with ``rows``; both are ascending and disjoint."""
     for row in held:
         index = bisect_right(rows, row.last, key=_first) - 1
         if index < 0 or rows[index].last < row.first:

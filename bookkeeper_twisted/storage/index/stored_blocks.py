@@ -1,11 +1,11 @@
 """The blocks of a run index: look-ups in one state of its table.
 
 Any number of generations may hold rows of a ledger, but no entry is in two of them, nor in the table of runs besides.
-Their list is in the order of time: what one has of a ledger lies behind what older ones have.  So a look-up halves what
-is left of the list with each that it asks, but denies an entry only after it asked all.
+Their list is in the order of time: the rows of a ledger in one lie after those in older ones.  So a look-up halves
+the rest of the list with each generation that it asks, but denies an entry only after it asked all.
 
-What it does not find may be there under a damaged key: as in the table of runs, an absence counts only after the blocks
-on both sides of its place were verified, of whatever generations they are, and so does the end of a generation.
+A row that it does not find may exist under a damaged key: as in the table of runs, an absence counts only after the
+blocks on both sides of its key were verified, of whatever generations they are, and so does the end of a generation.
 """
 
 from collections.abc import Collection, Iterator
@@ -46,8 +46,8 @@ _FROM = f"{_BLOCKS} WHERE (generation, first) >= (?, ?) ORDER BY generation, fir
 class StoredBlocks:
     """The blocks that a connection sees in its transaction.
 
-    :ivar generations: that have blocks, the oldest first.
-    :raises DamageError: their list cannot be read; and so do all methods for what they come across.
+    :ivar generations: the generations with blocks, the oldest first.
+    :raises DamageError: their list cannot be read; all methods raise it for damage that they meet.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -57,8 +57,8 @@ class StoredBlocks:
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Return the row that holds ``entry_id`` of ``ledger_id``, None if none does.
 
-        The rows beside its place in one generation tell whether to go on with younger or older ones.  Damage that it
-        meets counts if the entry is not found elsewhere.
+        The rows beside its key in one generation show whether to go on with younger or older ones.  Damage raises an
+        error only if the entry is not found elsewhere.
         """
         key = key_of(ledger_id, entry_id)
         likely, others = list(self.generations), list[Generation]()
@@ -80,7 +80,7 @@ class StoredBlocks:
             elif behind[:8] == key[:8]:
                 others += likely[middle:]
                 del likely[middle:]
-            elif not packed and generation.role == SOURCE:  # the merge has moved what was here
+            elif not packed and generation.role == SOURCE:  # the merge has moved the rows of this place
                 others += [each for each in likely if each[1:3] == generation[1:3]]
                 likely = [each for each in likely if each[1:3] != generation[1:3]]
             if not behind:
@@ -104,9 +104,9 @@ class StoredBlocks:
         return found
 
     def _around(self, number: int, key: bytes) -> tuple[bytes, bytes]:
-        """Return the row at or before a place in a generation, and where the next one of its block begins.
+        """Return the row at or before a key in a generation, and the key of the next one of its block.
 
-        :returns: empty without one; a row that is not in this block is not verified.
+        :returns: empty without one; a next row in another block is not verified.
         """
         block = self.floor(number, key)
         return block.around(key) if block is not None else (b"", b"")
@@ -115,7 +115,7 @@ class StoredBlocks:
         """Return the rows of a ledger that end at an entry or later, ascending.
 
         :param first: the entry.
-        :param limit: of rows.
+        :param limit: most rows.
         """
         key = key_of(ledger_id, first)
         found = merge(*[self._packed(generation.number, key) for generation in self.generations])
@@ -127,7 +127,7 @@ class StoredBlocks:
         """Return the next rows in the order of ledger and first entry.
 
         :param after: ledger and first entry of the last row seen.
-        :param limit: of rows.
+        :param limit: most rows.
         :param log_ids: rows of these logs only.
         """
         key = key_of(*after)
@@ -139,7 +139,7 @@ class StoredBlocks:
         return rows_of_packed(islice(found, limit))
 
     def _packed(self, number: int, key: bytes) -> Iterator[bytes]:
-        """Yield the rows of a generation from the last one on that begins at or before a place."""
+        """Yield the rows of a generation from the last one that begins at or before a key."""
         block = self.floor(number, key)
         if block is not None:
             yield from cut_rows(block.rows)[block.floor(key) :]
@@ -151,8 +151,8 @@ class StoredBlocks:
     def live(self) -> dict[int, tuple[int, int]]:
         """Return the number of entries and the bytes of their records by entry log; reads all blocks.
 
-        Damaged ones are left out.  Like what is left out of the sums over the table of runs, that is no reason to
-        remove a log: it is found then.
+        Damaged blocks are left out.  As with rows left out of the sums over the table of runs, the removal of a log
+        does not rely on that: its checks find them.
         """
         found: dict[int, tuple[int, int]] = {}
         for values in self._connection.execute(_BLOCKS):
@@ -184,18 +184,18 @@ class StoredBlocks:
         return found
 
     def following(self, number: int, key: bytes) -> Block | None:
-        """Return the first block of the generation ``number`` that begins behind ``key``, None without one.
+        """Return the first block of the generation ``number`` that begins after ``key``, None without one.
 
-        The block in front of the place is verified, and so is the one behind the last of a generation.
+        The block before the key is verified, and so is the one after the last of a generation.
         """
         self.floor(number, key)
         return self._behind(number, key)
 
     def _behind(self, number: int, key: bytes) -> Block | None:
-        """Return the block behind a place for which :meth:`floor` verified the one in front of it.
+        """Return the block after a key for which :meth:`floor` verified the one before it.
 
-        The lowest key behind the place is looked for: SQLite would pass over a damaged block behind an equal one.  One
-        at a time: it would pass over damaged ones among several, too.
+        The search is for the lowest key after it: SQLite would skip a damaged block behind an equal one.  It reads one
+        block at a time, as SQLite would skip damaged ones among several, too.
         """
         values = self._connection.execute(_FROM, (number, key + b"\0")).fetchone()
         block = block_from(values) if values is not None else None
@@ -203,9 +203,9 @@ class StoredBlocks:
 
 
 class Cursor:
-    """Goes through a generation by ascending places.
+    """A cursor through a generation by ascending keys.
 
-    :ivar block: the last one that begins at or before the present place, None if there is none.
+    :ivar block: the last block that begins at or before the present key, None if there is none.
     :ivar following: the block behind it, None at the end.
     """
 
@@ -219,13 +219,13 @@ class Cursor:
         self._begun = False
 
     def leaves(self, key: bytes) -> bool:
-        """Test whether going to the place ``key`` changes the block."""
+        """Test whether a move to ``key`` changes the block."""
         return not self._begun or (self.following is not None and key >= self.following.first)
 
     def go(self, key: bytes) -> None:
-        """Go to the place ``key``.
+        """Move to ``key``.
 
-        :raises DamageError: a block beside it is damaged; the cursor stays where it was.
+        :raises DamageError: a block beside it is damaged; the cursor does not move.
         """
         if self.leaves(key) and not self._stepped(key):
             block = self._stored.floor(self._number, key)
@@ -233,18 +233,18 @@ class Cursor:
             self.block, self._begun = block, True
 
     def _stepped(self, key: bytes) -> bool:
-        """Try to go to a place by one step to the following block."""
+        """Try to move to a key by one step to the following block."""
         if self.following is None:
             return False
         try:
             behind = self._stored.following(self._number, self.following.last)
-        except DamageError:  # perhaps this one is passed over
+        except DamageError:  # a key beyond this block may not need it
             return False
         self.block, self.following = self.following, behind
         return not self.leaves(key)
 
     def around(self, key: bytes) -> tuple[bytes, bytes]:
-        """Return the row at or before the present place ``key``, and where the next one begins; empty without one."""
+        """Return the row at or before the present ``key``, and the key of the next one; empty without one."""
         behind = self.following.first if self.following is not None else b""
         if self.block is None:
             return b"", behind

@@ -1,4 +1,4 @@
-"""The table of runs: look-ups in one state of it."""
+"""Look-ups in one state of the table of runs."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -28,12 +28,12 @@ def floor(connection: Connection, ledger_id: int, entry_id: int) -> IndexRow | N
 
 
 def check_next(connection: Connection, ledger_id: int, entry_id: int) -> IndexRow | None:
-    """Verify and return the row that lies next to a place for which :func:`floor` verified the one before it.
+    """Verify and return the row after a key for which :func:`floor` verified the one before it.
 
-    A place is given by the lowest key behind it: SQLite would find an equal one, and pass over what lies next to it
-    while that is not greater.
+    The search is for the lowest key after it: SQLite would find an equal one, and skip rows beside it
+    that are not greater.
 
-    :raises DamageError: it is damaged: nothing is known of what is missing at this place (S5).
+    :raises DamageError: the row is damaged: it is unknown what is missing at this place (S5).
     """
     if entry_id < MAX_ID:
         found = connection.execute(f"{_FROM_ON}{IN_ORDER}", (ledger_id, entry_id + 1, 1))
@@ -63,7 +63,7 @@ def last_entry(connection: Connection, ledger_id: int) -> int:
 def last_entries(connection: Connection, ledger_ids: Sequence[int]) -> dict[int, int]:
     """Return the highest entry of each of some ledgers that have rows.
 
-    The two rows beside the place of a ledger without any speak for all ledgers between them, so that many new ledgers
+    The two rows beside the place of an absent ledger stand for all ledgers between them, so that many new ledgers
     take one look-up.
 
     :param connection: which sees one state of the index.

@@ -62,14 +62,14 @@ assert _HEADER.size == 32 and TRAILER_SIZE == 52
 
 @attrs.frozen
 class FileMark:
-    """The mark in the head of a journal file by which it is known as ours."""
+    """The mark in the head of a journal file of ours."""
 
     file_id: int
     nonce: bytes
 
     @classmethod
     def of(cls, file_id: int, salt: bytes) -> "FileMark":
-        """Make the mark of a file.
+        """Return the mark of a file.
 
         :param salt: random bytes of the journal; a mark cannot be guessed without them.
         """
@@ -78,10 +78,10 @@ class FileMark:
 
 @attrs.frozen
 class FileHeader:
-    """The header of a journal file: how the rest is to be read.
+    """The header of a journal file: version and layout of the rest.
 
-    :ivar size: where records begin.
-    :ivar mark: None in files that others wrote.
+    :ivar size: offset of the first record.
+    :ivar mark: None in files of Apache's bookie.
     """
 
     version: int
@@ -91,11 +91,11 @@ class FileHeader:
 
 @attrs.frozen
 class Trailer:
-    """The trailer of a group: its place, its checksum, and what was durable before it.
+    """The trailer of a group: its place, its checksum, and the durable position before it.
 
     :ivar start: offset of the group.
-    :ivar durable: everything before it was durable when the group was written.
-    :ivar last: nothing follows in this file.
+    :ivar durable: end of the bytes that were durable when the group was written.
+    :ivar last: whether the file ends after the group.
     """
 
     start: int
@@ -113,8 +113,8 @@ def pack_header(mark: FileMark) -> bytes:
 def parse_header(sector: bytes, path: str) -> FileHeader:
     """Decode the header of a file, of ours or of Apache's journal.
 
-    :param sector: the first sector, or as much of it as there is.
-    :param path: for the error.
+    :param sector: the first sector, or a part of it at the end of the file.
+    :param path: of the file, for the error.
     :raises JournalDamageError: no version of the format has such a header.
     """
     if len(sector) < _START.size or not sector.startswith(_MAGIC):
@@ -153,15 +153,15 @@ def pack_group(
     block: int,
     last: bool = False,
 ) -> tuple[Sequence[bytes], int]:
-    """Lay out one group as it is written: its parts, with at least a sector of zeros after it.
+    """Return the parts of one group for a write, with at least a sector of zeros after it.
 
     :param mark: of the file.
     :param start: its offset, a multiple of 512.
     :param records: byte strings of whole records.
-    :param durable: end of what is synced, which the trailer says.
+    :param durable: end of the synced bytes, for the trailer.
     :param alignment: of the end of the group, in bytes.
     :param block: the zeros end at a multiple of it.
-    :param last: marks the end of the file.
+    :param last: whether the file ends after the group.
     :returns: the parts, and the offset at which the group ends and the zeros begin.
     """
     length = sum(map(len, records))
@@ -182,8 +182,8 @@ def parse_trailer(data: bytes, mark: FileMark) -> Trailer | None:
     """Decode the trailer of a group.
 
     :param data: the 52 bytes.
-    :param mark: of the file.
-    :returns: None if they are not a trailer of this file.
+    :param mark: of the file, which the trailer must have.
+    :returns: None if the bytes are not a trailer of this file.
     """
     if len(data) != TRAILER_SIZE or crc32c(data[: -_CRC.size]) != _CRC.unpack_from(data, TRAILER_SIZE - _CRC.size)[0]:
         return None
@@ -195,8 +195,8 @@ def parse_trailer(data: bytes, mark: FileMark) -> Trailer | None:
 
 
 def group_matches(group: bytes, trailer: Trailer) -> bool:
-    """Test whether a whole ``group``, trailer included, is what was written.
+    """Test whether a whole ``group``, trailer included, is as it was written.
 
-    :param trailer: that was parsed from its end.
+    :param trailer: the trailer at its end.
     """
     return crc32c(memoryview(group)[: -2 * _CRC.size]) == trailer.group_crc

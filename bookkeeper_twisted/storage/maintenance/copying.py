@@ -1,8 +1,8 @@
 """Copies live rows of sealed entry logs into new ones.
 
-Rows are copied whole, in the order of ledger and entry, and rows that follow each other in their ledger become one.
-What is copied was verified, so damage never is.  The bytes go from the memory into which they were read straight to the
-memory from which they are written.
+Rows are copied whole, in the order of ledger and entry, and consecutive rows of a ledger become one.
+Only verified rows are copied, so damage never is.  The bytes go straight from the memory of the read to the
+memory of the write.
 """
 
 import posixpath
@@ -24,22 +24,22 @@ MOST_ROWS = 50_000
 
 
 class _JoinedRow:
-    """A row of a new log, made of rows that follow each other.
+    """A row of a new log, joined from consecutive rows.
 
-    :param head: the first of them; still to be appended.
+    :param head: the first of these rows; still to be appended.
     :param offset: in the new log.
     """
 
     def __init__(self, head: IndexRow, offset: int) -> None:
         self._ledger_id, self._first, self._last = head.ledger_id, head.first, head.first - 1
         self._offset = offset
-        self._sizes: list[tuple[int | bytes, int]] = []  # as a row has them, and of how many entries
+        self._sizes: list[tuple[int | bytes, int]] = []  # in the form of a row, and the number of their entries
         self._n_bytes = 0
         self._checksums: list[int] = []  # of whole blocks
         self._checksum = 0  # of the last block, unless that is whole
 
     def takes(self, row: IndexRow, n_bytes: int) -> bool:
-        """Test whether a ``row`` of ``n_bytes`` follows, and is not too much."""
+        """Test whether a ``row`` of ``n_bytes`` is the next one, and fits."""
         return (
             (row.ledger_id, row.first) == (self._ledger_id, self._last + 1)
             and self._n_bytes + n_bytes <= JOIN_BYTES
@@ -61,7 +61,7 @@ class _JoinedRow:
                 self._checksum = 0
 
     def row(self, log_id: int) -> IndexRow:
-        """Return the row, which is in the log ``log_id``."""
+        """Return the joined row, which is in the log ``log_id``."""
         checksums = self._checksums + ([self._checksum] if self._n_bytes % CHECKSUM_BLOCK else [])
         packed = struct.pack(f">{len(checksums)}I", *checksums)
         return IndexRow(self._ledger_id, self._first, self._last, log_id, self._offset, self._joined_sizes(), packed)
@@ -79,7 +79,7 @@ class LogCopy:
     """One new entry log of live rows.  Maintenance lane; to be ended by :meth:`finish` or :meth:`abandon`.
 
     :ivar log_id: of the new log.
-    :param queue: by which it is written.
+    :param queue: the queue of the disk by which it is written.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class LogCopy:
         self._rows: list[_JoinedRow] = []
 
     def write(self, rows: deque[VerifiedRow]) -> None:
-        """Append rows, which are taken from the left of ``rows``; some are left if the log is full."""
+        """Append rows, removing them from the left of ``rows``; some are left if the log is full."""
         log = self._log
         assert log is not None
         while rows and self._make_room(log, *rows[0]):
@@ -106,7 +106,7 @@ class LogCopy:
         log.write_blocks()
 
     def _make_room(self, log: OpenLog, row: IndexRow, data: Buffer) -> bool:
-        """Has the last row of the new log take a row, unless the log is full."""
+        """Make room for a row in the new log, if possible as a part of its last row; return False if it is full."""
         if log.has_records and log.position + len(data) > self._directory.log.size_limit:
             return False
         if not self._rows or not self._rows[-1].takes(row, len(data)):
@@ -116,9 +116,9 @@ class LogCopy:
         return True
 
     def finish(self) -> list[IndexRow]:
-        """Make the new log durable, then its name, before anything refers to it (S8).
+        """Make the new log durable, then its name, before any row refers to it (S8).
 
-        :returns: its rows, for the index.
+        :returns: its rows, to be committed to the index.
         """
         assert self._log is not None
         self._log.seal_unnamed(self._fs)

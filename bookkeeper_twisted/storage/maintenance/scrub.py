@@ -1,8 +1,8 @@
-"""Verifies everything an index refers to, and keeps a durable list of the damage.
+"""Verifies all rows of an index, and keeps a durable list of the damage.
 
 Rows are read in the order of ledger and entry, piece by piece.  A row that fails is looked up again: if it lies
-elsewhere by now, or its ledger was deleted, nothing is damaged.  A pass may take days: what it has found, and how far
-it has come, outlives the process, and the next process goes on there.  What a compaction finds joins the same list.
+elsewhere by now, or its ledger was deleted, nothing is damaged.  A pass may take days: its findings and its place
+outlive the process, and the next process continues it.  Findings of compactions are added to the same list.
 """
 
 import json
@@ -33,7 +33,7 @@ class DamagedEntries:
 
     :ivar ledger_id: :data:`NO_LEDGER` for a journal.
     :ivar found_at: seconds since the epoch.
-    :ivar text: file, offset and what is wrong.
+    :ivar text: file, offset and description of the damage.
     """
 
     ledger_id: int
@@ -44,7 +44,7 @@ class DamagedEntries:
 
     @property
     def key(self) -> tuple[int, int]:
-        """Return ledger and first entry, by which lists are ordered."""
+        """Return ledger and first entry, the key by which lists are ordered."""
         return self.ledger_id, self.first
 
 
@@ -52,8 +52,8 @@ class DamagedEntries:
 class ScrubRecord:
     """The record of the passes over a directory, as it is stored.
 
-    :ivar findings: ascending; up to the place of a pass at work they are its own, behind it those of the one before.
-    :ivar after: ledger and first entry of the last row that a pass at work has verified; None if none is at work.
+    :ivar findings: ascending; up to the place of the present pass its own, after it those of the previous pass.
+    :ivar after: ledger and first entry of the last row that the present pass has verified; None without a pass.
     :ivar ended_at: seconds since the epoch when the last whole pass ended; 0 for never.
     """
 
@@ -62,7 +62,7 @@ class ScrubRecord:
     ended_at: int = 0
 
     def joined(self, found: Iterable[DamagedEntries]) -> "ScrubRecord":
-        """Return the record with what else was ``found``: what is not in it yet, as far as there is room."""
+        """Return the record with the new ones of ``found`` added, as far as there is room."""
         findings = list(self.findings)
         for each in found:
             at = bisect_left(findings, each.key, key=_key_of)
@@ -76,7 +76,7 @@ def _key_of(found: DamagedEntries) -> tuple[int, int]:
 
 
 def damage_now(index: IRunIndex, damage: LogDamageError, now: int) -> DamagedEntries | None:
-    """Return what is to be known of a row that failed; None if it lies elsewhere by now, or its ledger was deleted.
+    """Return the damage of a row that failed; None if it lies elsewhere by now, or its ledger was deleted.
 
     :param damage: of the row.
     :param now: seconds since the epoch.
@@ -91,12 +91,12 @@ _NOTHING = ScrubRecord()
 
 
 class Scrub:
-    """One pass over a ledger directory: steps are cut and read on the maintenance lane, and taken where it is run.
+    """One pass over a ledger directory, whose steps are cut and read on the maintenance lane.
 
-    :ivar cutter: gives the steps to read.
-    :ivar record: to be kept while the pass is at work.
-    :param now: seconds since the epoch, for what is found.
-    :param record: of the passes before; one that has a place is continued.
+    :ivar cutter: returns the steps to read.
+    :ivar record: to be stored during the pass.
+    :param now: seconds since the epoch, for the findings.
+    :param record: of earlier passes; a pass that has a place is continued.
     """
 
     def __init__(self, fs: IFileSystem, directory: DirectoryStorage, now: int, record: ScrubRecord = _NOTHING) -> None:
@@ -108,9 +108,9 @@ class Scrub:
         self.cutter = RowCutter(directory.index, after)
 
     def read(self, step: Step) -> list[DamagedEntries]:
-        """Verify the pieces of a step; :meth:`take` is to be called with the damage that is returned.
+        """Verify the pieces of a step; pass the returned damage to :meth:`take`.
 
-        :raises OSError: the disk failed in another way than that it cannot read some places.
+        :raises OSError: the disk failed in another way than by unreadable places.
         """
         found: list[DamagedEntries] = []
         failed: IndexRow | None = None
@@ -129,9 +129,9 @@ class Scrub:
         return found
 
     def take(self, found: Sequence[DamagedEntries]) -> Sequence[DamagedEntries]:
-        """Take what was ``found`` in the step that was read: up to its end the pass before counts no more.
+        """Record the damage ``found`` in a step; up to its end it replaces the findings of the previous pass.
 
-        :returns: what there was room for.
+        :returns: the damage for which the record had room.
         """
         before, last = self.record, self.cutter.after
         passed = before.after or (-1, -1)
@@ -141,7 +141,7 @@ class Scrub:
         return found
 
     def ended(self, now: int) -> ScrubRecord:
-        """Return the record of the pass, which has come to its end.
+        """Return the record of the pass after its end.
 
         :param now: seconds since the epoch.
         """
@@ -155,9 +155,9 @@ class Scrub:
 
 
 def load_record(fs: IFileSystem, directory: str) -> ScrubRecord:
-    """Return what was kept of the passes before; nothing if there was none, or if the file is damaged.
+    """Return the stored record of earlier passes; an empty one without a file, or if the file is damaged.
 
-    :param directory: that was scrubbed, ``current`` included.
+    :param directory: the scrubbed directory, ``current`` included.
     :raises OSError: the file cannot be read.
     """
     path = posixpath.join(directory, FINDINGS)
@@ -177,9 +177,9 @@ def load_record(fs: IFileSystem, directory: str) -> ScrubRecord:
 
 
 def save_record(fs: IFileSystem, directory: str, record: ScrubRecord) -> None:
-    """Replace what is kept of the passes over a directory, durably.
+    """Replace the stored record of a directory, durably.
 
-    :param directory: that is scrubbed, ``current`` included.
-    :param record: of the pass at work, or of the one that has ended.
+    :param directory: the scrubbed directory, ``current`` included.
+    :param record: of the present pass, or of the last one.
     """
     replace_file(fs, posixpath.join(directory, FINDINGS), json.dumps(attrs.asdict(record), indent=1).encode())
