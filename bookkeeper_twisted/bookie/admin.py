@@ -1,4 +1,4 @@
-"""Administration of a running bookie: what its HTTP server and the shell may ask of it.
+"""Administration of a running bookie: the requests of its HTTP server and of the shell.
 
 :class:`IBookieAdmin` is for the bookie as a whole, :class:`IBackgroundWork` for its garbage collection, scrub and
 speed limits.  Both have two providers, one for a bookie in this process (:mod:`.lifecycle.admin`,
@@ -35,7 +35,7 @@ class Phase(Enum):
 class BookieState:
     """The state of a bookie at one moment.
 
-    :ivar read_only: it refuses adds, except adds of high priority while ``high_priority_writes`` holds.
+    :ivar read_only: whether it refuses adds, except adds of high priority while ``high_priority_writes`` holds.
     :ivar reasons: why it is read-only or has failed, one text for each reason; empty if it is neither.
     """
 
@@ -72,8 +72,8 @@ class StoredFiles:
 class JournalMark:
     """The position from which a start would replay one journal.
 
-    :ivar file_id: of the journal file.
-    :ivar offset: in it.
+    :ivar file_id: id of the journal file.
+    :ivar offset: offset in it, in bytes.
     """
 
     file_id: int
@@ -98,7 +98,7 @@ class IBookieAdmin(Interface):
         The bookie is read-only while any reason holds.  This one is forgotten when the process ends, unless
         ``persistBookieStatusEnabled`` is set.
 
-        :param read_only: True to add it, False to withdraw it; harmless if that is so already.
+        :param read_only: True to add it, False to withdraw it; no effect if that is so already.
         """
 
     def disks() -> "Deferred[Sequence[DirectoryUsage]]":
@@ -119,7 +119,7 @@ class IBookieAdmin(Interface):
     def check_directories() -> "Deferred[None]":
         """Compare the cookies in all directories and in the metadata store with the configuration.
 
-        :raises InvalidCookieError: (as a failure) one is missing, or another one's.
+        :raises InvalidCookieError: (as a failure) a cookie is missing, or that of another bookie.
         """
 
     def configuration() -> Mapping[str, str]:
@@ -160,9 +160,9 @@ class WorkProgress:
 class CompactionStatus:
     """The compactions of one kind.
 
-    :ivar at_work: whether one is at work now.
-    :ivar suspended: by an operator.
-    :ivar total: since the start.
+    :ivar at_work: whether one is under way.
+    :ivar suspended: whether an operator suspended them.
+    :ivar total: number of compactions since the start.
     :ivar last: when the last one ended, in seconds since the epoch; without one, when the bookie started.
     """
 
@@ -178,8 +178,8 @@ class DirectoryWork:
 
     :ivar directory: as configured, ``current`` included.
     :ivar index: the file of its run index.
-    :ivar progress: None where none is at work.
-    :ivar damaged: file names of entry logs that failed a check, with what was found.
+    :ivar progress: None if no compaction is under way.
+    :ivar damaged: file names of entry logs that failed a check, each with a text on the damage.
     """
 
     directory: str
@@ -193,9 +193,9 @@ class CollectionStatus:
     """The status of the garbage collection.
 
     :ivar phase: ``idle``, ``ledgers``, ``logs``, ``major compaction`` or ``minor compaction``.
-    :ivar forced: whether the run at work was forced.
-    :ivar runs, failures, deleted_ledgers: since the start.
-    :ivar last_failure: its text; empty without one.
+    :ivar forced: whether the present run was forced.
+    :ivar runs, failures, deleted_ledgers: counts since the start.
+    :ivar last_failure: text of the last failure; empty without one.
     :ivar began: when the bookie started, in seconds since the epoch.
     """
 
@@ -216,7 +216,7 @@ class EntryLogFile:
     """An entry log as an administrator sees it.
 
     :ivar directory: its ledger directory, ``current`` included.
-    :ivar n_bytes: of the file.
+    :ivar n_bytes: bytes of the file.
     """
 
     directory: str
@@ -228,10 +228,10 @@ class EntryLogFile:
 class ScrubStatus:
     """The status of the scrub.
 
-    :ivar progress: of the directory at work, None where none is.
-    :ivar passes, failures: since the start.
+    :ivar progress: of the present directory, None without a pass.
+    :ivar passes, failures: counts since the start.
     :ivar last_pass: when the last one ended, in seconds since the epoch; None without one.
-    :ivar findings: what is known to be damaged: by the pass at work as far as it has come, else by the last one, and by
+    :ivar findings: the known damage: found by the present pass as far as it has come, else by the last one, and by
         compactions since.
     """
 
@@ -247,16 +247,16 @@ class IBackgroundWork(ISpeedLimits):
     """Control over the background work of a bookie that serves.  Reactor thread."""
 
     def collection() -> CollectionStatus:
-        """Return what the garbage collection does."""
+        """Return the status of the garbage collection."""
 
     def collect(major: bool = True, minor: bool = True) -> None:
-        """Begin a garbage collection, behind the one at work; nothing if one waits already.
+        """Begin a garbage collection after the present one; no effect if one waits already.
 
-        :param major, minor: which compactions are done although their interval has not passed.
+        :param major, minor: compactions to make although their interval has not passed.
         """
 
     def suspend_compaction(major: bool = True, minor: bool = True) -> None:
-        """Suspend compactions of the kinds ``major`` and ``minor``, the one at work too.
+        """Suspend compactions of the kinds ``major`` and ``minor``, also the present one.
 
         They stay suspended until they are resumed or the process ends.
         """
@@ -265,31 +265,31 @@ class IBackgroundWork(ISpeedLimits):
         """Allow compactions of the kinds ``major`` and ``minor`` again."""
 
     def cancel_compaction() -> None:
-        """End the compaction at work; what it had not finished is as if it had not begun."""
+        """End the present compaction; logs that it has not finished stay as they were."""
 
     def entry_logs() -> "Deferred[Sequence[EntryLogFile]]":
         """List the entry logs of all ledger directories."""
 
     def ledgers_of(directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
-        """Return the bytes of each ledger in an entry log, of deleted ones too.
+        """Return the bytes of each ledger in an entry log, deleted ledgers included.
 
-        Of a log without a ledgers map, as the one that is written, they are the ledgers that the index refers to.
+        A log without a ledgers map, such as the active one, has the ledgers that the index refers to.
 
         :param directory: as in :class:`EntryLogFile`.
         :raises IncorrectParameterError: (as a failure) there is no such log.
         """
 
     def scrub() -> ScrubStatus:
-        """Return what the scrub does and has found."""
+        """Return the status and the findings of the scrub."""
 
     def start_scrub() -> None:
-        """Begin a pass; nothing if one is at work."""
+        """Begin a pass; no effect if one is under way."""
 
     def suspend_scrub() -> None:
-        """Suspend the pass at work and later ones, until they are resumed or the process ends."""
+        """Suspend the present pass and later ones, until they are resumed or the process ends."""
 
     def cancel_scrub() -> None:
-        """End the pass at work; what it has found stays, and the next timed one goes on there."""
+        """End the present pass; its findings stay, and the next timed one continues it."""
 
     def resume_scrub() -> None:
         """Allow scrubs again."""

@@ -1,4 +1,4 @@
-"""The seams of a bookie: where its work runs, and what it can do."""
+"""The interfaces of a bookie: the lanes of its work, and its operations."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -19,11 +19,11 @@ AddDone = Callable[[Entries, Exception | None], None]
 
 @attrs.define(eq=False)
 class LoadLaterError(TooManyRequestsError):
-    """Entries that were asked for together are too big to be loaded at once; this one was not loaded."""
+    """The entries of one request are too long to be loaded at once; this one was not loaded."""
 
 
 class IStorageExecutor(Interface):
-    """Named lanes off the reactor thread.
+    """An executor of named lanes off the reactor thread.
 
     Work of one lane runs in the order it was submitted, except on ``"read"``, which may have several
     threads.  Lanes: ``"journal-<n>"``, one for each journal; ``"flush-<n>"``, one for each ledger directory;
@@ -33,22 +33,22 @@ class IStorageExecutor(Interface):
     def submit(lane: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
         """Run ``work(*args)`` on a lane.
 
-        :param lane: its name.
-        :returns: the result or failure, on the reactor thread.  Cancelling prevents work that has not begun; begun work
-            ends, its result is dropped.
+        :param lane: name of the lane.
+        :returns: the result or failure, on the reactor thread.  A cancelled call that has not begun never does; begun
+            work ends, and its result is dropped.
         """
 
     def notify(function: Callable[..., None], *args: Any) -> None:
-        """From a lane: runs ``function(*args)`` on the reactor thread, in the order of the calls."""
+        """Run ``function(*args)`` on the reactor thread, in the order of the calls; called on a lane."""
 
     def join() -> "Deferred[None]":
-        """Wait until all work that was submitted has ended, or was cancelled before it began.
+        """Wait until all submitted work has ended, or was cancelled before it began.
 
-        Work that was cancelled later may still use what it was given: files are closed behind this.
+        Cancelled work that had begun may still use its arguments: files are closed after this.
         """
 
     def stop() -> "Deferred[None]":
-        """Refuses new work, lets submitted work end, joins the threads."""
+        """Refuse new work, wait until submitted work has ended, and join the threads."""
 
 
 class IBookie(Interface):
@@ -63,18 +63,18 @@ class IBookie(Interface):
     ) -> None:
         """Store entries.
 
-        Entries of several ledgers may be done in parts, each entry in one of them: some refused, some stored.
+        Entries of several ledgers may be stored in part: some refused, some stored.
 
-        :param master_key: of the ledgers; the first add of a ledger sets it.
-        :param recovery: whether fenced ledgers take them.
-        :param high_priority: whether a read-only bookie takes them, as far as its disks allow.
+        :param master_key: of the ledgers; the first add to a ledger sets it.
+        :param recovery: whether fenced ledgers accept the entries.
+        :param high_priority: whether a read-only bookie accepts them, as far as its disks allow.
         :param done: called once they are durable, with ``deferred_sync`` once they are written; or with
             LedgerFencedError, UnauthorizedAccessError, WriteOnReadOnlyBookieError, TooManyRequestsError or
             BookieIOError.
         """
 
     def fence(ledger_id: int, master_key: bytes) -> "Deferred[None]":
-        """Fence a ledger, an unknown one too, so that it takes no more adds except by recovery.
+        """Fence a ledger, known or not, so that it accepts no more adds except by recovery.
 
         :param master_key: of the ledger; an unknown ledger gets it.
         :returns: fires when the fence and the key are durable (S2); fails with UnauthorizedAccessError or
@@ -84,31 +84,31 @@ class IBookie(Interface):
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return a run in the caches that holds ``entry_id`` of ``ledger_id``, at any place; None if none does.
 
-        :param max_count: how many of the entries from there on are of use: there may be more, and fewer.
+        :param max_count: most entries that the caller can use from there on; the run may have more, or fewer.
         """
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
-        """Return entries on disk that need not be waited for, because the system has them in memory.
+        """Return entries on disk that need no wait, because the system has them in memory.
 
-        To be asked after :meth:`cached`.
+        To be called after :meth:`cached`.
 
         :param max_count: most entries.
-        :param max_bytes: most bytes of records; one entry is given even if it is longer.
-        :returns: a run that begins with ``entry_id``, as many entries as lie together and fit; None if not even that
-            one is.
+        :param max_bytes: most bytes of the records; one entry is returned even if it is longer.
+        :returns: a run that begins with ``entry_id``, of as many contiguous entries as fit; None if even that entry
+            needs a wait.
         """
 
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Sequence[bytes | None]:
-        """Single entries in any order that need not be waited for; None: :meth:`cached` and :meth:`resident` may
-        still have it.
+        """Return single entries in any order that need no wait; None for an entry that only :meth:`cached` or
+        :meth:`resident` may have.
 
-        :param max_bytes: where this is reached the rest is left out; one at least is looked for.
+        :param max_bytes: the look-up ends when the entries have so many bytes; at least one is looked up.
         """
 
     def load(wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
-        """Read entries from disk by one hand-over to a lane.
+        """Read entries from disk by one call on a lane.
 
-        What was read is resident, or cached, for a while.
+        The entries are then resident, or cached, for a while.
 
         :param wanted: triples of ledger id, entry id and most bytes to read from there on.
         :returns: one item for each triple, a run that begins at the entry, or NoSuchEntryError, NoSuchLedgerError,

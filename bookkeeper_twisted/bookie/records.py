@@ -1,4 +1,4 @@
-"""Journal records beside entries: keys, fences, explicit LACs.
+"""Journal records other than entries: keys, fences, explicit LACs.
 
 A record is ``i32 length``, then the body.  The body of an entry is the entry; the others begin with
 ``i64 ledgerId, i64 kind`` where ``kind`` is a negative number in the place of an entry id:
@@ -29,7 +29,7 @@ assert _HEAD_WITH_BYTES.size == 24
 
 
 def key_record(ledger_id: int, master_key: bytes) -> bytes:
-    """Encode the journal record that lets replay know the ledger ``ledger_id`` and its ``master_key``."""
+    """Encode the journal record by which replay knows the ledger ``ledger_id`` and its ``master_key``."""
     return _HEAD_WITH_BYTES.pack(20 + len(master_key), ledger_id, KEY, len(master_key)) + master_key
 
 
@@ -47,7 +47,7 @@ def explicit_lac_record(ledger_id: int, body: bytes) -> bytes:
 
 
 def trailing_bytes(body: bytes) -> bytes | None:
-    """Return the key or LAC packet of a record ``body``; None if the body is too short for what it announces."""
+    """Return the key or LAC packet of a record ``body``; None if the body is shorter than its length field says."""
     if len(body) < 20:
         return None
     (length,) = _LENGTH.unpack_from(body, 16)
@@ -55,10 +55,10 @@ def trailing_bytes(body: bytes) -> bytes | None:
 
 
 def lac_of_packet(body: bytes) -> int:
-    """Return the LAC in a LAC packet, ``body``; -1 if that is too short to have one."""
+    """Return the LAC in a LAC packet, ``body``; -1 if the packet is too short."""
     return int(_LAC.unpack_from(body)[1]) if len(body) >= 16 else -1
 
 
 def ledger_of_packet(body: bytes) -> int:
-    """Return the id of the ledger that a LAC packet, ``body``, is for; -1 if that is too short."""
+    """Return the ledger id in a LAC packet, ``body``; -1 if the packet is too short."""
     return int(_LAC.unpack_from(body)[0]) if len(body) >= 16 else -1

@@ -14,11 +14,11 @@ AddArguments = tuple[Entries, bytes, bool, bool, bool, AddDone]
 
 
 class WaitingAdds:
-    """A queue of adds in the order they came.
+    """A queue of adds in the order of arrival.
 
-    :param admit: takes the arguments of an add once there is room.
-    :param max_wait: seconds; an add that waited longer fails with TooManyRequestsError.
-    :param max_bytes: more than this is refused at once.
+    :param admit: admits an add, given its arguments, once there is room.
+    :param max_wait: seconds after which an add fails with TooManyRequestsError.
+    :param max_bytes: most bytes of the queue; further adds are refused at once.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class WaitingAdds:
     def resume(self, has_room: Callable[[Entries], bool]) -> None:
         """Admit adds, oldest first, until one finds no room.
 
-        :param has_room: asked with the entries of each.
+        :param has_room: tests whether there is room for the entries of an add.
         """
         while self._adds and has_room(self._adds[0][1][0]):
             since, add = self._pop()

@@ -29,7 +29,7 @@ _FIELDS = fields_of(BookieConfig)
 
 @implementer(ILoggingContext)
 class Gate(ServerFactory):
-    """Closes connections until the bookie serves."""
+    """A listener that closes its connections until the bookie serves."""
 
     noisy = False
     inner: BookieServerFactory | None = None
@@ -46,7 +46,7 @@ def bookie_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint
 
     Connections over plain TCP send inside the write; others are Twisted's own.
 
-    :raises ConfigError: the endpoint string cannot be used, or the interface is given by its name.
+    :raises ConfigError: the endpoint string is invalid, or the interface is given by its name.
     """
     reactor = direct_reactor(reactor)
     if config.listen_endpoint:
@@ -57,7 +57,7 @@ def bookie_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint
 def http_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint:
     """Return the endpoint of ``httpServerEndpoint``, else of ``httpServerHost`` and ``httpServerPort``.
 
-    :raises ConfigError: the endpoint string cannot be used.
+    :raises ConfigError: the endpoint string is invalid.
     """
     if config.http_server_endpoint:
         return _parsed(reactor, config, "http_server_endpoint")
@@ -67,9 +67,9 @@ def http_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint:
 async def listen(endpoint: IStreamServerEndpoint, factory: IProtocolFactory, key: str) -> IListeningPort:
     """Listen at an endpoint.
 
-    :param factory: of the protocols of connections.
-    :param key: the key with the endpoint string, for the error.
-    :raises ConfigError: the string has a port that cannot be.
+    :param factory: makes the protocols of connections.
+    :param key: the configuration key of the endpoint, for the error.
+    :raises ConfigError: the endpoint string has an impossible port.
     :raises twisted.internet.error.CannotListenError: the address is taken, or is none of this machine.
     """
     try:
@@ -81,7 +81,7 @@ async def listen(endpoint: IStreamServerEndpoint, factory: IProtocolFactory, key
 async def listen_for_metrics(reactor: Any, config: BookieConfig, factory: IProtocolFactory) -> IListeningPort:
     """Listen at ``prometheusStatsHttpAddress`` and ``prometheusStatsHttpPort``.
 
-    :param factory: of the protocols of connections.
+    :param factory: makes the protocols of connections.
     :raises ConfigError: the port is taken, or the address is none of this machine.
     """
     host, port = config.prometheus_stats_http_address, config.prometheus_stats_http_port
@@ -104,13 +104,13 @@ async def stop_listening(port: IListeningPort) -> None:
 
 
 def loopback_of(listening: IListeningPort) -> str:
-    """Return the loopback address that a ``listening`` port has, empty if other machines may reach it."""
+    """Return the loopback address of a ``listening`` port, empty if other machines can reach it."""
     host = str(getattr(listening.getHost(), "host", ""))
     return host if is_loopback(host) else ""
 
 
 def describe_http(listening: IListeningPort) -> str:
-    """Describe who can use the ``listening`` port of an HTTP server, for the log."""
+    """Return a text for the log on who can use the ``listening`` port of an HTTP server."""
     address: Any = listening.getHost()
     where = f"{address.host}:{address.port}" if hasattr(address, "port") else str(address)
     if loopback_of(listening):
@@ -119,7 +119,7 @@ def describe_http(listening: IListeningPort) -> str:
 
 
 def describe_metrics(listening: IListeningPort) -> str:
-    """Describe who can read the metrics at a ``listening`` port that has nothing else, for the log."""
+    """Return a text for the log on who can read the metrics at a ``listening`` port of their own."""
     address: Any = listening.getHost()
     where = f"{address.host}:{address.port}/metrics"
     if loopback_of(listening):
@@ -138,7 +138,7 @@ def _parsed(reactor: Any, config: BookieConfig, name: str) -> IStreamServerEndpo
 
 
 def _reason(error: Exception, kind: str) -> str:
-    """Say what is wrong with an endpoint string of a kind, in the words of its user."""
+    """Return a text on what is wrong with an endpoint string of a kind, in the words of its user."""
     if isinstance(error, ImportError):
         return f"endpoints of type {kind} need the module {error.name}, which is not installed"
     if isinstance(error, TypeError):

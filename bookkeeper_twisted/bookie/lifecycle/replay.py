@@ -1,8 +1,8 @@
-"""Replay: what the journals hold beyond their marks goes back into storage.
+"""Replay of the journals: stores the records after their marks.
 
-Idempotent, and may be cut off anywhere: nothing is released and no mark moves before the checkpoint
-that follows it.  Memory is bounded: a full write cache is checkpointed in between, under the old marks; where a
-ledger disk has no space for that, it holds no more than the journals do.
+A replay is idempotent, and may be cut off anywhere: no file is released and no mark moves before the checkpoint
+that follows it.  Memory is bounded: a full write cache is checkpointed in between, under the old marks; if a
+ledger disk has no space for that, memory holds at most the records of the journals.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,8 +24,8 @@ def replay(journals: Sequence[IJournal], storage: ILedgerStorage, marks: Sequenc
 
     :param journals: in the order of the configuration.
     :param marks: one per journal, from the last checkpoint.
-    :returns: the number of entries.
-    :raises JournalDamageError: a journal lost records that were durable.
+    :returns: the number of replayed entries.
+    :raises JournalDamageError: a journal lacks records that were durable.
     """
     player = _Player(storage, marks)
     for journal, mark in zip(journals, marks, strict=True):
@@ -34,11 +34,11 @@ def replay(journals: Sequence[IJournal], storage: ILedgerStorage, marks: Sequenc
 
 
 def checkpoint_now(storage: ILedgerStorage, marks: Sequence[JournalPosition]) -> bool:
-    """Make a whole checkpoint in one call, where nothing else runs.
+    """Make a whole checkpoint in one call, while nothing else runs.
 
     :param marks: one per journal; every record below it is in the storage.
-    :returns: False if a disk had no space for it: what it was to write stays in memory, no mark has moved.
-    :raises StorageError: it failed for another reason.
+    :returns: False if a disk had no space for it: the entries stay in memory, and no mark has moved.
+    :raises StorageError: the checkpoint failed for another reason.
     """
     checkpoint = storage.begin_checkpoint(marks)
     if checkpoint is None:
@@ -57,7 +57,7 @@ def checkpoint_now(storage: ILedgerStorage, marks: Sequence[JournalPosition]) ->
 
 
 class _Player:
-    """Applies records in order; entries that follow each other are put together to runs."""
+    """A player of records, in order, which joins consecutive entries to runs."""
 
     _log = Logger()
 
@@ -109,12 +109,12 @@ class _Player:
 
     def _apply(self, ledger_id: int, kind: int, body: bytes) -> None:
         if self._storage.was_fenced(ledger_id):
-            return  # and deleted: it does not come back, nor do its entries, being of an unknown ledger (S3)
+            return  # deleted: neither the ledger nor its entries come back (S3)
         row = self._storage.ledger(ledger_id)
         if kind == KEY:
             self._apply_key(ledger_id, row, _bytes_of(body))
         elif kind == FENCE:
-            # Also without a key (a Java journal may lack it): a fence is never forgotten (S2).
+            # Also without a key, which a Java journal may lack: a fence is never forgotten (S2).
             self._storage.put_ledger(attrs.evolve(row or LedgerRow(ledger_id), fenced=True))
         elif kind == EXPLICIT_LAC:
             self._apply_lac(ledger_id, row, _bytes_of(body))

@@ -1,7 +1,7 @@
 """Ledger storages by plugin, found by the value of ``ledgerStorageClass``.
 
-Twisted imports this module whenever it reads its list of plugins, in ``twist --help`` too: a storage is imported when
-one is opened.
+Twisted imports this module whenever it reads its list of plugins, even for ``twist --help``: so a storage is imported
+only when one is opened.
 """
 
 from collections.abc import Sequence
@@ -34,14 +34,14 @@ class ILedgerStorageFactory(Interface):
         :param ledger_dirs: the ``current`` directories of the entry logs.
         :param index_dirs: directories of the indexes, paired by position.
         :param make_index: opens the index of a directory, for a storage that has one.
-        :param persist_marks: to be called in the end of each checkpoint with the marks of its beginning.
+        :param persist_marks: called at the end of each checkpoint with the marks of its beginning.
         :raises bookkeeper_twisted.errors.StorageError: they cannot be served; the text says why and what to do.
         """
 
 
 @implementer(IPlugin, ILedgerStorageFactory)
 class EntryLogStorageFactory:
-    """Entry logs and a run index: Apache's entry logs, whichever of its storages has written them."""
+    """The factory of the storage of entry logs and a run index; reads the entry logs of all Apache's storages."""
 
     names = frozenset(
         {
@@ -64,7 +64,7 @@ def ledger_storage_factory(name: str, origin: str) -> ILedgerStorageFactory:
     """Find the factory for a value of ``ledgerStorageClass``.
 
     :param origin: where the value was given, for the error.
-    :raises bookkeeper_twisted.errors.ConfigError: no plugin answers to it.
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin has that name.
     """
     factories = list(getPlugins(ILedgerStorageFactory))
     for factory in factories:

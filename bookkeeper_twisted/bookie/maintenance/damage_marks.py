@@ -1,8 +1,8 @@
-"""Marks the ledgers in which damage was found, so that autorecovery gives this bookie its entries back.
+"""Marks the damaged ledgers, so that autorecovery gives this bookie their entries again.
 
-A mark names this bookie, and of a bookie that a mark names every entry is checked, and what is damaged is written
-again, on this bookie where it is writable.  A finding that is loaded after a restart is marked, too: the process may
-have ended between the finding and its mark, and a mark of what is whole already costs one check.
+A mark names this bookie; autorecovery checks all its entries of the ledger, and writes the damaged ones
+again, on this bookie if it is writable.  A finding that is loaded after a restart is marked, too: the process may
+have ended between the finding and its mark, and a needless mark costs one check.
 """
 
 from collections.abc import Iterable
@@ -24,9 +24,9 @@ _LONGEST_PAUSE = 300.0
 
 
 class DamageMarks:
-    """Marks ledgers one after the other, again and again while the store fails.
+    """A queue of ledgers to mark one after the other, repeatedly while the store fails.
 
-    :param operations: limit of requests to the metadata store.
+    :param operations: limiter of requests to the metadata store.
     """
 
     _log = Logger()
@@ -40,9 +40,9 @@ class DamageMarks:
         self._working: Deferred[None] | None = None
 
     def found(self, findings: Iterable[DamagedEntries]) -> None:
-        """Mark the ledgers of ``findings``, each once.
+        """Mark each ledger of the ``findings`` once.
 
-        Damage of a journal names no ledger, and needs no mark: its entries are in memory.
+        Damage of a journal names no ledger, and needs no mark, as its entries are in memory.
         """
         ledger_ids = [finding.ledger_id for finding in findings if finding.ledger_id != NO_LEDGER]
         self._pending.update(dict.fromkeys(ledger_ids))

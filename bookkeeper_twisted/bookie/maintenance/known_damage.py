@@ -1,7 +1,7 @@
-"""Keeps what is known to be damaged: durably, in the log and the metrics, and marked for autorecovery.
+"""The known damage of a bookie: stored durably, logged, counted, and marked for autorecovery.
 
-Scrubs and compactions find damage.  A pass of a scrub replaces what was known as far as it has come, see
-:class:`~bookkeeper_twisted.storage.maintenance.scrub.ScrubRecord`; what a compaction finds joins that.
+Scrubs and compactions find damage.  A pass of a scrub replaces the known damage as far as it has come, see
+:class:`~bookkeeper_twisted.storage.maintenance.scrub.ScrubRecord`; damage found by a compaction is added.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ from .lanes import MaintainedDirectory, MaintainedJournal
 class KnownDamage:
     """The records of all directories and journals of a bookie.
 
-    :param marks: gets what was found.
-    :ivar records: of each directory and journal, by its number.
-    :ivar passes: the passes at work, by the number of the directory.
+    :param marks: receives the findings.
+    :ivar records: the record of each directory and journal, by its number.
+    :ivar passes: the present passes, by the number of the directory.
     """
 
     _log = Logger()
@@ -35,7 +35,7 @@ class KnownDamage:
         metrics.watch(lambda: sum(len(record.findings) for record in self.records.values()))
 
     async def load(self, maintained: MaintainedDirectory | MaintainedJournal) -> None:
-        """Load what earlier processes knew of ``maintained``, a directory or journal, and mark it; once alone."""
+        """Load and mark what earlier processes found damaged in ``maintained``, a directory or journal; once."""
         if maintained.number in self.records:
             return
         try:
@@ -54,16 +54,16 @@ class KnownDamage:
         await maintained.on_lane(save_record, maintained.fs, maintained.path, record)
 
     def report(self, found: Sequence[DamagedEntries]) -> None:
-        """Log and count what was ``found``."""
+        """Log and count the damage ``found``."""
         for each in found:
             self._metrics.damages.value += 1
             self._log.critical("DAMAGE: {text}", text=each.text, ledger_id=each.ledger_id, entry_id=each.first)
 
     async def join(self, directory: MaintainedDirectory, damage: LogDamageError) -> None:
-        """Take the ``damage`` that a compaction has found in a directory, unless it is known.
+        """Add the ``damage`` that a compaction has found in a directory, unless it is known.
 
         :raises StorageError: the index cannot be read.
-        :raises OSError: the disk failed, or is full: it is known to this process only, and marked.
+        :raises OSError: the disk failed, or is full: only this process knows of the damage, and has marked it.
         """
         await self.load(directory)
         now = int(self._clock.seconds())

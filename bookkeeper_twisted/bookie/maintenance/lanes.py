@@ -1,4 +1,4 @@
-"""Runs the maintenance of one ledger directory on its lane, in small pieces."""
+"""The maintenance of one ledger directory on its lane, in small pieces of work."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -17,16 +17,16 @@ from ..group_commit import GroupCommit
 from ..interfaces import IStorageExecutor
 
 _LEAST_STEP = 64 * 1024
-_COUNTED_STEP = 1024 * 1024  # where entries are limited, of which a step may have very many
+_COUNTED_STEP = 1024 * 1024  # if entries are limited: a step may have very many
 
 T = TypeVar("T")
 
 
 def step_limits(*throttles: Throttle) -> tuple[int, int]:
-    """Return how many bytes one step reads.
+    """Return the bytes of one step.
 
     :returns: bytes wanted: a quarter of what the slowest limit grants in a second, so that the work is even; and bytes
-        between them that may be read as well: none where bytes are limited.
+        between wanted ones that may be read as well: 0 if bytes are limited.
     """
     limits = [int(throttle.rate.bytes / 4) for throttle in throttles if throttle.rate.bytes]
     most = _COUNTED_STEP if any(throttle.rate.entries for throttle in throttles) else STEP_BYTES
@@ -34,9 +34,9 @@ def step_limits(*throttles: Throttle) -> tuple[int, int]:
 
 
 class MaintainedJournal:
-    """One journal directory, and where it is verified.
+    """One journal directory and the lane of its scrub.
 
-    :ivar number: of what is found there: ledger directories come first.
+    :ivar number: of its findings: ledger directories come first.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class MaintainedJournal:
         executor: IStorageExecutor,
     ) -> None:  # fmt: skip
         """
-        :param read_mark: gives the replay mark; blocks.
+        :param read_mark: returns the replay mark; blocks.
         """
         self.fs = fs
         self.path = commit.journal.directory
@@ -54,7 +54,7 @@ class MaintainedJournal:
         self._executor = executor
 
     async def scrub(self) -> JournalScrub:
-        """Begin a pass over what a replay would need now."""
+        """Begin a pass over the records that a replay would need now."""
         durable = self._commit.mark
         mark = await self.on_lane(self._read_mark)
         return JournalScrub(self.fs, self.path, mark, durable)
@@ -69,8 +69,8 @@ class MaintainedDirectory:
 
     :ivar number: of the directory.
     :ivar path: ``current`` included.
-    :ivar space: its entry logs as space.
-    :ivar damaged: logs that failed a check, with what was found.  They are not tried again until a scrub has verified
+    :ivar space: its entry logs as disk space.
+    :ivar damaged: logs that failed a check, each with a text.  They are not compacted again until a scrub has verified
         the directory, but for a log that a compaction left and that nothing refers to any more: it goes.
     """
 
@@ -86,7 +86,7 @@ class MaintainedDirectory:
         self._executor = executor
 
     async def check_index(self) -> None:
-        """Verify the structure of the index, if that was left for later at the start."""
+        """Verify the structure of the index, if the start has put that off."""
         if self.storage.index.checked:
             return
         try:

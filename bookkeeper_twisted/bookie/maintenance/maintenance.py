@@ -1,4 +1,4 @@
-"""All background work of a bookie, put together."""
+"""All background work of a bookie."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -54,9 +54,9 @@ class Maintenance:
     """The background services of one bookie, started and stopped as one.
 
     :ivar throttles: their speed limits.
-    :ivar adaptive: what makes them yield to clients.
+    :ivar adaptive: slows them down while clients wait.
     :ivar collector: garbage collection and compaction.
-    :ivar scrubber: verifies what is stored.
+    :ivar scrubber: verifies the stored entries.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Maintenance:
         ]
 
     def start(self) -> None:
-        """Begin."""
+        """Start the services."""
         self._checking = [Deferred.fromCoroutine(directory.check_index()) for directory in self.directories]
         self.collector.start()
         self.scrubber.start()
@@ -119,7 +119,7 @@ class Maintenance:
     def change(self, options: MaintenanceOptions) -> None:
         """Set other ``options`` while the work goes on.
 
-        Only limits that differ from the options before are set: others may have been changed by hand.
+        Only limits that differ from the previous options are set: others may have been changed by hand.
         """
         before, self._options = self._options, options
         self.collector.change(options.collector)
@@ -132,7 +132,7 @@ class Maintenance:
             self.adaptive.change(options.latency_bound)
 
     async def stop(self) -> None:
-        """Cancel what is at work and wait for its end; the check of an index may still be ending on its lane."""
+        """Cancel the work under way and wait for its end; the check of an index may still be ending on its lane."""
         self.adaptive.stop()
         for checking in self._checking:
             checking.cancel()

@@ -13,11 +13,11 @@ _MEMORY = 15.0
 class Progress:
     """The progress of a compaction or a scrub of one directory.
 
-    Its speed is that of the last steps, so that a limit which changes soon shows in the time to the end.
+    Its speed is that of the last steps, so that a changed limit soon shows in the time to the end.
 
-    :ivar done: bytes behind it.
-    :ivar left: bytes before it.
-    :ivar began: time of the beginning.
+    :ivar done: bytes that are done.
+    :ivar left: bytes that are left.
+    :ivar began: time of the beginning, in seconds.
     """
 
     began: float
@@ -30,8 +30,8 @@ class Progress:
     def advance(self, n_bytes: int, now: float) -> None:
         """Count a step that has ended.
 
-        :param n_bytes: of the step.
-        :param now: seconds of the clock that ``began`` is of.
+        :param n_bytes: bytes of the step.
+        :param now: seconds, by the clock of ``began``.
         """
         self.done += n_bytes
         self.left = max(self.left - n_bytes, 0)
@@ -40,22 +40,22 @@ class Progress:
         self._last = max(now, self._last)
 
     def eta(self, now: float) -> float | None:
-        """Return the seconds until the end at the present speed, None before anything is known of it.
+        """Return the seconds until the end at the present speed, None before it is known.
 
-        :param now: seconds of the clock that ``began`` is of.
+        :param now: seconds, by the clock of ``began``.
         """
         n_bytes, seconds = self._recent(now)
         return self.left * seconds / n_bytes if n_bytes else None
 
     def _recent(self, now: float) -> tuple[float, float]:
-        """Bytes and seconds until now, the older the less of them."""
+        """Return the bytes and seconds until now, with less weight for older ones."""
         elapsed = max(now - self._last, 0.0)
         weight = math.exp(-elapsed / _MEMORY)
         return self._recent_bytes * weight, self._recent_seconds * weight + elapsed
 
 
 class Suspension:
-    """Stops work between two steps until it is resumed.
+    """A switch that suspends work between two steps until it is resumed.
 
     :ivar suspended: whether the next step waits.
     """
@@ -65,11 +65,11 @@ class Suspension:
         self._resumed: Deferred[None] | None = None
 
     def suspend(self) -> None:
-        """Stop at the next step."""
+        """Suspend the work at the next step."""
         self.suspended = True
 
     def resume(self) -> None:
-        """Go on."""
+        """Resume the work."""
         self.suspended = False
         resumed, self._resumed = self._resumed, None
         if resumed is not None:

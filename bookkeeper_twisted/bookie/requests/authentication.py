@@ -1,6 +1,6 @@
 """The bookie's side of authentication: refuses requests until the peer is authenticated.
 
-What is refused how is Apache's: V2 adds and reads and all of V3 get EUA, what V2 has no such answer for ends the
+The refusals are Apache's: V2 adds and reads and all of V3 get EUA; a V2 request without such an answer ends the
 connection.  Requests that arrive while a token is made wait for it.
 """
 
@@ -28,10 +28,10 @@ from ...protocol.peer_lines import PeerLines
 
 @implementer(IRequestSession)
 class AuthenticatingSession:
-    """The requests of one connection: refused until the exchange is complete, then passed on.
+    """The session of one connection, which refuses requests until the exchange is complete, then passes them on.
 
-    :param plugin: the name that AUTH requests must have.
-    :param session: answers requests of an authenticated peer.
+    :param plugin: the plugin name that AUTH requests must have.
+    :param session: the session that answers requests of an authenticated peer.
     :param lines: logs refusals.
     """
 
@@ -101,7 +101,7 @@ class AuthenticatingSession:
         self._go_on()
 
     def _failed(self, failure: Failure, request: AuthRequest) -> None:
-        """Refuses the peer, with a status where its protocol has one, and closes the connection."""
+        """Refuse the peer, with a status if its protocol has one, and close the connection."""
         if not self._connection.closed:
             peer = self._connection.peer
             if failure.check(UnauthorizedAccessError):

@@ -21,19 +21,19 @@ _log = Logger()
 class RequestLimits:
     """Limits of the requests of connections, in bytes or requests.
 
-    :ivar max_frame_size: longest reply, its length field included.
+    :ivar max_frame_size: bytes of the longest reply, its length field included.
     :ivar max_batch_read_size: most bytes in the reply to a batch read.
-    :ivar max_adds: adds of one connection in progress before it is no longer read.
-    :ivar max_add_bytes: the same in bytes.
-    :ivar max_load_bytes: what one connection may have asked the disk for.
-    :ivar max_scarce_load_bytes: the same while the replies of all connections take too much.
-    :ivar max_served: requests of one connection that have begun and wait for anything but a LAC, adds not counted.
+    :ivar max_adds: adds of one connection in progress beyond which it is not read.
+    :ivar max_add_bytes: the same limit in bytes.
+    :ivar max_load_bytes: most bytes that one connection may have requested from the disk.
+    :ivar max_scarce_load_bytes: the same limit while the replies of all connections take too much memory.
+    :ivar max_served: requests of one connection that have begun and wait for anything but a LAC, without adds.
     :ivar max_others: requests in progress in the whole bookie that are neither adds nor reads: LACs, forces, lists,
         disk space.
-    :ivar max_adds_in_progress: in the whole bookie, 0 = no limit.
-    :ivar max_reads_in_progress: the same for reads.
-    :ivar max_poll_time: seconds that a long poll waits at most, whatever it asks for.
-    :ivar max_polls_of_a_host: long polls of all connections from one address: it cannot take all that the bookie has.
+    :ivar max_adds_in_progress: adds in progress in the whole bookie, 0 = no limit.
+    :ivar max_reads_in_progress: the same limit for reads.
+    :ivar max_poll_time: seconds that a long poll waits at most, whatever its request says.
+    :ivar max_polls_of_a_host: long polls of all connections from one address, which must not take all of the bookie's.
     """
 
     max_frame_size: int = 5 * 1024 * 1024
@@ -51,12 +51,12 @@ class RequestLimits:
 
 
 class Permits:
-    """A number of requests may be in progress; a caller that finds too few permits left waits in turn.
+    """A limit of requests in progress; a caller that finds too few permits waits in turn.
 
-    A run takes as many permits as it has requests, all at once.  One that has more than the limit goes alone: it waits
+    A run takes as many permits as it has requests, all at once.  A run with more than the limit goes alone: it waits
     until nothing is in progress.
 
-    :param limit: 0 is no limit.
+    :param limit: number of permits; 0 is no limit.
     """
 
     __slots__ = ("in_progress", "_limit", "_waiting", "_waking", "_is_turn")
@@ -70,13 +70,13 @@ class Permits:
 
     @property
     def waiting(self) -> int:
-        """Callers that wait for a permit."""
+        """The number of callers that wait for permits."""
         return len(self._waiting)
 
     def take(self, count: int) -> bool:
-        """Take ``count`` permits if so many are left and no caller waits for its turn.
+        """Take ``count`` permits if as many are left and no caller waits.
 
-        :returns: whether they were given.
+        :returns: whether they were taken.
         """
         if self._limit:
             is_turn, self._is_turn = self._is_turn, False
@@ -91,14 +91,14 @@ class Permits:
     def wait(self, count: int, resume: Callable[[], None]) -> None:
         """Call ``resume`` once there are ``count`` permits, after the callers that wait already.
 
-        :param resume: waits for nothing else at the same time.
+        :param resume: a callback, which is not in another wait.
         """
         self._waiting[resume] = count
 
     def withdraw(self, resume: Callable[[], None]) -> None:
-        """Forget a caller that waits no more, and call those behind it that need not wait now.
+        """Remove a caller that no longer waits, and call those after it that need not wait now.
 
-        :param resume: what :meth:`wait` was given.
+        :param resume: the argument of :meth:`wait`.
         """
         if self._waiting.pop(resume, None) is not None:
             self.give(0)
@@ -123,7 +123,7 @@ class RequestContext:
     """The collaborators and limits that the request processors of one bookie share.
 
     :ivar disk_usage: total and free bytes of the ledger directories.
-    :ivar polls: long polls that wait, by the address that they came from.
+    :ivar polls: number of waiting long polls, by the address of their connections.
     """
 
     bookie: IBookie
@@ -154,9 +154,9 @@ def _waiting(permits: Permits) -> Callable[[], float]:
 
 
 def check_ids(ledger_id: int, entry_id: int) -> None:
-    """Check the ids of a request that reads, before anything is looked up or changed for it.
+    """Check the ids of a read before any look-up or change for it.
 
-    The journal keeps records of its own under negative ids; nobody asks for these by a read.
+    The journal keeps its own records under negative ids, which no read may ask for.
 
     :param entry_id: -1 stands for the last entry.
     :raises NoSuchLedgerError: no ledger has such an id.
@@ -169,7 +169,7 @@ def check_ids(ledger_id: int, entry_id: int) -> None:
 
 
 def status_of(error: BaseException) -> Status:
-    """Return the wire status of an ``error``.  An error that is not foreseen is logged and becomes a bad request."""
+    """Return the wire status of an ``error``.  An unexpected error is logged and becomes a bad request."""
     if isinstance(error, BookieError):
         return error.status
     if isinstance(error, StorageError | OSError | CancelledError):
