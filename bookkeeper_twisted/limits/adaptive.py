@@ -1,13 +1,13 @@
-"""Background work that yields: all limiters of a process are slowed down while clients wait too long.
+"""A controller that slows down all limiters of a process while clients wait too long.
 
 Theory of operation.  Every second :class:`AdaptiveThrottles` asks for the latency of the foreground, the 99th
-percentile of what clients waited since the last question, and hands it to a :class:`YieldController`.  That one
+percentile of the waits of clients since the last question, and passes it to a :class:`YieldController`, which
 keeps a single factor from 1 (full speed) downwards.  A latency above the bound lowers it in proportion, at most by a
 fifth at first, as a single slow second may be chance, and at most to a half for each second that follows.  A latency
 well below raises it, slowly close to the bound, faster far below it, fastest where there is no foreground at
-all.  Between the two it stays: a steady load leads to a steady speed, not to a saw.
+all.  Between the two it stays, so that a steady load leads to a steady speed without oscillation.
 
-The factor applies to every limiter.  One without a limit is given a part of the speed that was measured when
+The factor applies to every limiter.  A limiter without a limit gets a part of the speed that was measured when
 the work began to yield, and none when the factor is 1 again.
 
 The controller has neither clock nor metrics: bookies and autorecovery use it alike, each with a latency of its own.
@@ -42,10 +42,10 @@ _FULL = 0.98
 
 
 class YieldController:
-    """The part of its speed that background work may use.
+    """A controller of the part of its speed that background work may use.
 
-    :ivar bound: latency that the foreground should not pass; 0: there is no bound, and the factor is 1.
-    :ivar factor: the part now, from :data:`LEAST_FACTOR` to 1.
+    :ivar bound: latency that the foreground should not exceed; 0: there is no bound, and the factor is 1.
+    :ivar factor: the present part, from :data:`LEAST_FACTOR` to 1.
     """
 
     def __init__(self, bound: float) -> None:
@@ -54,7 +54,7 @@ class YieldController:
         self._above = False
 
     def change(self, bound: float) -> None:
-        """Set another bound; without one the factor is 1 at once.
+        """Change the bound; without one the factor is 1 at once.
 
         :param bound: in the unit of the latencies; 0 for none.
         """
@@ -63,10 +63,10 @@ class YieldController:
             self.factor = 1.0
 
     def observe(self, latency: float | None, at_work: bool = True) -> float:
-        """Take a sample.
+        """Update the factor by a sample.
 
-        :param latency: of the foreground, in the unit of the bound; None: there was no foreground.
-        :param at_work: whether there was background work.  Without any, less of it would not help.
+        :param latency: of the foreground, in the unit of the bound; None without foreground.
+        :param at_work: whether background work ran.  If not, less of it would not help.
         :returns: the factor from now on.
         """
         if not self.bound:
@@ -91,10 +91,10 @@ class YieldController:
 
 @attrs.frozen
 class AdaptiveStatus:
-    """The state of an :class:`AdaptiveThrottles` at present.
+    """The present state of an :class:`AdaptiveThrottles`.
 
-    :ivar bound: in milliseconds; 0: it does nothing.
-    :ivar latency: the 99th percentile of the last sample in milliseconds, None if there was no foreground.
+    :ivar bound: in milliseconds; 0: the limiters are left alone.
+    :ivar latency: the 99th percentile of the last sample in milliseconds, None without foreground.
     """
 
     bound: float
@@ -103,11 +103,11 @@ class AdaptiveStatus:
 
 
 class AdaptiveThrottles:
-    """Samples the foreground and sets the factor of all limiters.
+    """A control loop that samples the foreground and sets the factor of all limiters.
 
     :param observe: returns the 99th percentile of the foreground's latency since the last call in milliseconds, None
-        if there was no foreground.
-    :param bound: that this should not pass, in milliseconds; 0: the limiters are left alone.
+        without foreground.
+    :param bound: most milliseconds of that latency; 0: the limiters are left alone.
     :param labels: of its metrics.
     """
 
@@ -131,24 +131,24 @@ class AdaptiveThrottles:
 
     @property
     def status(self) -> AdaptiveStatus:
-        """Bound, factor and latency."""
+        """The bound, the factor and the latency."""
         return AdaptiveStatus(self._controller.bound, self._controller.factor, self._latency)
 
     def start(self) -> None:
         """Sample every :data:`INTERVAL` while there is a bound."""
         self._running = True
         if self._controller.bound and not self._timer.running:
-            self._observe()  # what was before is not of the first interval
+            self._observe()  # discards the sample of the time before the first interval
             self._speeds()
             self._timer.start(INTERVAL, now=False).addErrback(self._failed)
 
     def stop(self) -> None:
-        """End the samples; the limiters grant their whole limits again."""
+        """Stop the samples; the limiters grant their whole limits again."""
         self._running = False
         self._end()
 
     def change(self, bound: float) -> None:
-        """Set another bound.
+        """Change the bound.
 
         :param bound: milliseconds; 0: the limiters grant their whole limits again.
         """
@@ -178,7 +178,7 @@ class AdaptiveThrottles:
             throttle.yield_to(factor, speeds[throttle.name])
 
     def _speeds(self) -> dict[str, Rate]:
-        """Return what each limiter granted a second since the last call."""
+        """Return the amount that each limiter granted a second since the last call."""
         now = self._clock.seconds()
         elapsed, self._sampled_at = max(now - self._sampled_at, INTERVAL / 2), now
         found = {}
@@ -197,7 +197,7 @@ class AdaptiveThrottles:
 
 @attrs.frozen
 class LimitsStatus:
-    """The speed limits, by name, and how far they yield to clients."""
+    """The speed limits by name, and the state of their adaptive control."""
 
     adaptive: AdaptiveStatus
     throttles: tuple[ThrottleStatus, ...]
@@ -220,7 +220,7 @@ class ISpeedLimits(Interface):
 
 @implementer(ISpeedLimits)
 class SpeedLimits:
-    """Limiters, and what makes them yield, under one administration."""
+    """Limiters and their adaptive control under one administration."""
 
     def __init__(self, throttles: Throttles, adaptive: AdaptiveThrottles) -> None:
         self._throttles = throttles
