@@ -13,13 +13,13 @@ Unpack = Callable[[bytes, int], tuple[Any, ...]]
 
 
 def unpack_all(unpack: Callable[[int], Unpack], data: bytes, at: int, stride: int, count: int) -> Sequence[Any]:
-    """Unpack records by few C calls: a loop over them would cost several times as much.
+    """Unpack records by few C calls: a loop over the records would take several times as long.
 
-    :param unpack: gives what unpacks so many records.
+    :param unpack: returns a function that unpacks a given number of records.
     :param data: the records, side by side; may be longer.
-    :param at: where the first one begins.
-    :param stride: bytes of each.
-    :returns: the values of all, in order.
+    :param at: offset of the first record.
+    :param stride: bytes of each record.
+    :returns: the values of all records, in order.
     """
     if count <= _BLOCKS[-1]:
         return unpack(count)(data, at)
