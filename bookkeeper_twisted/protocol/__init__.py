@@ -1,7 +1,7 @@
 """The only ``Protocol`` subclasses: sockets to codec, replies to sockets.
 
-Theory of operation.  :mod:`.server.connection` feeds each received chunk to the connection's decoder and hands
-the items to a processor it was given.  Replies never go to the transport one by one: they are queued
+Theory of operation.  :mod:`.server.connection` feeds each received chunk to the connection's decoder and passes
+the items to its processor.  Replies never go to the transport one by one: they are queued
 on their connection, the connection enrols in the :class:`~.server.outbox.Outbox` of the bookie, and the
 end of a batch (a journal group, a chunk of reads) flushes the outbox: **one** ``transport.write`` for
 each connection that has replies (Apache's change 3837, for V2 and V3 alike).  :mod:`.direct_transport`
@@ -14,6 +14,6 @@ transport is full, and the requests it had already delivered wait as small objec
 A bookie that is full pauses the connections that add until it has room.
 
 :mod:`.client.connection` serves many flows over one connection: it matches replies, times out and cancels;
-:mod:`.client.in_flight` is the account of what is outstanding, :mod:`.client.request_writer` decides whose requests are
-written next, and when.
+:mod:`.client.in_flight` is the account of outstanding requests, :mod:`.client.request_writer` decides whose requests
+are written next, and when.
 """

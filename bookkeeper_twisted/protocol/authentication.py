@@ -1,4 +1,4 @@
-"""Authentication of connections by plugin: the seam, its provider that asks for nothing, and how providers are found.
+"""Authentication of connections by plugin: the interfaces, the provider without authentication, and the search.
 
 A provider makes one exchange for each connection and side.  The client's exchange makes the first token; then each
 side makes a token from the token it received, in AUTH requests and their responses, until both are complete.
@@ -22,7 +22,7 @@ class IAuthenticationExchange(Interface):
     complete: bool = Attribute("Whether this side has nothing more to ask of its peer.")
 
     def next_token(received: bytes | None) -> "Deferred[bytes]":
-        """Make the token to be sent next.
+        """Return the token to send next.
 
         :param received: the peer's token; None for the first token of a client.
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: the peer is refused; the connection is closed.
@@ -38,15 +38,15 @@ class IAuthenticationProvider(Interface):
     plugin: str = Attribute("The name in AUTH frames.")
 
     def bookie_exchange(peer: str) -> IAuthenticationExchange:
-        """Make the bookie's side for a connection; one that is complete at once admits the peer.
+        """Return the bookie's side of an exchange for a connection; one that is complete at once admits the peer.
 
         :param peer: address and port of the client.
         """
 
     def client_exchange(bookie_id: str) -> IAuthenticationExchange:
-        """Make the client's side for a connection; one that is complete at once sends nothing.
+        """Return the client's side of an exchange for a connection; one that is complete at once sends nothing.
 
-        :param bookie_id: of the bookie that the connection goes to.
+        :param bookie_id: the bookie at the other end of the connection.
         """
 
 
@@ -57,13 +57,13 @@ class NoExchange:
     complete = True
 
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":
-        """Make the empty token."""
+        """Return the empty token."""
         return succeed(b"")
 
 
 @implementer(IPlugin, IAuthenticationProvider)
 class AuthenticationDisabled:
-    """Admits every peer, as Apache's bookie and client do by default."""
+    """The provider that admits every peer, as Apache's bookie and client do by default."""
 
     names = frozenset(
         {
@@ -88,8 +88,8 @@ def authentication_provider(name: str, key: str, origin: str, insecure: bool = F
     :param name: the value of the key.
     :param key: of the configuration, for the error.
     :param origin: where the value was given, for the error.
-    :param insecure: whether a name that no plugin answers to means no authentication, with a warning in the log.
-    :raises bookkeeper_twisted.errors.ConfigError: no plugin answers to the name.
+    :param insecure: whether an unknown name means no authentication, with a warning in the log.
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name.
     """
     providers = list(getPlugins(IAuthenticationProvider))
     for provider in providers:

@@ -35,9 +35,9 @@ NEXT: Mapping[ConnectionState, frozenset[ConnectionState]] = {
 
 
 def following(state: ConnectionState, wanted: ConnectionState) -> ConnectionState:
-    """Return the state ``wanted``, if it can follow ``state``.
+    """Return the state ``wanted``, if it may follow ``state``.
 
-    :raises ValueError: it cannot follow the other one.
+    :raises ValueError: it must not follow.
     """
     if wanted not in NEXT[state]:
         raise ValueError(f"a connection that is {state.value} cannot become {wanted.value}")

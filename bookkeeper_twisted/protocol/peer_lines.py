@@ -1,6 +1,6 @@
-"""Log lines that peers can cause, limited: a peer that sends nonsense cannot fill the log.
+"""A limit of the log lines that peers can cause: a peer that sends nonsense cannot fill the log.
 
-Lines that are left out are counted, and the next one that is logged says how many they were.
+Lines that are left out are counted, and the next logged line gives their number.
 """
 
 from collections.abc import Callable
@@ -16,15 +16,15 @@ MAX_HOSTS = 100
 
 
 def peer_name(address: IAddress | None) -> str:
-    """Return the name of a peer in log lines: host and port, or its ``address`` as text where that has neither."""
+    """Return the name of a peer in log lines: host and port, or the text of an ``address`` without them."""
     host = getattr(address, "host", None)
     return f"{host}:{getattr(address, 'port', 0)}" if host else str(address)
 
 
 class PeerLines:
-    """Logs one line for each host and :data:`INTERVAL`.
+    """A logger of one line for each host and :data:`INTERVAL`.
 
-    :param seconds: of the clock.
+    :param seconds: returns the time of the clock.
     """
 
     __slots__ = ("_seconds", "_logged_at", "_left_out")
@@ -39,7 +39,7 @@ class PeerLines:
 
         :param write: the method of a logger.
         :param template: text with the names of fields, ``{peer}`` among them.
-        :param peer: host and port, or what names it otherwise.
+        :param peer: host and port, or another name.
         """
         host, now = peer.rpartition(":")[0] or peer, self._seconds()
         if len(self._logged_at) >= MAX_HOSTS:

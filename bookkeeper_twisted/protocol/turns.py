@@ -1,9 +1,9 @@
-"""The turns of the reactor, shared among the connections of a bookie: who asks for little goes first.
+"""The turns of the reactor, shared among the connections of a bookie: small requests go first.
 
 The requests of all connections together take :data:`TURN` of a turn of the reactor, however many connections there are.
-What arrives then is put off, not even looked at, until a later turn.  There, connections that sent little come first,
+Bytes that arrive then are put off, undecoded, until a later turn.  There, connections that sent little come first,
 then those that were put off with more, then, in rotation, those whose requests took longer than a share: a peer that
-asks for little waits for a turn or two whatever others ask for.
+asks for little waits for a turn or two, whatever others ask for.
 """
 
 from collections.abc import Callable
@@ -34,9 +34,9 @@ class Waiting(Protocol):
 
 
 class Turns:
-    """Decides which connection may work now.
+    """The choice of the connection that may work now.
 
-    :param flush: writes the replies that were made.
+    :param flush: writes the replies made so far.
     """
 
     __slots__ = ("_clock", "_flush", "_spent", "_began", "_share", "_little", "_much", "_more", "_next")
@@ -54,13 +54,13 @@ class Turns:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the requests of this turn have taken all of their time."""
+        """Test whether the requests of this turn have used up its time."""
         return self._spent >= TURN
 
     def begin(self) -> bool:
         """Begin to count the time of requests.
 
-        :returns: False if it is counted already, as they came about by the work of others; else the caller calls
+        :returns: False if it is counted already, as they come from the work of others; else the caller calls
             :meth:`end`.
         """
         if self._began is not None:
@@ -69,7 +69,7 @@ class Turns:
         return True
 
     def end(self) -> None:
-        """End what :meth:`begin` began."""
+        """End the count that :meth:`begin` began."""
         assert self._began is not None
         self._spent += self._clock.seconds() - self._began
         self._began = None
@@ -77,7 +77,7 @@ class Turns:
             self._go_on_later()
 
     def is_over(self) -> bool:
-        """Test whether the connection that works has to let others work."""
+        """Test whether the connection at work has to let others work."""
         if self._began is None:
             return self.is_spent
         elapsed = self._clock.seconds() - self._began
@@ -86,14 +86,14 @@ class Turns:
     def wait(self, connection: Waiting, n_bytes: int | None = None) -> None:
         """Call ``take_turn`` of a ``connection`` in a later turn.
 
-        :param n_bytes: that were put off; None if it had its share, and has more to do.
+        :param n_bytes: bytes that were put off; None if it had its share, and has more to do.
         """
         waiting = self._more if n_bytes is None else self._little if n_bytes <= SMALL else self._much
         waiting[connection] = None
         self._go_on_later()
 
     def withdraw(self, connection: Waiting) -> None:
-        """Forget a ``connection`` that waits for its turn, if it does."""
+        """Remove a ``connection`` from those that wait for a turn, if it does."""
         for waiting in (self._little, self._much, self._more):
             waiting.pop(connection, None)
 
@@ -106,7 +106,7 @@ class Turns:
             self._next = self._clock.callLater(0, self._go_on)
 
     def _go_on(self) -> None:
-        """Begin a turn with those that wait, each of them once at most."""
+        """Begin a turn for the waiting connections, each of them at most once."""
         self._next = None
         self._spent = 0.0
         for _ in range(self._n_waiting):

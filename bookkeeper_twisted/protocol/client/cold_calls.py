@@ -1,4 +1,4 @@
-"""The rare requests of a client: how each is made, and what its reply means.  Complete protocols have all of them."""
+"""The rare requests of a client, and the results of their replies.  Complete protocols have all of them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -29,9 +29,9 @@ _CAPACITY_AND_FREE_SPACE = 3
 class ColdCall(Generic[T]):
     """A request that is neither add, read nor batch read.
 
-    :ivar request: makes the message for a header.
+    :ivar request: returns the message for a header.
     :ivar expected: the class of the reply.
-    :ivar result: what the caller gets of a successful reply.
+    :ivar result: returns the caller's result of a successful reply.
     """
 
     operation: Operation
@@ -42,9 +42,9 @@ class ColdCall(Generic[T]):
 
 
 def read_lac(ledger_id: int) -> ColdCall[tuple[bytes | None, bytes | None]]:
-    """Make a request for the LAC of the ledger ``ledger_id``.
+    """Return a request for the LAC of the ledger ``ledger_id``.
 
-    Its result is the explicit LAC packet and the last entry, both as they are stored, None where the bookie has none.
+    Its result is the explicit LAC packet and the last entry, both as they are stored, None if the bookie has none.
     """
 
     def result(reply: ReadLacResponse) -> tuple[bytes | None, bytes | None]:
@@ -57,10 +57,10 @@ def read_lac(ledger_id: int) -> ColdCall[tuple[bytes | None, bytes | None]]:
 
 
 def write_lac(ledger_id: int, master_key: bytes, lac: int, body: bytes) -> ColdCall[None]:
-    """Make a request that stores an explicit LAC packet.
+    """Return a request that stores an explicit LAC packet.
 
     :param lac: the LAC that ``body`` contains.
-    :param body: the packet, as :meth:`.Digester.seal_lac` makes it.
+    :param body: the packet of :meth:`.Digester.seal_lac`.
     """
 
     def request(header: Header) -> WriteLacRequest:
@@ -70,7 +70,7 @@ def write_lac(ledger_id: int, master_key: bytes, lac: int, body: bytes) -> ColdC
 
 
 def force(ledger_id: int) -> ColdCall[None]:
-    """Make a request that ends once all acknowledged adds of the ledger ``ledger_id`` are durable on the bookie."""
+    """Return a request that ends once all acknowledged adds of the ledger ``ledger_id`` are durable on the bookie."""
 
     def request(header: Header) -> ForceLedgerRequest:
         return ForceLedgerRequest(header, ledger_id)
@@ -79,7 +79,7 @@ def force(ledger_id: int) -> ColdCall[None]:
 
 
 def list_entries(ledger_id: int) -> ColdCall[Sequence[tuple[int, int]]]:
-    """Make a request for the ids of the entries of ``ledger_id`` that a bookie holds.
+    """Return a request for the ids of the entries of ``ledger_id`` that a bookie holds.
 
     Its result is ranges of first and last id, both included, in ascending order; none if the bookie has no entry.
     """
@@ -94,7 +94,7 @@ def list_entries(ledger_id: int) -> ColdCall[Sequence[tuple[int, int]]]:
 
 
 def bookie_info() -> ColdCall[tuple[int, int]]:
-    """Capacity and free space of a bookie."""
+    """Return a request for capacity and free space of a bookie."""
 
     def result(reply: BookieInfoResponse) -> tuple[int, int]:
         return reply.total_disk_capacity or 0, reply.free_disk_space or 0

@@ -1,10 +1,10 @@
-"""One connection to a bookie, seen from the client: requests out, replies matched, time-outs.
+"""A client's connection to a bookie: writes requests, matches replies, enforces time-outs.
 
-Every request is one of a flow, and has the flow's id in its request id (:mod:`.request_ids`); many flows share a
+Every request belongs to a flow, and has the flow's id in its request id (:mod:`.request_ids`); many flows share a
 connection.  Requests of one reactor turn leave in one ``transport.write`` (:mod:`.request_writer`); while the
-transport is full they are kept here.  One timer scans what is outstanding, oldest first; there is no
+transport is full they are kept here.  One timer scans the outstanding requests, oldest first; there is no
 delayed call for a request.  A connection that is lost fails each outstanding request once, in the order
-they were made, after its owner was called, so that an errback which asks again never meets the dead
+they were made, after its owner was called, so that an errback which sends again never uses the dead
 connection.  A flow that leaves fails its own requests only, and its late replies are dropped.
 """
 
@@ -53,7 +53,7 @@ _MAX_ABANDONED = 10_000
 
 @attrs.frozen
 class ConnectionLimits:
-    """Times in seconds a bookie may take, and the longest frame either way."""
+    """The time limits of a bookie in seconds, and the most bytes of a frame either way."""
 
     add_timeout: float = 5.0
     read_timeout: float = 5.0
@@ -61,19 +61,19 @@ class ConnectionLimits:
 
     @property
     def scan_interval(self) -> float:
-        """Seconds between two looks at what is overdue."""
+        """Return the seconds between two scans for overdue requests."""
         return min(1.0, self.add_timeout / 4, self.read_timeout / 4)
 
 
 @attrs.frozen
 class ConnectionOwner:
-    """The owner of a connection, as the connection needs it.
+    """The owner of a connection, as far as the connection uses it.
 
     :ivar bookie_id: the bookie at the other end.
-    :ivar flow_ids: of the client.
-    :ivar traffic: measures what is written and not acknowledged.
-    :ivar lost: called once, as soon as the connection is of no more use.
-    :ivar writes: where each write is counted.
+    :ivar flow_ids: the flow ids of the client.
+    :ivar traffic: measures the bytes written and not acknowledged.
+    :ivar lost: called once, as soon as the connection is unusable.
+    :ivar writes: counts each write.
     """
 
     bookie_id: str
@@ -84,12 +84,12 @@ class ConnectionOwner:
 
 
 class ClientConnection(Protocol):
-    """Requests to one bookie over one socket in one wire protocol.
+    """A connection for requests to one bookie in one wire protocol.
 
     :ivar wire: the protocol.
-    :ivar in_flight: what is outstanding.
-    :ivar writer: what is asked while the transport is full is kept there.
-    :ivar disconnected: fires once the socket is gone.
+    :ivar in_flight: the account of outstanding requests.
+    :ivar writer: writes requests, and keeps them while the transport is full.
+    :ivar disconnected: fires once the socket is closed.
     """
 
     _log = Logger()
@@ -108,9 +108,9 @@ class ClientConnection(Protocol):
         self._no_delay = no_delay
         self._decoder = ClientDecoder(wire, limits.max_frame_size)
         self._has_received = False
-        self._received_at: float | None = None  # while replies are taken: when they were received
+        self._received_at: float | None = None  # while replies are processed: the time of their receipt
         self._scan_call: Any = None
-        self._time = AttendedTime(clock.seconds)  # of deadlines: a time in which no reply was read is not the bookie's
+        self._time = AttendedTime(clock.seconds)  # for deadlines: a time in which no reply was read is not the bookie's
         self._end: Exception | None = None
         self._receivers: dict[type, Callable[[Any], None]] = {
             AddReplies: self._add_replies,
@@ -133,11 +133,11 @@ class ClientConnection(Protocol):
     def add(self, ids: RequestIds, adds: Adds, done: AddsDone, fresh: bool = False) -> bool:
         """Send adds in one write.
 
-        :param ids: of the flow that sends them.
+        :param ids: those of the flow that sends the adds.
         :param done: called with places in ``adds`` as replies arrive, or with the error they fail with; together
             exactly once for each.
         :param fresh: whether the entries are sent for the first time.
-        :returns: False if nothing was done, because replies without numbers could not be distinguished from others on
+        :returns: False if no add was sent, because replies without numbers could not be distinguished from others on
             this connection.
         """
         count, first, numbers = len(adds.entry_ids), 0, None
@@ -149,7 +149,7 @@ class ClientConnection(Protocol):
             first = self._take_ids(ids, count)
             numbers = range(first, first + count)
             encoded = wire.encode_adds(adds, first)
-        elif wire in adds.encodings:  # by the connection to another bookie
+        elif wire in adds.encodings:  # encoded by the connection to another bookie
             encoded = adds.encodings[wire]
         else:
             encoded = adds.encodings[wire] = wire.encode_adds(adds, first)
@@ -163,20 +163,20 @@ class ClientConnection(Protocol):
         if self._scan_call is None:
             self._scan_later()
         ledger_id = adds.ledger_ids[0]
-        one = ledger_id == adds.ledger_ids[-1]  # a ledger with much to write takes turns with the others
+        one = ledger_id == adds.ledger_ids[-1]  # a ledger with many adds takes turns with the others
         queue_id = ~ledger_id if one else ids.flow_id
         if self._received_at is None:
             self.writer.send(queue_id, frames, count)
         else:
-            self.writer.queue.put(queue_id, frames, count)  # what callbacks send is written behind the last reply
+            self.writer.queue.put(queue_id, frames, count)  # callbacks send, too: written after the last reply
         return True
 
     def read(self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
         """Send plain reads of one ledger in one write.
 
-        :param entry_ids: at least one; without request numbers only such that :meth:`can_read` accepts.
+        :param entry_ids: at least one; without request numbers only ids that :meth:`can_read` accepts.
         :returns: the replies, errors included, in the order of ``entry_ids``.  It fails if not all arrive in time
-            (RequestTimeoutError) or the connection ends; to cancel it gives all of them up.
+            (RequestTimeoutError) or the connection ends; its cancellation gives all of them up.
         """
         number, keys = 0, cast(Sequence[Any], [(ledger_id, entry_id) for entry_id in entry_ids])
         if self.wire.numbered:
@@ -189,10 +189,10 @@ class ClientConnection(Protocol):
     ) -> "Deferred[list[ReadReply]]":
         """Send one read with flags; complete protocols only.
 
-        Without a number a reply would not say which request it answers.
+        A reply without a number would not say which request it answers.
 
         :param flags: of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
-        :param master_key: a read that fences needs it; None is not sent.
+        :param master_key: required by a read that fences; None is not sent.
         :returns: one reply, as of :meth:`read`.
         """
         number = self._take_ids(ids, 1)
@@ -211,7 +211,7 @@ class ClientConnection(Protocol):
         return deferred
 
     def ask_for_life(self) -> None:
-        """Ask for any reply: it shows that the bookie is alive."""
+        """Send a request whose reply of any kind shows that the bookie is alive."""
         if self.can_read(_NO_LEDGER, (0,)):
             self.read(self.in_flight.own, _NO_LEDGER, (0,)).addErrback(lambda _: None)
 
@@ -234,9 +234,9 @@ class ClientConnection(Protocol):
         return self._call(ids, number, frame, ledger_id, first, BatchReply, lambda reply: reply, patience or 0.0)
 
     def long_poll(self, ids: RequestIds, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
-        """Asks for the entry after ``previous_lac`` once it is confirmed; complete protocols only.
+        """Send a request for the entry after ``previous_lac`` once it is confirmed; complete protocols only.
 
-        :param patience: seconds the bookie is to wait; it has the usual time on top of it to answer.
+        :param patience: seconds that the bookie is to wait; it has the usual time in addition to answer.
         """
         number = self._take_ids(ids, 1)
         header = self.wire.header(Operation.READ, number, 0)
@@ -250,7 +250,7 @@ class ClientConnection(Protocol):
     def ask(self, ids: RequestIds, call: ColdCall[T]) -> "Deferred[T]":
         """Send a rare request (:mod:`.cold_calls`); complete protocols only.
 
-        :returns: what ``call.result`` makes of the reply.  It fails with the error of the reply's status, with
+        :returns: the result of ``call.result``.  It fails with the error of the reply's status, with
             RequestTimeoutError, or with the error that ended the connection.
         """
         header = self.wire.header(call.operation, self._take_ids(ids, 1), 0)
@@ -280,8 +280,8 @@ class ClientConnection(Protocol):
     def leave(self, ids: RequestIds, error: Exception) -> None:
         """End a flow: its requests are sent, but fail at once, in the order in which they were made.
 
-        :param ids: of the flow.
-        :param error: that they fail with.
+        :param ids: those of the flow.
+        :param error: the error that the requests fail with.
         """
         if self._end is None:
             self._fail(self.in_flight.leave(ids), error)
@@ -314,14 +314,14 @@ class ClientConnection(Protocol):
             self.writer.write()
 
     def take_received(self) -> bool:
-        """Test whether anything was received since the last call."""
+        """Test whether any bytes were received since the last call."""
         received, self._has_received = self._has_received, False
         return received
 
     def _decode(self, data: bytes, at: int) -> None:
         for item in self._decoder.scan(data, at):
             if self._end is not None:
-                return  # a callback closed the connection: what was still parsed is not delivered
+                return  # a callback closed the connection: the other parsed replies are not delivered
             receive = self._receivers.get(type(item))
             if receive is None:
                 self._log.debug("a reply that was not asked for: {item}", item=type(item).__name__)
@@ -364,7 +364,7 @@ class ClientConnection(Protocol):
         if reply.txn_id is not None:
             self.in_flight.replied(reply.txn_id)
         if isinstance(key, int) and self._finish_call(key, reply.status, reply):
-            return  # a long poll; its deadline is its own, so it is not among the reads
+            return  # a long poll has a deadline of its own, so it is not among the reads
         self._finish_reads(self.in_flight.answered_read(key, reply))
 
     def _finish_reads(self, reads: SentReads | None) -> None:
@@ -382,7 +382,7 @@ class ClientConnection(Protocol):
     def _error_response(self, reply: ErrorResponse) -> None:
         number = reply.header.txn_id
         self._finish_call(number, reply.status, reply)
-        # a success without content is none: a request asks for content
+        # a success must have content, as a request asks for some
         kind = UnexpectedConditionError if reply.status is Status.EOK else ERROR_OF_STATUS[reply.status]
         self._complete_adds((number,), kind())
         self._finish_reads(self.in_flight.answered_read(number, ReadReply(reply.status, -1, -1, number, None)))
@@ -403,7 +403,7 @@ class ClientConnection(Protocol):
     # ---- sending -------------------------------------------------------------------------------------
 
     def _put(self, ids: RequestIds, frames: bytes, count: int) -> None:
-        """Queue requests of a flow, and watch their deadline."""
+        """Queue requests of a flow, and watch their deadlines."""
         self.writer.put(ids.flow_id, frames, count)
         if self._scan_call is None:
             self._scan_later()
@@ -433,7 +433,7 @@ class ClientConnection(Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is outstanding."""
+        """Whether no request is outstanding."""
         return not self.in_flight
 
     def connectionMade(self) -> None:
@@ -444,10 +444,10 @@ class ClientConnection(Protocol):
         self.writer.start(cast(ITransport, transport))
 
     def close(self, error: Exception) -> None:
-        """Fails what is outstanding and everything asked later with ``error``; closes the socket.
+        """Fail all outstanding and later requests with ``error``, and close the socket.
 
-        With nothing outstanding the socket is closed in order, else at once: a peer that does not read
-        must not hold the client.
+        Without outstanding requests the socket is closed in order, else at once: a peer that does not read
+        must not hold up the client.
         """
         if self.idle:
             self._end_with(error)
@@ -456,9 +456,9 @@ class ClientConnection(Protocol):
             self.abort(error)
 
     def abort(self, error: Exception) -> None:
-        """Close the connection as :meth:`close` does, but at once: what is written and not sent is lost.
+        """Close the connection as :meth:`close` does, but at once: written bytes that were not sent are lost.
 
-        :param error: that outstanding requests fail with.
+        :param error: the error that outstanding requests fail with.
         """
         self._end_with(error)
         cast(ITCPTransport, self.transport).abortConnection()
@@ -483,5 +483,5 @@ class ClientConnection(Protocol):
         for one in sent:
             if isinstance(one, SentAdds | AddsPart):
                 self._complete(one, error)
-            elif not one.deferred.called:  # else an errback before this one has cancelled it
+            elif not one.deferred.called:  # else an earlier errback has cancelled it
                 one.deferred.errback(error)

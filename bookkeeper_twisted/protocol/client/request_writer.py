@@ -26,22 +26,22 @@ MAX_TURN_BYTES = 64 << 10
 
 
 class WriteQueue:
-    """The frames that wait to be written, by flow.
+    """The frames that wait for a write, by flow.
 
-    :ivar size: bytes of them; 0 if nothing waits.
+    :ivar size: bytes of the frames; 0 if none waits.
     """
 
     __slots__ = ("size", "_put", "_queues")
 
     def __init__(self) -> None:
         self.size = 0
-        self._put: list[Any] = []  # what is in no queue yet: flow id, frames, how many requests they are, ...
-        self._queues: dict[int, list[Any]] = {}  # of each flow: frames, how many requests they are, frames, ...
+        self._put: list[Any] = []  # items in no queue yet: flow id, frames, number of their requests, ...
+        self._queues: dict[int, list[Any]] = {}  # by flow: frames, number of their requests, frames, ...
 
     def put(self, flow_id: int, frames: bytes, events: int) -> None:
         """Queue the frames of one write.
 
-        :param flow_id: of the queue they join, behind what it has.
+        :param flow_id: the flow of the queue they join at the end.
         :param frames: whole frames.
         :param events: number of requests in them.
         """
@@ -49,7 +49,7 @@ class WriteQueue:
         self.size += len(frames)
 
     def block(self) -> tuple[bytes, int]:
-        """Take out the next block, and how many requests it has."""
+        """Remove and return the next block, and the number of its requests."""
         put, self._put = self._put, []
         flow_ids, all_frames, all_events = put[::3], put[1::3], put[2::3]
         if not self._queues and len(set(flow_ids)) == len(flow_ids):
@@ -67,9 +67,9 @@ class WriteQueue:
         return b"".join(items[::2]), sum(items[1::2])
 
     def _round(self, items: list[Any], room: int) -> int:
-        """Take out a turn of each flow until ``room`` is filled.
+        """Remove a turn of each flow until ``room`` is filled.
 
-        :returns: how many bytes.
+        :returns: the number of removed bytes.
         """
         size, ends = 0, list[tuple[int, int]]()
         for flow_id, queue in self._queues.items():
@@ -87,12 +87,12 @@ class WriteQueue:
         return size
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Drop all frames."""
         self.size, self._put, self._queues = 0, [], {}
 
 
 def _turn(queue: list[Any]) -> tuple[int, int]:
-    """Return where the turn of a flow ends in its queue, and its bytes; at least one item."""
+    """Return the end of a flow's turn in its queue, and the bytes of the turn; at least one item."""
     size = events = 0
     for at in range(0, len(queue), 2):
         length = len(queue[at])
@@ -105,9 +105,9 @@ def _turn(queue: list[Any]) -> tuple[int, int]:
 
 @attrs.frozen
 class WriteHistograms:
-    """Counts writes by their sizes.
+    """Histograms of the sizes of writes.
 
-    :ivar requests: in each write.
+    :ivar requests: number of requests in each write.
     :ivar sizes: bytes of each write.
     """
 
@@ -117,15 +117,15 @@ class WriteHistograms:
 
 @implementer(IPushProducer)
 class RequestWriter:
-    """Writes what the flows of one connection send.
+    """A writer of the frames that the flows of one connection send.
 
-    :ivar queue: frames that wait; whoever puts some into it without :meth:`put` calls :meth:`write` later.
-    :ivar writable: whether the transport takes more; what is queued meanwhile is written later.
-    :ivar written: bytes.
+    :ivar queue: the frames that wait; code that adds some without :meth:`put` calls :meth:`write` later.
+    :ivar writable: whether the transport takes more bytes; frames queued meanwhile are written later.
+    :ivar written: bytes written so far.
     """
 
     def __init__(self, clock: IReactorTime, histograms: WriteHistograms) -> None:
-        """:param histograms: where each write is counted."""
+        """:param histograms: count each write."""
         self.queue = WriteQueue()
         self.writable = True
         self.written = 0
@@ -136,13 +136,13 @@ class RequestWriter:
         self._flush_call: Any = None
 
     def start(self, transport: ITransport) -> None:
-        """Write to ``transport`` from now on; where it can pause its producers, this object becomes one."""
+        """Write to ``transport`` from now on, as its producer if it can pause producers."""
         self._transport = transport
         if IConsumer.providedBy(transport):
             cast(IConsumer, transport).registerProducer(self, True)
 
     def stop(self) -> None:
-        """Drop what is queued and write no more."""
+        """Drop the queued frames and write no more."""
         self.queue.clear()
         if self._flush_call is not None:
             self._flush_call.cancel()
@@ -163,7 +163,7 @@ class RequestWriter:
             self._flush_call = self._clock.callLater(0, self._flush)
 
     def send(self, flow_id: int, frames: bytes, events: int) -> None:
-        """Write frames at once, behind what is queued; they are queued, too, while the transport has no room.
+        """Write frames at once, after the queued ones; queue them while the transport has no room.
 
         :param flow_id: as of :meth:`put`.
         :param frames: whole frames.
@@ -176,7 +176,7 @@ class RequestWriter:
             self._pass(frames, events)
 
     def write(self) -> None:
-        """Write what is queued while the transport has room."""
+        """Write the queued frames while the transport has room."""
         while self.queue.size and self.writable and self._transport is not None:
             self._pass(*self.queue.block())
 

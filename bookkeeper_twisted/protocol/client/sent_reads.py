@@ -18,12 +18,12 @@ ReadKey = int | tuple[int, int]
 
 @attrs.define(eq=False, repr=False, weakref_slot=False)
 class SentReads:
-    """Reads sent in one write, answered together.
+    """Reads that were sent in one write and are answered together.
 
-    :ivar flow: that sent them, as the account keeps it.
+    :ivar flow: the flow that sent them, as the account keeps it.
     :ivar order: number of the request on its connection.
     :ivar size: bytes of the frames.
-    :ivar replies: one for each key once it is there.
+    :ivar replies: one for each key, None until it is received.
     """
 
     flow: Any
@@ -41,9 +41,9 @@ class SentReads:
         return len(self.keys)
 
     def file(self, index: int, reply: ReadReply) -> bool:
-        """File a ``reply``.
+        """Store a ``reply``.
 
-        :param index: of the key that it answers.
+        :param index: index of the key that it answers.
         :returns: whether all replies are there.
         """
         self.replies[index] = reply
@@ -63,15 +63,15 @@ class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
         return not self.keys().isdisjoint(keys) or len(set(keys)) != len(keys)
 
     def put(self, reads: SentReads) -> None:
-        """Remember ``reads``; none of their keys is taken."""
+        """Add ``reads``, none of whose keys is taken."""
         for index, key in enumerate(reads.keys):
             self[key] = (reads, index)
 
     def give_up(self, reads: SentReads, keep_taken: bool) -> int:
-        """Take out ``reads`` that are not complete.
+        """Remove ``reads`` that are not complete.
 
         :param keep_taken: whether their keys stay taken until a late reply comes.
-        :returns: how many of them had no reply.
+        :returns: the number of those without a reply.
         """
         keys = [key for key in reads.keys if (slot := self.get(key)) is not None and slot[0] is reads]
         for key in keys:
@@ -93,11 +93,11 @@ class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
 
 @attrs.define(eq=False, repr=False, weakref_slot=False)
 class SentCall:
-    """Any other request: one number, one reply.
+    """A request other than adds and reads: one number, one reply.
 
     :ivar flow, order, size: as of :class:`SentReads`.
     :ivar expected: the class of its reply.
-    :ivar result: makes the result of the reply.
+    :ivar result: returns the result of the reply.
     """
 
     flow: Any

@@ -1,4 +1,4 @@
-"""Measures the load of a connection: bytes not acknowledged yet, and bytes written a short time ago."""
+"""The load of a connection: the unacknowledged bytes, and the bytes written a short time ago."""
 
 from collections.abc import Callable
 
@@ -10,9 +10,9 @@ _HALF_LIFE = 10.0
 
 
 class Traffic:
-    """The load of one connection, also before it is there.
+    """The load of one connection, also before it exists.
 
-    :param now: the time in seconds.
+    :param now: returns the time in seconds.
     """
 
     __slots__ = ("_now", "_recent", "_fresh", "_at", "_writer", "_in_flight")
@@ -20,7 +20,7 @@ class Traffic:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._recent = 0.0
-        self._fresh = 0.0  # written since the last look, less what the writer had written then
+        self._fresh = 0.0  # bytes written since the last look, less those that the writer had written then
         self._at = now()
         self._writer: RequestWriter | None = None
         self._in_flight: InFlight | None = None
@@ -28,8 +28,8 @@ class Traffic:
     def follow(self, writer: RequestWriter, in_flight: InFlight) -> None:
         """Measure a connection from now on.
 
-        :param writer: of the connection, counts what it writes.
-        :param in_flight: its account.
+        :param writer: the writer of the connection, which counts the written bytes.
+        :param in_flight: the account of the connection.
         """
         self._fresh -= writer.written
         self._writer = writer
@@ -37,7 +37,7 @@ class Traffic:
 
     @property
     def unacknowledged(self) -> int:
-        """Bytes of requests that wait for their replies."""
+        """The bytes of requests that wait for their replies."""
         return 0 if self._in_flight is None else self._in_flight.unacknowledged
 
     def wrote(self, size: float) -> None:
@@ -48,7 +48,7 @@ class Traffic:
         self._fresh += size
 
     def recent(self) -> float:
-        """Return the bytes lately written, the older the less they count."""
+        """Return the recently written bytes; older bytes count less."""
         now = self._now()
         if now > self._at:
             self._recent *= 0.5 ** ((now - self._at) / _HALF_LIFE)
@@ -59,5 +59,5 @@ class Traffic:
         return self._recent
 
     def load(self) -> float:
-        """Return the load that connections are compared by."""
+        """Return the load by which connections are compared."""
         return self.unacknowledged + self.recent()

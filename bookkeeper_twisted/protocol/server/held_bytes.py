@@ -1,4 +1,4 @@
-"""The memory that connections hold of one kind, bounded over all of them (S11)."""
+"""A bound on the memory of one kind that all connections hold (S11)."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -19,14 +19,14 @@ class _Held:
 
 
 class HeldBytes(Generic[C]):
-    """Drops the connection that has held most for longest, whenever all connections together hold too much.
+    """A guard that drops the connection that has held most for longest when all connections together hold too much.
 
-    Bytes times seconds tell a peer that stops in the middle of a frame, or of its replies, from one that sends or reads
-    a long frame fast.
+    The product of bytes and seconds tells a peer that stops in the middle of a frame, or of its replies, from one that
+    sends or reads a long frame fast.
 
-    :param held: names in the log what holds the bytes.
-    :param limit: bytes.
-    :param dropped: counts the connections that were dropped.
+    :param held: names the held bytes in the log.
+    :param limit: most bytes of all connections.
+    :param dropped: counts the dropped connections.
     :param drop: ends a connection.
     """
 
@@ -43,10 +43,10 @@ class HeldBytes(Generic[C]):
         self._dropping = False
 
     def hold(self, connection: C, n_bytes: int, begun: bool = False) -> None:
-        """Record how many bytes a ``connection`` holds; it may be dropped here.
+        """Record the number of bytes that a ``connection`` holds; the call may drop the connection.
 
         :param n_bytes: 0 if it holds none, or will hold none.
-        :param begun: whether these are other bytes than before.
+        :param begun: whether the bytes are others than before.
         """
         held = self._holding.get(connection)
         if held is None:
@@ -67,7 +67,7 @@ class HeldBytes(Generic[C]):
     def _drop_heaviest(self) -> None:
         now = self._clock.seconds()
         heaviest = max(self._holding, key=lambda each: self._holding[each].n_bytes * (now - self._holding[each].since))
-        if not self._dropping:  # said again once half of the memory was free: a flood must not fill the log
+        if not self._dropping:  # logged again once half of the memory was free: a flood must not fill the log
             self._dropping = True
             self._log.warn(
                 "{held} hold {n:,} bytes: dropping connections until it is less", held=self._held, n=self.n_bytes

@@ -19,19 +19,19 @@ SECONDS_STALLED = 10.0
 class ServerLimits:
     """Limits of connections (S11).
 
-    :ivar max_frame_size: of a request, length field included.
-    :ivar max_connections: beyond this the idlest goes for a new one.
+    :ivar max_frame_size: most bytes of a request, length field included.
+    :ivar max_connections: connections beyond which the idlest one ends for a new one.
     :ivar frame_timeout: seconds from the first byte of a frame to its last, and, where peers have to authenticate, from
         the accept until they have.
-    :ivar read_timeout: seconds in which a peer has to read something of its replies; None for no limit.
-    :ivar incomplete_bytes: of frames of all connections whose rest has not come.
-    :ivar unsent_bytes: replies queued beyond this stop the making of replies.
-    :ivar pending_bytes: replies of all connections that are being made or that peers have not taken; beyond
-        this, replies are small.
-    :ivar unread_bytes: replies of all connections that peers have not taken, whatever the sizes of their entries:
-        beyond this the connection goes that has held most for longest.
-    :ivar small_reply: of so many bytes, if they may be: no peer waits for another that does not read.
-    :ivar chunk: bytes received at once: big ones cost less for each request, and keep others waiting longer.
+    :ivar read_timeout: seconds in which a peer has to read a part of its replies; None for no limit.
+    :ivar incomplete_bytes: most bytes of incomplete frames of all connections.
+    :ivar unsent_bytes: bytes of queued replies beyond which a connection makes no more replies.
+    :ivar pending_bytes: bytes of replies of all connections, in preparation or not taken by peers, beyond which
+        replies are small.
+    :ivar unread_bytes: bytes of replies of all connections that peers have not taken, of whatever entries, beyond
+        which the connection ends that has held most for longest.
+    :ivar small_reply: bytes of a small reply, if possible: no peer waits for another that does not read.
+    :ivar chunk: bytes of one receipt: large ones cost less for each request, and keep others waiting longer.
     """
 
     max_frame_size: int = 5 * 1024 * 1024
@@ -47,7 +47,7 @@ class ServerLimits:
 
     @property
     def sweep_interval(self) -> float:
-        """Return the seconds between two looks for connections that are late: a fourth of what they may take."""
+        """Return the seconds between two looks for late connections: a fourth of their time limit."""
         return min(self.frame_timeout, self.read_timeout or self.frame_timeout) / 4
 
 

@@ -13,7 +13,7 @@ class Flushable(Protocol):
 
 
 class Outbox:
-    """The connections of a bookie that have replies waiting for the end of a batch.
+    """The connections of a bookie with replies that wait for the end of a batch.
 
     A connection enrols with the first reply it queues; the code that ends a batch (a journal group, a chunk
     of requests, a read from disk) calls :meth:`flush`.
@@ -30,9 +30,9 @@ class Outbox:
         self._enrolled.append(connection)
 
     def flush(self) -> None:
-        """Lets every enrolled connection write what it has, in the order of enrolment.
+        """Let every enrolled connection write its replies, in the order of enrolment.
 
-        One that cannot is dropped: its peer asks again, and the others get their replies.
+        A connection that fails is dropped: its peer asks again, and the others get their replies.
         """
         while self._enrolled:
             enrolled, self._enrolled = self._enrolled, []

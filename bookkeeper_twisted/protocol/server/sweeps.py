@@ -1,4 +1,4 @@
-"""Regular looks at all connections of a bookie."""
+"""Regular checks of all connections of a bookie."""
 
 from collections.abc import Callable
 
@@ -8,10 +8,10 @@ from ...limits.attended_time import AttendedTime
 
 
 class Sweeps:
-    """Calls a function at intervals while there are connections.
+    """A timer that calls a function while there are connections.
 
     :param seconds: between two calls.
-    :param sweep: is not called where a call would come late: what peers sent meanwhile is not read yet.
+    :param sweep: the function; not called when a call is late: what peers sent meanwhile is not read yet.
     """
 
     def __init__(self, clock: IReactorTime, seconds: float, sweep: Callable[[], None]) -> None:
@@ -22,13 +22,13 @@ class Sweeps:
         self._call: IDelayedCall | None = None
 
     def start(self) -> None:
-        """Call from now on, if that was not begun before."""
+        """Start the calls, unless they were started before."""
         if self._call is None:
             self._time.scheduled(self._seconds)
             self._call = self._clock.callLater(self._seconds, self._sweep)
 
     def stop(self) -> None:
-        """Call no more."""
+        """Stop the calls."""
         if self._call is not None:
             self._call.cancel()
             self._call = None
