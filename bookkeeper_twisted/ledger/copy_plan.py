@@ -1,7 +1,7 @@
 """The plan of copies: which entries of a fragment go to which bookies.
 
-Each entry goes only to the positions of its write set that lack it, so that a copy of a striped ledger writes no more
-than what was lost.  Entries that follow each other and go to the same bookies are one run.
+Each entry goes only to the positions of its write set that lack it, so that a copy of a striped ledger writes only
+the lost entries.  Consecutive entries for the same bookies are one run.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from .fragments import LedgerFragment
 
 @attrs.frozen
 class CopyRun:
-    """Consecutive entries that the same bookies are to get.
+    """Consecutive entries to copy to the same bookies.
 
     :ivar targets: ids of the bookies, in the order of their positions.
     """
@@ -25,15 +25,15 @@ class CopyRun:
 
     @property
     def last(self) -> int:
-        """Id of the last entry."""
+        """The id of the last entry."""
         return self.first + self.count - 1
 
 
 def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: Mapping[int, str]) -> Iterator[CopyRun]:
-    """Return the runs that make a fragment complete, in ascending order of their ids, made as they are asked for.
+    """Yield the runs that make a fragment complete, in ascending order of their ids.
 
-    :param losses: of this fragment alone.
-    :param targets: bookies by position; what a position without one lacks is left out.
+    :param losses: the losses of this fragment alone.
+    :param targets: bookies by position; the losses of a position without one are left out.
     """
     lacking: dict[int, list[tuple[int, int]]] = {}
     for loss in losses:
@@ -58,10 +58,10 @@ def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: 
 def losses_of_targets(
     fragment: LedgerFragment, lost: Mapping[int, Sequence[ReplicaLoss]], targets: Mapping[int, str]
 ) -> list[ReplicaLoss]:
-    """Return the losses of targets: of the bookie of before what it lacks, of another one all that its position keeps.
+    """Return the losses of targets: of the bookie of the ensemble its own, of another one all that its position keeps.
 
-    :param lost: by position.
-    :param targets: bookies by position, some of those that lost something.
+    :param lost: the lost ranges by position.
+    :param targets: bookies by position, for some of the positions with losses.
     """
     found: list[ReplicaLoss] = []
     for position, target in targets.items():
@@ -74,12 +74,12 @@ def losses_of_targets(
 
 
 def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> Iterator[CopyRun]:
-    """Return the runs that cannot be copied: every position of their write set lacks them, according to ``losses``.
+    """Yield the runs that cannot be copied: every position of their write set lacks them, according to ``losses``.
 
     Losses of the kind ``LEAVING`` do not count, as such a bookie can still be read.
 
-    :param losses: of this fragment alone.
-    :returns: in ascending order, made as they are asked for; ``targets`` are the bookies of the write set.
+    :param losses: the losses of this fragment alone.
+    :returns: runs in ascending order; ``targets`` are the bookies of the write set.
     """
     lost = [loss for loss in losses if loss.kind is not LossKind.LEAVING]
     for run in copy_plan(fragment, lost, dict(enumerate(fragment.ensemble))):
@@ -90,7 +90,7 @@ def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> 
 def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[CopyRun]:
     """Subtract runs from a ``plan``; a run with a gap inside is cut in two.
 
-    :param left_out: ascending; their targets do not count.
+    :param left_out: runs in ascending order; their targets do not count.
     """
     for run in plan:
         at = run.first
@@ -104,7 +104,7 @@ def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[Co
 
 
 def _kept(fragment: LedgerFragment, position: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """First and last ids of the stretches of some ranges that a position keeps, each id once."""
+    """Return first and last ids of the stretches of some ranges that a position keeps, each id once."""
     done = fragment.first - 1
     for first, last in sorted(ranges):
         low, high = max(first, done + 1), min(last, fragment.last)

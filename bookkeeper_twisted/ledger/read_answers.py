@@ -1,12 +1,12 @@
-"""Reading entries from their replicas, without I/O: what an answer is worth, what is asked next, which error is raised.
+"""The rules for answers to reads from replicas, without I/O: verification, the next question, the error to raise.
 
-An entry counts if its ids and its digest are right, whichever replica gave it (S18).  A batch read asks one bookie for
-consecutive entries, and what is right before a damaged entry is kept.  Single reads (:class:`SingleReads`) ask one
-replica of each entry, then the next replica for those that did not come.  An entry is missing only if every replica
+An entry counts if its ids and its digest are right, whichever replica sent it (S18).  A batch read asks one bookie for
+consecutive entries, and the right ones before a damaged entry are kept.  Single reads (:class:`SingleReads`) ask one
+replica of each entry, then the next replica for those that are missing.  An entry is missing only if every replica
 answered so (:func:`most_telling`).
 
 The client, whose reads do not wait for a slow bookie, tasks with plain sockets, and the repair of replicas send the
-requests, each in its way, and hand the answers to this module.
+requests, each in its way, and pass the answers to this module.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,31 +34,31 @@ FIRST_ENTRIES = 32
 
 
 class UsualSize:
-    """The bytes that an entry is expected to have: as those that came last.
+    """The expected bytes of an entry: the mean of the last ones.
 
-    :ivar n_bytes: > 0.
+    :ivar n_bytes: bytes, > 0.
     """
 
     __slots__ = ("n_bytes", "_is_known")
 
     def __init__(self, known: int = 0) -> None:
-        """:param known: bytes of an entry on average, 0 if nothing is known yet."""
+        """:param known: mean bytes of an entry, 0 if unknown."""
         self.n_bytes = known or FIRST_GUESS
         self._is_known = bool(known)
 
     def entries_in(self, n_bytes: int, most: int) -> int:
-        """Return the number of entries to ask for.
+        """Return the number of entries to request.
 
-        :param n_bytes: that may come.
-        :param most: entries; at least one is asked for.
+        :param n_bytes: most bytes of the reply.
+        :param most: most entries; at least one is requested.
         """
         return max(min(n_bytes // self.n_bytes, most if self._is_known else min(most, FIRST_ENTRIES)), 1)
 
     def learn(self, entries: int, n_bytes: int) -> None:
-        """Take over the size of entries that came.
+        """Update the size from received entries.
 
         :param entries: their number; 0 changes nothing.
-        :param n_bytes: of all of them.
+        :param n_bytes: bytes of all of them.
         """
         if entries:
             self.n_bytes = max(n_bytes // entries, 1)
@@ -66,11 +66,11 @@ class UsualSize:
 
 
 def most_telling(errors: Iterable[Exception]) -> Exception:
-    """Choose the error to raise where every replica failed.
+    """Return the error to raise after every replica failed.
 
     An entry is called missing only if every bookie answered so.
 
-    :param errors: one of each bookie, at least one.
+    :param errors: one error of each bookie, at least one.
     :returns: the first that is neither "missing" nor "no connection"; else one of a bookie that could not be asked;
         else the last.
     """
@@ -85,12 +85,12 @@ def most_telling(errors: Iterable[Exception]) -> Exception:
 
 
 def verified_batch(run: EntryRun | None, ledger_id: int, first: int, count: int, digester: Digester) -> EntryRun:
-    """Return the entries of the reply to a batch read before the first that is not what was asked for (S18).
+    """Return the entries of the reply to a batch read before the first wrong one (S18).
 
-    :param run: as it came.
-    :param count: at most so many.
-    :raises DigestMatchError: there is none.
-    :raises UnexpectedConditionError: the reply has no entries, or others.
+    :param run: the run as it was received.
+    :param count: most entries.
+    :raises DigestMatchError: the first entry is wrong.
+    :raises UnexpectedConditionError: the reply has no entries, or others than requested.
     """
     if run is None or run.first != first or run.ledger_id != ledger_id:
         raise UnexpectedConditionError(f"a batch read of ledger {ledger_id} entry {first} gave no such entry")
@@ -98,10 +98,10 @@ def verified_batch(run: EntryRun | None, ledger_id: int, first: int, count: int,
 
 
 def entry_or_error(reply: ReadReply, ledger_id: int, entry_id: int) -> bytes | Exception:
-    """Return what the reply to a single read says.
+    """Return the unverified entry in the reply to a single read, or the error.
 
-    :param ledger_id: that was asked for, as was ``entry_id``.
-    :returns: the bytes of the entry, not verified, or why there are none.
+    :param ledger_id: the requested ledger, as ``entry_id`` is the requested entry.
+    :returns: the bytes of the entry, not verified, or an error.
     """
     if reply.status is not Status.EOK:
         return ERROR_OF_STATUS[reply.status](ledger_id, entry_id)
@@ -111,14 +111,14 @@ def entry_or_error(reply: ReadReply, ledger_id: int, entry_id: int) -> bytes | E
 
 
 class SingleReads:
-    """Entries that one ensemble keeps, each read by itself.
+    """The reads of entries of one ensemble, each by itself.
 
-    Answers are verified by :meth:`check`, all columns of a range at once where all of it came: a tenth of the time that
-    entries take one by one.
+    Answers are verified by :meth:`check`, all columns of a range at once if all of it was received: a tenth of the time
+    that entries take one by one.
 
     :ivar stored: verified entries by id.
-    :ivar errors: why bookies did not give an entry, by its id and theirs.
-    :ivar gave: bookies that gave a verified entry.
+    :ivar errors: the errors of bookies, by entry id and bookie id.
+    :ivar gave: bookies that sent a verified entry.
     """
 
     def __init__(self, ledger_id: int, wanted: Sequence[int], digester: Digester) -> None:
@@ -132,14 +132,14 @@ class SingleReads:
         self._run: EntryRun | None = None
 
     def missing(self) -> list[int]:
-        """Return the ids of the entries that did not come yet; :meth:`check` before, or damaged ones count as there."""
+        """Return the ids of the missing entries; :meth:`check` before, or damaged ones do not count as missing."""
         given = {entry_id for entry_id, _, _ in self._given}
         return [entry_id for entry_id in self._wanted if entry_id not in self.stored and entry_id not in given]
 
     def take(self, bookie_id: str, answers: Mapping[int, bytes | Exception]) -> None:
-        """Take over what a bookie answered.
+        """Record the answers of a bookie.
 
-        :param answers: bytes that are not verified, or an error, by entry id.
+        :param answers: unverified bytes, or an error, by entry id.
         """
         for entry_id, answer in answers.items():
             if isinstance(answer, bytes):
@@ -148,9 +148,9 @@ class SingleReads:
                 self._failed(entry_id, bookie_id, answer)
 
     def check(self) -> list[tuple[str, int, DigestMatchError]]:
-        """Verify what came since the last time.
+        """Verify the entries received since the last call.
 
-        :returns: each bookie and entry id whose bytes are not right, and why.
+        :returns: each bookie and entry id whose bytes are wrong, and the error.
         """
         given, self._given = self._given, []
         if not self.stored and self._is_sound({entry_id: stored for entry_id, _, stored in given}):
@@ -169,7 +169,7 @@ class SingleReads:
         return wrong
 
     def _is_sound(self, found: dict[int, bytes]) -> bool:
-        """Verify all of a range together."""
+        """Test whether all entries of a range are right, together."""
         if not isinstance(self._wanted, range) or len(found) < len(self._wanted):
             return False
         run = self._run_of(list(map(found.__getitem__, self._wanted)))
@@ -184,9 +184,9 @@ class SingleReads:
         self.errors.setdefault(entry_id, {})[bookie_id] = error
 
     def run(self) -> EntryRun:
-        """Return the entries up to the first that no replica gave; at least one.
+        """Return the entries up to the first that no replica sent; at least one.
 
-        :raises Exception: :func:`most_telling`: there is not even the first.
+        :raises Exception: :func:`most_telling`: the first entry is missing.
         """
         if self._run is not None:
             return self._run

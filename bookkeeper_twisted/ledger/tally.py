@@ -1,7 +1,7 @@
-"""Counts acknowledgements of the entries of a batch: which have their ack quorum, and which cannot reach it any more.
+"""A tally of acknowledgements of the entries of a batch: those with an ack quorum, and those that cannot reach it.
 
 Entries have places in a batch, and a set of places is an integer with a bit for each.  A *level* is the set of places
-for which more than so many bookies have answered, so that an answer for a thousand entries is a few operations on
+for which more than a number of bookies have answered, so that an answer for a thousand entries is a few operations on
 integers, whatever the quorums, the striping and the order of the answers.
 """
 
@@ -12,26 +12,26 @@ Item = TypeVar("Item")
 
 
 class Tally:
-    """Counts the voters of each place, up to a threshold."""
+    """A count of the voters of each place, up to a threshold."""
 
     __slots__ = ("_levels", "_votes")
 
     def __init__(self, threshold: int) -> None:
-        """:param threshold: how many voters a place needs, at least one."""
+        """:param threshold: number of voters that a place needs, at least one."""
         self._levels = [0] * threshold
         self._votes: dict[Hashable, int] = {}
 
     @property
     def reached(self) -> int:
-        """The places that have enough voters."""
+        """The places that have enough voters, as a set of bits."""
         return self._levels[-1]
 
     def add(self, voter: Hashable, places: int) -> int:
-        """Count a voter for some places; again for the same place has no effect.
+        """Count a voter for some places; a repetition has no effect.
 
         :param voter: any value that distinguishes it from others.
         :param places: a set of bits.
-        :returns: the places that have enough voters by this.
+        :returns: the places that have enough voters since this call.
         """
         votes, levels = self._votes, self._levels
         if voter in votes:
@@ -58,9 +58,9 @@ class Tally:
 
 
 class AckTally(Tally):
-    """The answers of bookies to the adds of one batch.
+    """A tally of the answers of bookies to the adds of one batch.
 
-    A voter is one request to one bookie: what is asked again of another bookie, or of the same one later, is another
+    A voter is one request to one bookie: a repeated request, to another bookie or to the same one, is another
     voter.  Answers of a voter that was replaced do not count (S16).
 
     :ivar replaced: the places for which voters were replaced, by voter.
@@ -77,7 +77,7 @@ class AckTally(Tally):
     def acknowledge(self, voter: Hashable, places: int) -> int:
         """Count the acknowledgements of a ``voter`` for a set of ``places``.
 
-        :returns: the places that have their ack quorum by this.
+        :returns: the places that have their ack quorum since this call.
         """
         if self.replaced is not None:
             places &= ~self.replaced.get(voter, 0)
@@ -86,7 +86,7 @@ class AckTally(Tally):
     def fail(self, voter: Hashable, places: int) -> int:
         """Count the failures of a ``voter`` at a set of ``places``.
 
-        :returns: the places that count: where the voter was not replaced.
+        :returns: the places where the failure counts: the voter was not replaced there.
         """
         if self.replaced is not None:
             places &= ~self.replaced.get(voter, 0)
@@ -96,7 +96,7 @@ class AckTally(Tally):
         return places
 
     def replace(self, voter: Hashable, places: int) -> None:
-        """Discard the answers of a bookie at some places, now and later: another bookie is to keep these entries.
+        """Discard the present and later answers of a bookie at some places: another bookie is to keep these entries.
 
         :param voter: the request that no longer counts.
         :param places: a set of bits.
@@ -118,7 +118,7 @@ class AckTally(Tally):
 
     @property
     def unreachable(self) -> int:
-        """The places for which the bookies that did not fail are too few."""
+        """The places for which too few bookies have not failed."""
         return 0 if self._failures is None else self._failures.reached
 
 
@@ -128,7 +128,7 @@ def places_of(bits: int) -> Sequence[int]:
     :param bits: the set, not empty; bit 0 is the place of the first entry.
     """
     low = (bits & -bits).bit_length() - 1
-    if not bits & (bits + (1 << low)):  # without a gap
+    if not bits & (bits + (1 << low)):  # contiguous places
         return range(low, bits.bit_length())
     return [place for place, bit in enumerate(bin(bits)[:1:-1]) if bit == "1"]
 
@@ -147,7 +147,7 @@ def items_at(items: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
     """Select the ``items`` at some places.
 
     :param places: in ascending order, at least one.
-    :returns: the sequence itself if these are all of its places.
+    :returns: the sequence itself if the places are all of its places.
     """
     if len(places) == len(items):
         return items
@@ -157,7 +157,7 @@ def items_at(items: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
 
 
 def leading(bits: int, first: int) -> int:
-    """Return how many places from ``first`` on are in a set, up to the first that is not.
+    """Return the number of places from ``first`` on that are in a set, up to the first that is not.
 
     :param bits: the set.
     """
