@@ -291,6 +291,7 @@ class GroupCommit:
                 return group  # the token stays taken: nothing is written after a failure (S10)
             if not self._queue:
                 self._idle.append(None)
+                # An item queued before the token was back has started no drain: look again.
                 if not self._queue or not self._take_token():
                     return group
             self._executor.notify(self._complete, group)

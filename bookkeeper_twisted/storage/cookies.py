@@ -152,6 +152,7 @@ def stamp(fs: IFileSystem, directories: Sequence[str], cookie: bytes) -> None:
     """
     for directory in directories:
         replace_file(fs, _cookie_path(directory), cookie)
+    # A second loop: Apache's indexes stay the valid ones until every directory has our cookie.
     for directory in directories:
         path = posixpath.join(current(directory), APACHE_COOKIE_NAME)
         if fs.exists(path):

@@ -230,6 +230,7 @@ class DirectoryStorage:
             self.log.sync()
         except OSError as e:
             raise storage_error(e, self.path) from e
+        # After the sync: no row may refer to bytes that a power cut can lose.
         if batch:
             self.index.commit(batch)
         self._discard(deleted)

@@ -79,6 +79,7 @@ class Permits:
         :returns: whether they were taken.
         """
         if self._limit:
+            # Only the caller that give() resumes may pass those that wait.
             is_turn, self._is_turn = self._is_turn, False
             if not self._fits(count) or (self._waiting and not is_turn):
                 return False
@@ -86,6 +87,7 @@ class Permits:
         return True
 
     def _fits(self, count: int) -> bool:
+        # A run of more requests than the limit would wait for ever if it could not go alone.
         return not self.in_progress or self.in_progress + count <= self._limit
 
     def wait(self, count: int, resume: Callable[[], None]) -> None:

@@ -133,6 +133,7 @@ class OpenLog:
     def _write_rest(self) -> None:
         """Write all pending pieces, with filler up to the next block."""
         if self.written != self.position:
+            # The next append begins a block, so a block with durable records is never written again.
             self._pieces.append(layout.FILLER * (-self.position % BLOCK))
             self.position += len(self._pieces[-1])
             self._write_out()
@@ -330,6 +331,7 @@ class EntryLogWriter:
         log = self._log
         if log is None:
             return
+        # If all was written, the sync failed: what of it is durable is unknown, so the log is abandoned (S10).
         if error.errno in NO_SPACE and log.written != log.position:
             self._cut_back(log)
         else:

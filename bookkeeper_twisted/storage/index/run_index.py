@@ -183,7 +183,7 @@ class SqliteRunIndex:
             with storage_errors(self.path):
                 self._commit(batch)
         except StorageError as error:
-            self._last.clear()
+            self._last.clear()  # it may have last entries of the failed commit
             if not isinstance(error, NoWritableDirectoryError):  # a commit that found no space did not become whole
                 self._overwrite()
             raise

@@ -95,6 +95,7 @@ class Journal:
         self._check()
         try:
             file = self._file
+            # Only between groups: a reader finds a whole group in one file.
             if file is None or self.position.offset > self._settings.max_size:
                 file = self._next_file()
             self._write(file, records, sync)
