@@ -134,7 +134,7 @@ class DiskReads:
     def _load_all(self, wanted: Sequence[tuple[int, int, int]]) -> list[Loaded]:
         """Load entries in ascending order, so that the disk sees adjacent ones together; keep the order of the results.
 
-        The first entry comes whole, however long it is; once the requested bytes are read, the rest is left out.
+        An entry comes whole, however long it is; once the requested bytes are read, the rest is left out.
         """
         room = max(sum([max_bytes for _, _, max_bytes in wanted]), _LEAST_ROOM)
         result: list[Loaded] = [LoadLaterError(wanted[0][0])] * len(wanted)

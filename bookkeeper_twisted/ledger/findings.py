@@ -23,7 +23,7 @@ class LossKind(Enum):
 
 @attrs.frozen
 class ReplicaLoss:
-    """Entries that one position of a fragment lacks.
+    """The entries that one position of a fragment lacks.
 
     :ivar ranges: first and last ids, ascending; a range stands for those of its entries that the position keeps.
         Empty if the position keeps nothing: the ensemble names a bookie that is gone, but no entry is lost.

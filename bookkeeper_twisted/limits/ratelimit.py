@@ -25,7 +25,7 @@ class Rate:
     bytes: float = attrs.field(default=0.0, validator=attrs.validators.ge(0))
 
     def __bool__(self) -> bool:
-        """Whether there is a limit."""
+        """Test whether there is a limit."""
         return bool(self.entries or self.bytes)
 
     def __mul__(self, factor: float) -> "Rate":

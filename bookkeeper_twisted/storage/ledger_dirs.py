@@ -48,7 +48,7 @@ def mark_name(journal_index: int, journal_count: int) -> str:
 
 
 def journal_ids(fs: IFileSystem, directory: str) -> list[int]:
-    """Ids of the journal files in a directory, ascending.
+    """Return the ids of the journal files in a directory, ascending.
 
     :raises StorageError: a file has the suffix of a journal and no hexadecimal name.
     """
@@ -56,7 +56,7 @@ def journal_ids(fs: IFileSystem, directory: str) -> list[int]:
 
 
 def entry_log_ids(fs: IFileSystem, directory: str) -> list[int]:
-    """Ids of the entry logs in a directory, ascending.
+    """Return the ids of the entry logs in a directory, ascending.
 
     :raises StorageError: a file has the suffix of an entry log and no hexadecimal name.
     """

@@ -134,7 +134,7 @@ def rebuild_index(
 def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactory) -> IRunIndex:
     """Empty the old index except for its ledger states, which a rebuild that is cut off leaves there (S3).
 
-    :returns: if it is damaged, the reason of many rebuilds, a new index in its place with the readable states.
+    :returns: the emptied index; if it is damaged or cannot be opened, a new one with the readable states.
     """
     states: list[LedgerRow] = []
     try:

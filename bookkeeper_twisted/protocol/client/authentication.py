@@ -16,7 +16,7 @@ from ..authentication import IAuthenticationExchange
 
 
 class AuthenticatedConnection(Protocol):
-    """Authenticates, then passes everything on to the connection it was made for.
+    """A connection that authenticates, then passes all bytes on to a connection that it makes.
 
     :ivar authenticated: fires with that connection once requests can be sent; fails with UnauthorizedAccessError,
         RequestTimeoutError or BookieHandleNotAvailableError.

@@ -52,7 +52,7 @@ class SentReads:
 
 
 class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
-    """Reads by key, oldest first, each with the index of the key; None by a key that was given up and stays taken."""
+    """Reads by key, oldest first, each with the index of the key; None for a key that was given up and stays taken."""
 
     __slots__ = ()
 

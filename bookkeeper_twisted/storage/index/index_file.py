@@ -218,7 +218,7 @@ def _readable_ledgers(connection: sqlite3.Connection) -> list[LedgerRow]:
 def set_aside(fs: IFileSystem, path: str) -> None:
     """Rename the file ``path`` of ``fs`` and the files that belong to it.
 
-    The file comes first: SQLite ignores a write-ahead log without a file, but not a file without its log.
+    The file comes first: SQLite ignores a write-ahead log without its file, but would accept a file without its log.
     """
     for suffix in ("", "-wal", "-shm"):
         if fs.exists(path + suffix):
