@@ -133,7 +133,9 @@ def without_sentence(modules: Mapping[str, ast.Module]) -> Iterator[str]:
                 yield f"{path}:{node.lineno}: the docstring of {node.name} does not begin with a sentence"
 
 
-_VAGUE = frozenset({"What", "How", "Where", "Which", "When", "Why", "Who", "Whose", "Those"})
+_VAGUE = frozenset(
+    {"What", "How", "Where", "Which", "When", "Why", "Who", "Whose", "Those", "It", "They", "That", "There"}
+)
 """First words of a docstring that does not say what a thing is or does."""
 
 

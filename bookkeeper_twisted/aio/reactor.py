@@ -41,7 +41,7 @@ class LoopReactor(AsyncioSelectorReactor):
         await anext(self._life)
 
     async def end(self) -> None:
-        """Stops its threads and closes its sockets."""
+        """Stop the threads of the reactor and close its sockets."""
         await self._life.aclose()
 
     async def _live(self) -> AsyncGenerator[None, None]:
@@ -73,7 +73,7 @@ class LoopReactor(AsyncioSelectorReactor):
             super().callFromThread(callable, *args, **kwargs)
 
     def installWaker(self) -> None:
-        """Does nothing: calls from threads wake the loop."""
+        """Do nothing: calls from threads wake the loop."""
 
     def runUntilCurrent(self) -> None:
         """Run what is due; nothing after the end of this reactor, though the loop may go on."""
@@ -81,7 +81,7 @@ class LoopReactor(AsyncioSelectorReactor):
             super().runUntilCurrent()
 
     def crash(self) -> None:
-        """Ends this reactor and not the loop."""
+        """End this reactor, and leave the loop running."""
         PosixReactorBase.crash(self)
 
 

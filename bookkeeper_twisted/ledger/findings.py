@@ -12,13 +12,13 @@ class LossKind(Enum):
     """The reasons why a bookie cannot give entries that it should keep."""
 
     GONE = "gone"
-    """It is not registered, neither as writable nor as read-only."""
+    """The bookie is registered neither as writable nor as read-only."""
     MISSING = "missing"
-    """It answers that it does not have them."""
+    """The bookie answers that it does not have the entries."""
     DAMAGED = "damaged"
-    """It gives other bytes than were written, or cannot read its disk."""
+    """The bookie gives other bytes than were written, or cannot read its disk."""
     LEAVING = "leaving"
-    """It may well have them, and is to be replaced nevertheless."""
+    """The bookie may have the entries, and is to be replaced all the same."""
 
 
 @attrs.frozen

@@ -79,7 +79,7 @@ class Verdict(Enum):
     KEPT = auto()
     """Some bookie has it."""
     NEVER_ACKNOWLEDGED = auto()
-    """So many say that they do not have it that no ack quorum ever had it: the ledger ends before it."""
+    """Enough bookies do not have the entry: no ack quorum ever had it, and the ledger ends before it."""
     UNDECIDABLE = auto()
     """All bookies were asked, and it may or may not have been acknowledged."""
 

@@ -18,7 +18,7 @@ class ZooKeeperError(MetadataError):
 
 
 class NodeMissingError(ZooKeeperError):
-    """There is no such node, or no parent for it."""
+    """A node does not exist, or the parent of a node that was to be made."""
 
 
 class NodeExistsError(ZooKeeperError):

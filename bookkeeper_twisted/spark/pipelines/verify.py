@@ -27,7 +27,7 @@ FINDINGS = (
 PIECE_BYTES = 16 << 20
 
 _PARTITIONS_PER_TASK, _WITH_A_LIMIT = 4, 16
-"""So many partitions for each task that runs at a time: the last one leaves the other cores idle for a short time only.
+"""Partitions for each task that runs at a time: the last one leaves the other cores idle for a short time only.
 With a limit more of them, because a share that is not used makes the whole slower than allowed."""
 
 _NOT_REGISTERED = "the bookie is not registered; it should keep no entries"

@@ -35,7 +35,7 @@ KEPT_ROOM = 16 * 1024 * 1024
 """Memory is kept for the next use, unless it is more than so many bytes."""
 
 _NUMBERS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
-"""Of the system calls io_setup, io_destroy, io_getevents and io_submit, by machine."""
+"""Numbers of the system calls io_setup, io_destroy, io_getevents and io_submit, by machine."""
 
 _READ, _WRITE = 0, 1
 _CONTROL = struct.Struct("=QIIHhIQQqQII")  # number, 0, 0, operation, 0, descriptor, memory, size, offset, 0, 0, 0

@@ -19,7 +19,7 @@ from ..mixed_rows import MOST_APART, MixedRows
 from .blocks import pack_rows
 
 MANY_ROWS = 1024
-"""So many short rows of a flush are packed: a place in a large b-tree for each would cost several times more."""
+"""Short rows of a flush from which on they are packed: each would else cost a place in a large b-tree."""
 
 
 def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:

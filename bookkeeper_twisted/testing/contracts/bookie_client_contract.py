@@ -212,7 +212,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual((reply.status, reply.max_lac, reply.entry), (Status.EOK, -1, None))
 
     def test_long_poll_of_nothing(self) -> None:
-        """There is nothing to wait for at a bookie that does not know the ledger."""
+        """A bookie that does not know the ledger answers at once."""
         self.error(self.client.long_poll(self.bookie_id, LEDGER, -1, 60.0), NoSuchLedgerError)
 
     def test_cancelled_long_poll(self) -> None:

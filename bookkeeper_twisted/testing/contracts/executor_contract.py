@@ -47,7 +47,7 @@ class ExecutorContract(SynchronousTestCase):
         self.assertEqual(self.successResultOf(following), "still here")
 
     def test_any_failure(self) -> None:
-        """So does what is no ``Exception``: nothing that work raises ends its lane."""
+        """A lane goes on after work that raises what is no ``Exception``, too."""
 
         def leave() -> None:
             raise SystemExit

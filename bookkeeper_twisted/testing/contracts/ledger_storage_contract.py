@@ -262,7 +262,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual((self.storage.forget_fences(101), self.storage.ledger(1)), (0, kept))
 
     def test_one_checkpoint(self) -> None:
-        """There is one checkpoint at a time."""
+        """One checkpoint runs at a time."""
         begun = self.storage.begin_checkpoint([])
         self.assertIsNone(self.storage.begin_checkpoint([]))
         begun.finish()
