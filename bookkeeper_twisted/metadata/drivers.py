@@ -1,4 +1,4 @@
-"""From a metadata service URI to its driver."""
+"""The choice of a metadata driver by the scheme of a metadata service URI."""
 
 from twisted.plugin import getPlugins
 
@@ -21,7 +21,7 @@ def options_of(config: MetadataConfig) -> MetadataOptions:
 
 
 def create_driver(reactor: object, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IMetadataDriver:
-    """Return a closed driver from the first plugin that knows the URI's scheme.
+    """Make a driver, which is not open yet, by the first plugin that knows the URI's scheme.
 
     :param reactor: clock, and where results of other threads arrive.
     :raises InvalidMetadataUriError: no plugin knows the scheme, or the plugin refuses the URI.
@@ -30,7 +30,7 @@ def create_driver(reactor: object, uri: str, options: MetadataOptions = DEFAULT_
 
 
 def create_cluster_admin(reactor: object, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IClusterAdmin:
-    """Find the administrator of clusters for a URI, by the same rule.
+    """Make a cluster administrator by the first plugin that knows the URI's scheme.
 
     :raises InvalidMetadataUriError: as for a driver.
     """

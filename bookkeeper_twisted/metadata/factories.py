@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @implementer(IPlugin, IMetadataDriverFactory)
 class MemoryDriverFactory:
-    """``memory:`` is a new store for each driver, ``memory:NAME`` one for all, as long as the process lives."""
+    """A factory of drivers in memory: a new store for each ``memory:``, one store per process for ``memory:NAME``."""
 
     schemes = frozenset({"memory"})
 
@@ -62,7 +62,7 @@ class SqliteDriverFactory:
 
 @implementer(IPlugin, IMetadataDriverFactory)
 class PulsarStoreFactory:
-    """A factory of drivers for Pulsar's ``metadata-store:NAME:REST``, by the factory for the store ``NAME``.
+    """A factory of drivers for Pulsar's ``metadata-store:NAME:REST``, made by the factory for the store ``NAME``.
 
     :param stores: factories by the names that Pulsar gives to stores; each takes the whole URI.
     """

@@ -1,4 +1,4 @@
-"""The metadata seam.  Methods that touch the store are coroutines; all run on the reactor thread."""
+"""The interfaces of metadata drivers.  Methods that access the store are coroutines; all run on the reactor thread."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, MutableSequence
 from typing import Any, Generic, TypeVar
@@ -67,7 +67,7 @@ class IRegistration(Interface):
         """
 
     async def register_bookie(bookie_id: str, read_only: bool, info: BookieServiceInfo) -> None:
-        """Announces a bookie until the driver is closed or its process dies.
+        """Register a bookie until the driver is closed or its process dies.
 
         Registered again in the other mode, the new entry appears before the old one goes.  Again in
         the same mode by the same driver: the info is refreshed.
@@ -78,7 +78,7 @@ class IRegistration(Interface):
         """
 
     async def unregister_bookie(bookie_id: str) -> None:
-        """Withdraws both modes; harmless if there is none.
+        """Remove the bookie's writable and read-only registrations; harmless without a registration.
 
         :raises bookkeeper_twisted.errors.MetadataError: the store failed; the session may still hold the id.
         """
@@ -99,7 +99,7 @@ class IRegistration(Interface):
         """Return the bookies that are registered as read-only, in a state no older than the call."""
 
     async def all_bookies() -> frozenset[str]:
-        """Every bookie with a cookie, up or down."""
+        """Return every bookie that has a cookie, running or not."""
 
     async def service_info(bookie_id: str) -> BookieServiceInfo:
         """Return what the bookie ``bookie_id`` published with its registration.
@@ -172,10 +172,10 @@ class ILedgerManager(Interface):
         """
 
     async def sync() -> None:
-        """Wait until this driver sees everything that was written before the call, by whomever."""
+        """Wait until this driver sees everything that any client wrote before the call."""
 
     def ledger_ids(first: int = 0, last: int | None = None) -> AsyncIterator[int]:
-        """Ids in ascending order, complete or an error.
+        """Yield all ledger ids in ascending order; an incomplete listing raises an error.
 
         :param first: the lowest id to list.
         :param last: the highest one; None for all.
@@ -196,7 +196,7 @@ class IUnderreplication(Interface):
     """
 
     async def mark(ledger_id: int, replicas: Collection[str] = (), ctime: int | None = None) -> None:
-        """Mark a ledger, or add replicas to its mark; a mark that names them all says the same in a new version.
+        """Mark a ledger, or add replicas to its mark; if the mark names all of them, only its version changes.
 
         A mark that was read before cannot be removed any more: what its reader has seen of the ledger may be older.
 
@@ -229,14 +229,14 @@ class IUnderreplication(Interface):
         """
 
     def marked_ledgers(shuffle: Shuffle | None = None) -> AsyncIterator[int]:
-        """Ids of all marked ledgers, complete or an error.
+        """Yield the ids of all marked ledgers; an incomplete listing raises an error.
 
         :param shuffle: brings each list of ids, or of groups of ids, that is read into another order, so that workers
             begin at different ledgers; None for ascending order.
         """
 
     def watch_marks(listener: Callable[[], None]) -> Callable[[], None]:
-        """Call the listener soon, and after marks were made or removed or locks were released.
+        """Call the listener soon, and again after marks are made or removed or locks are released.
 
         One call may stand for many changes, or for none.
 
@@ -251,19 +251,19 @@ class IUnderreplication(Interface):
         """
 
     async def unlock(ledger_id: int) -> None:
-        """Release a lock of this driver; harmless if there is none.
+        """Release this driver's lock of a ledger; harmless without a lock.
 
         :raises bookkeeper_twisted.errors.MetadataError: the store failed; the session may still hold the lock.
         """
 
     async def describe_lock(ledger_id: int, text: str) -> None:
-        """Replace the text of a lock of this driver; harmless if there is none.
+        """Replace the text of this driver's lock of a ledger; harmless without a lock.
 
         :param text: holder, and why it has not done its work yet; see :func:`~.stored_form.stored_text`.
         """
 
     def watch_lost_locks(listener: Callable[[], None]) -> Callable[[], None]:
-        """Call the listener whenever the session has ended under which this driver took locks, and it is open itself.
+        """Call the listener whenever the session that held this driver's locks has ended and the driver is still open.
 
         The listener is called before a request of this driver reaches the store in the next session: what is done
         under a lock, and cancelled by the listener, changes nothing in the store any more.
@@ -275,7 +275,7 @@ class IUnderreplication(Interface):
         """Return the text of every lock, by the id of its ledger in ascending order."""
 
     async def is_enabled() -> bool:
-        """Test whether auditors and workers of the cluster are to do their work."""
+        """Test whether the auditors and workers of the cluster are switched on."""
 
     async def set_enabled(enabled: bool) -> bool:
         """Switch auditors and workers of the whole cluster on or off.
@@ -285,20 +285,20 @@ class IUnderreplication(Interface):
         """
 
     def watch_enabled(listener: Callable[[bool], None]) -> Callable[[], None]:
-        """Call the listener with the state of that switch soon and after each change.
+        """Call the listener soon and after each change with whether autorecovery is switched on.
 
         :returns: a function that ends the watch.
         """
 
 
 class IAuditing(Interface):
-    """The office of the auditor, and the values that its holders share.
+    """The election of the auditor, and the stored values that all auditors share.
 
     The values are the delay after the loss of a bookie, and the time at which each periodic check last ended.
     """
 
     def stand(candidate: str, listener: Callable[[bool], None]) -> None:
-        """Stand for the office until :meth:`withdraw`.
+        """Take part in the election of the auditor until :meth:`withdraw`.
 
         The listener is called with True when the candidate is elected, and with False as soon as the office is lost:
         the vote is gone, the session has ended or may have, or the driver is closed.  The candidate stands again by
@@ -309,25 +309,25 @@ class IAuditing(Interface):
         """
 
     async def withdraw() -> None:
-        """Take the candidate back, from the office as well, without a call of the listener; harmless if there is none.
+        """Withdraw the candidate, even if elected, without a call of its listener; harmless without a candidate.
 
         The listener is not called any more from the moment of this call.
         """
 
     async def auditor() -> str | None:
-        """Return the bookie id of the candidate in office, None if there is none."""
+        """Return the bookie id of the elected auditor, None if no auditor is elected."""
 
     async def lost_bookie_delay() -> int | None:
         """Return the seconds between the loss of a bookie and the audit, None if they were never set."""
 
     async def set_lost_bookie_delay(seconds: int) -> None:
-        """Set that delay.  Auditors take 0, or the value that it has already, as an order to audit at once.
+        """Set the delay after a lost bookie.  Setting 0 or the current value makes auditors audit immediately.
 
         :param seconds: >= 0.
         """
 
     def watch_lost_bookie_delay(listener: Callable[[int | None], None]) -> Callable[[], None]:
-        """Call the listener with the delay soon and after each time it was set, also to the value that it had.
+        """Call the listener with the delay soon and after each write of the delay, even of an equal value.
 
         Writes in quick succession may be one call, with the last value.
 
@@ -379,7 +379,7 @@ class IRackStore(Interface):
 
 
 class IClusterAdmin(Interface):
-    """The creation and removal of the cluster that a URI names, whether the cluster exists or not.
+    """The administrator that makes, formats or removes the cluster of a URI; the cluster need not exist.
 
     No method asks for confirmation: a tool confirms before it calls.  Errors are MetadataError.
     """
@@ -387,13 +387,13 @@ class IClusterAdmin(Interface):
     uri: str = Attribute("The metadata service URI it was made from.")
 
     async def open() -> None:
-        """Connect.  The first to open an embedded store initializes it."""
+        """Connect.  The first driver or administrator that opens an embedded store initializes the store."""
 
     async def close() -> None:
-        """Disconnects.  Closing twice is harmless."""
+        """Disconnect.  Closing twice is harmless."""
 
     async def exists() -> bool:
-        """Test whether there is a cluster, or anything else in its place."""
+        """Test whether the cluster exists, or anything else at the place of the cluster."""
 
     async def instance_id() -> str:
         """Return the id of the cluster.

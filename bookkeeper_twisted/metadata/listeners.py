@@ -18,7 +18,7 @@ class Listeners:
         self._listeners: list[Callable[[], None]] = []
 
     def add(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` each time; the result ends that."""
+        """Add ``listener``; the returned function removes the listener."""
         self._listeners.append(listener)
 
         def end() -> None:
@@ -28,7 +28,7 @@ class Listeners:
         return end
 
     def call(self) -> None:
-        """Call them all; one that raises is logged."""
+        """Call all listeners; the exception of a listener is logged."""
         for listener in list(self._listeners):
             try:
                 listener()

@@ -1,4 +1,4 @@
-"""Work under the replication lock of a ledger, which ends with the lock."""
+"""Work under the replication lock of a ledger; losing the lock cancels the work."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
@@ -38,7 +38,7 @@ class LedgerLock:
             self._running.cancel()
 
     async def run(self, work: Callable[[], Coroutine["Deferred[Any]", Any, T]]) -> T:
-        """Do some work, which is cancelled if the lock is lost with its session; one at a time.
+        """Run one coroutine at a time; it is cancelled if the lock is lost with its session.
 
         :param work: is not called if the lock was lost before.
         :raises bookkeeper_twisted.errors.MetadataError: the lock was lost.
@@ -58,7 +58,7 @@ class LedgerLock:
             self._running = None
 
     async def release(self) -> None:
-        """Give the lock back; harmless if it is lost.
+        """Release the lock; harmless if the lock was lost.
 
         :raises bookkeeper_twisted.errors.MetadataError: it cannot be released: it stays until its session ends, or
             :meth:`~.interfaces.IUnderreplication.unlock` is called.

@@ -24,7 +24,7 @@ async def remove_mark(
     marks: IUnderreplication, registration: IRegistration, ledger_id: int, mark: Versioned[UnderreplicatedLedger],
     bookies: Collection[str],
 ) -> bool:  # fmt: skip
-    """Remove the mark of a ledger that was found to be whole, unless it has been marked again, or a bookie was lost.
+    """Remove the mark of a complete ledger, unless the ledger was marked again or one of its bookies was lost.
 
     :param mark: the mark as it was before the ledger was checked.
     :param bookies: ids of the bookies that the ledger names now.

@@ -13,7 +13,7 @@ async def registered_bookies(registration: IRegistration) -> tuple[frozenset[str
     """
     before = await registration.writable_bookies()
     read_only = await registration.read_only_bookies()
-    # a second time: a bookie may have changed from read-only to writable in between
+    # read the writable bookies again: a bookie may have become writable between the two reads
     return before | await registration.writable_bookies(), read_only
 
 

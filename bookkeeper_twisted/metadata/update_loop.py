@@ -1,4 +1,4 @@
-"""The change of ledger metadata by compare-and-set, until it wins, none is needed, or too many races are lost.
+"""Changes of ledger metadata by compare-and-set, tried again until one is stored, not needed, or too often in vain.
 
 The loop makes it harmless to repeat a write after its first answer was lost: whether it was applied is
 decided by what is stored, and a value that has the update already no longer needs it.
@@ -49,7 +49,7 @@ async def update(
             return await manager.write(ledger_id, transform(current.value), current.version)
         except (NoSuchLedgerMetadataError, MetadataSerializationError):
             raise
-        except MetadataError as error:  # lost a race, or the answer
+        except MetadataError as error:  # another client changed the metadata first, or the answer to the write was lost
             lost_race = isinstance(error, MetadataVersionError)
             doubts += not lost_race
             races += lost_race
@@ -58,12 +58,12 @@ async def update(
             try:
                 found = await manager.read(ledger_id)
             except MetadataUnavailableError:
-                raise error from None  # a lost answer says that the change may have been made
-            if found.version >= current.version:  # else another server of the store, one that is behind, was asked
+                raise error from None  # the error of the write says that its outcome is unknown
+            if found.version >= current.version:  # an older version comes from a server that lags behind: ignore it
                 current = found
     return current
 
 
 def _was_not_made(error: MetadataError) -> bool:
-    """Test whether a write failed because the store was not reached in time, when a read would fail as well."""
+    """Test whether a write was not made because the store could not be reached; a read would fail as well."""
     return isinstance(error, MetadataUnavailableError) and not isinstance(error, MetadataOutcomeUnknownError)

@@ -183,7 +183,8 @@ class Watches:
     async def _tell_all(self) -> None:
         watches = list(self._watches)
         await self._read_and_tell(watch for watch in watches if watch.of_sessions)
-        revision = await self._read_revision()  # before the values: a write after it is seen by the next round
+        # the revision is read before the values, so that the next round sees a write made between the two reads
+        revision = await self._read_revision()
         changed, self._revision = revision != self._revision, None
         others = [watch for watch in watches if not watch.of_sessions]
         await self._read_and_tell(watch for watch in others if changed or watch.reported is _NOTHING)
@@ -196,7 +197,7 @@ class Watches:
     def _tell(self, key: Hashable, news: object) -> None:
         for watch in [w for w in self._watches if w.key == key and w.reported != news]:
             if watch not in self._watches:
-                continue  # ended by a listener that was called before
+                continue  # a listener called earlier in this loop has ended this watch
             watch.reported = news
             if news is None and watch.ends:
                 self._watches.remove(watch)

@@ -1,4 +1,4 @@
-"""The auditor's office and its stored times in an embedded store."""
+"""The election of the auditor and the stored times of its checks, in an embedded store."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ class EmbeddedAuditing:
         self._candidacy: EmbeddedCandidacy | None = None
 
     def stop(self) -> None:
-        """End the candidacy, with a call of its listener if it is in office."""
+        """End the candidacy; its listener is called if this candidate is the auditor."""
         candidacy, self._candidacy = self._candidacy, None
         if candidacy is not None:
             candidacy.lose()

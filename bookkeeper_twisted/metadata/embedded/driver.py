@@ -43,7 +43,7 @@ class EmbeddedDriver:
 
 @implementer(IClusterAdmin)
 class EmbeddedAdmin:
-    """The administration side of an embedded store, on a session of its own.
+    """The administrator of a cluster in an embedded store, with its own session on the store.
 
     :param worker: belongs to this object, which stops it.
     :param limit: see :class:`EmbeddedDriver`.
@@ -78,7 +78,7 @@ class EmbeddedAdmin:
         await self._session.write(self._store.format)
 
     async def nuke(self, instance_id: str | None) -> None:
-        """Leave an empty cluster under a new instance id, the state in which an embedded store is created."""
+        """Replace the cluster by an empty one with a new instance id, like that of a new embedded store."""
         writable, read_only = await self._session.bookies()
         if writable or read_only:
             raise MetadataError(f"bookies are registered: {', '.join(sorted(writable | read_only))}")

@@ -1,4 +1,4 @@
-"""A candidacy for the auditor's office in an embedded store."""
+"""A candidacy in the election of the auditor, in an embedded store."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ Votes = list[tuple[int, str]]
 
 
 class EmbeddedCandidacy:
-    """One candidate: casts a vote, watches all votes, and casts another when its own is gone.
+    """A candidate for auditor: casts a vote, watches all votes, and votes again when its own vote was removed.
 
     The lowest vote is in office.
 
@@ -38,14 +38,14 @@ class EmbeddedCandidacy:
         self._retry: IDelayedCall | None = None
 
     def start(self) -> None:
-        """Begin to watch the votes, and to vote.
+        """Begin to vote and to watch the votes.
 
         :raises MetadataError: the driver is closed.
         """
         self._stop_watch = self._session.watches.watch("votes", self._read, self._votes_are, of_sessions=True)
 
     def stop(self) -> None:
-        """End all work; the vote stays."""
+        """End all work of this candidate; its vote stays in the store."""
         self._stop_watch()
         self._in_office = False
         if self._retry is not None and self._retry.active():
@@ -54,7 +54,7 @@ class EmbeddedCandidacy:
             self._voting.cancel()
 
     def lose(self) -> None:
-        """End all work with a call of the listener if the candidate is in office."""
+        """End all work of this candidate; call its listener if this candidate is the auditor."""
         was_in_office = self._in_office
         self.stop()
         if was_in_office:

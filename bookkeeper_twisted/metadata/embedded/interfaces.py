@@ -1,4 +1,4 @@
-"""The seams of embedded stores: the session on a store, which blocks, and the worker that its calls run on."""
+"""The interfaces of embedded stores: the blocking session on a store, and the worker that runs its calls."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -21,11 +21,11 @@ class IWorker(Interface):
         """
 
     def stop() -> None:
-        """Let submitted work end; the caller submits no more."""
+        """Let submitted work finish; the caller must not submit more work."""
 
 
 class IMetadataStore(Interface):
-    """One session on an embedded store: blocking, called by one worker, values are stored bytes.
+    """One session on an embedded store.  Its methods block, one worker calls them, and values are stored bytes.
 
     Errors are those of :class:`~bookkeeper_twisted.metadata.interfaces.IRegistration` and
     :class:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager`, and MetadataError with the name of the store where
@@ -53,14 +53,14 @@ class IMetadataStore(Interface):
         """Remove ledgers, cookies, marks and locks, and draw a new instance id; registrations stay."""
 
     def register(bookie_id: str, read_only: bool, info: bytes) -> None:
-        """Register a bookie; this replaces a registration of it by this session.
+        """Register a bookie, in place of an earlier registration of this bookie by this session.
 
         :param info: stored form of its service info.
         :raises bookkeeper_twisted.errors.BookieRegisteredError: another live session holds the id.
         """
 
     def unregister(bookie_id: str) -> None:
-        """Remove the registration of ``bookie_id`` by this session; harmless if there is none."""
+        """Remove this session's registration of ``bookie_id``; harmless without a registration."""
 
     def bookies() -> tuple[frozenset[str], frozenset[str]]:
         """Return the writable and the read-only bookies of live sessions."""
@@ -109,7 +109,7 @@ class IMetadataStore(Interface):
         """See :meth:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager.remove`."""
 
     def ledger_ids(first: int, last: int, limit: int) -> list[int]:
-        """Return up to ``limit`` ids in ``first .. last``, both included, ascending."""
+        """Return up to ``limit`` ledger ids from ``first`` to ``last`` (inclusive), in ascending order."""
 
     def read_mark(ledger_id: int) -> Versioned[bytes]:
         """Return the stored mark of the ledger ``ledger_id``.
@@ -128,7 +128,7 @@ class IMetadataStore(Interface):
         """See :meth:`~bookkeeper_twisted.metadata.interfaces.IUnderreplication.remove_mark`."""
 
     def mark_ids(first: int, last: int, limit: int) -> list[int]:
-        """Return up to ``limit`` ids of marked ledgers in ``first .. last``, both included, ascending."""
+        """Return up to ``limit`` ids of marked ledgers from ``first`` to ``last`` (inclusive), in ascending order."""
 
     def lock_ledger(ledger_id: int, holder: str) -> bool:
         """Take the replication lock of a ledger for this session.
@@ -139,10 +139,10 @@ class IMetadataStore(Interface):
         """
 
     def unlock_ledger(ledger_id: int) -> None:
-        """Release the lock of ``ledger_id`` by this session; harmless if there is none."""
+        """Release this session's lock of ``ledger_id``; harmless without a lock."""
 
     def describe_lock(ledger_id: int, text: str) -> None:
-        """Replace the ``text`` of the lock of ``ledger_id`` by this session; harmless if there is none."""
+        """Replace the ``text`` of this session's lock of ``ledger_id``; harmless without a lock."""
 
     def locks() -> dict[int, str]:
         """Return the texts of the locks of live sessions, by ledger id."""
@@ -151,7 +151,7 @@ class IMetadataStore(Interface):
         """Return a value that changes when a mark changes or a lock is released."""
 
     def vote(candidate: str) -> int:
-        """Cast the vote of this session; a vote that it has already stays.
+        """Cast a vote for this session, unless the session has a vote already.
 
         :param candidate: stored with the vote.
         :returns: the number of the vote, higher than that of every earlier vote.
@@ -161,16 +161,16 @@ class IMetadataStore(Interface):
         """Remove the vote of this session; harmless if there is none."""
 
     def votes() -> list[tuple[int, str]]:
-        """Return the number and the candidate of each vote of a live session, in ascending order."""
+        """Return number and candidate of each vote of a live session, in ascending order of the numbers."""
 
     def read_setting(name: str) -> Versioned[bytes] | None:
-        """Return a value of autorecovery that outlives sessions, None if it is not set.
+        """Return a stored setting of autorecovery, None if this setting was never set.
 
         :param name: name of the value; names mean nothing to the store.
         """
 
     def write_setting(name: str, value: bytes | None) -> bool:
-        """Set, in a new version, or remove a value of autorecovery.
+        """Set a setting of autorecovery, which gives it a new version, or remove the setting.
 
         :param name: see :meth:`read_setting`.
         :param value: None to remove it.
@@ -178,4 +178,4 @@ class IMetadataStore(Interface):
         """
 
     def clear_settings() -> None:
-        """Remove all values that :meth:`write_setting` has set."""
+        """Remove all settings that :meth:`write_setting` has set."""

@@ -32,7 +32,7 @@ class EmbeddedLedgers:
         except LedgerExistsError:
             stored = await self._session.ledger_or_none(ledger_id)
             if stored is not None and metadata.c_token and metadata.c_token == stored.value.c_token:
-                return stored  # an earlier attempt of the same create, whose answer was lost
+                return stored  # an earlier attempt of this create succeeded, but its answer was lost
             raise
         return Versioned(decode_ledger_metadata(data), 0)
 
@@ -51,7 +51,7 @@ class EmbeddedLedgers:
         """Do nothing: there is one copy, so every read sees all earlier writes."""
 
     async def ledger_ids(self, first: int = 0, last: int | None = None) -> AsyncIterator[int]:
-        """Yield ledger ids page by page; a page that fails raises out of the iteration (S8)."""
+        """Yield ledger ids page by page; the iteration raises the error of a failed page (S8)."""
         end = MAX_LEDGER_ID if last is None else last
         while True:
             page = await self._session.read(self._store.ledger_ids, first, end, _PAGE)

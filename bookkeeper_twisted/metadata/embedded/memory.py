@@ -94,7 +94,7 @@ class MemorySession:
         self._end()
 
     def expire(self) -> None:
-        """End the session as if the store had received nothing of this process for long, and begin the next one.
+        """Expire the session, as if the store had not heard from this process for too long; then begin a new session.
 
         What is registered is not registered again.
         """
@@ -145,7 +145,7 @@ class MemorySession:
         self._replication_changed()
 
     def register(self, bookie_id: str, read_only: bool, info: bytes) -> None:
-        self._check_alive()  # nothing would end a registration of it
+        self._check_alive()  # a registration by a dead session would never end
         found = self._shared.bookies.get(bookie_id)
         if found is not None and found.session is not self:
             raise BookieRegisteredError(f"bookie {bookie_id} is registered by another session")
@@ -198,7 +198,7 @@ class MemorySession:
 
     def next_ledger_id(self) -> int:
         ledger_id = self._shared.next_ledger_id
-        while ledger_id in self._shared.ledgers:  # created with a chosen id
+        while ledger_id in self._shared.ledgers:  # skip ids that callers chose themselves when they created ledgers
             ledger_id += 1
         self._shared.next_ledger_id = ledger_id + 1
         return ledger_id

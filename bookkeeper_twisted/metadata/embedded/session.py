@@ -47,7 +47,7 @@ class EmbeddedSession:
         self._expiry = Listeners("the end of a session")
 
     async def open(self) -> bool:
-        """Begin the session, which can be begun only once.
+        """Begin the session; callable only once.
 
         :returns: whether the store was made by this call.
         """
@@ -68,7 +68,7 @@ class EmbeddedSession:
             self._worker.stop()
 
     def on_expiry(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call the listener at the end of each session that was not closed, before any call is made in the next.
+        """Call the listener when a session ends without :meth:`close`, before any call is made in the next session.
 
         :returns: a function that ends that.
         """
@@ -102,7 +102,7 @@ class EmbeddedSession:
         raise MetadataOutcomeUnknownError(f"{self.uri}: the store has not answered within {seconds:g} s")
 
     async def write(self, method: Callable[..., T], *args: object) -> T:
-        """Call a ``method`` of the store that changes something, as :meth:`read` does, and have listeners called."""
+        """Call a ``method`` that changes the store, as :meth:`read` does; then have the watched values read again."""
         result = await self.read(method, *args)
         self.watches.wake()
         return result

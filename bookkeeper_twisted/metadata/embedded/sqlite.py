@@ -42,7 +42,7 @@ def sqlite_driver(
     clock: IReactorTime, uri: str, worker: IWorker, creation: Creation = Creation.ALWAYS,
     limit: float = DEFAULT_OPTIONS.operation_timeout,
 ) -> EmbeddedDriver:  # fmt: skip
-    """Return a driver for a ``sqlite:`` URI, which touches the file only when the driver is opened.
+    """Return a driver for a ``sqlite:`` URI; the file is not touched before the driver is opened.
 
     :param worker: runs the calls to the file; it belongs to the driver from now on.
     :param creation: the choice where the file does not exist.

@@ -1,4 +1,4 @@
-"""Reserved space beside a store on a full disk, for changes that free space.
+"""Disk space reserved beside a store, so that changes that free space work on a full disk.
 
 A bookie's disk that is full gets space back by deletions of ledgers, and those are written to the store.  Where it lies
 on the same disk, the file ``-reserve`` beside it takes space and holds nothing.  It is cut to nothing for a change of
@@ -49,7 +49,7 @@ class StoreReserve:
             os.close(file)
 
     def fill(self) -> None:
-        """Fill the reserve as far as the disk allows, unless another process uses it."""
+        """Fill the reserve as far as the disk allows, unless another process is using the reserve."""
         with suppress(OSError):
             if os.path.exists(self.path) and os.path.getsize(self.path) == SIZE:
                 return

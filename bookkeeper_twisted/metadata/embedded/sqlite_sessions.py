@@ -22,7 +22,7 @@ def is_file(path: str) -> bool:
 
 
 def file_identity(path: str) -> tuple[int, int] | None:
-    """Return device and inode of the file at ``path``, None if there is none."""
+    """Return device and inode of the file at ``path``, None if no such file exists."""
     try:
         found = os.stat(path)
     except OSError:
@@ -31,7 +31,7 @@ def file_identity(path: str) -> tuple[int, int] | None:
 
 
 def make_private_file(path: str) -> None:
-    """Make an empty file at ``path`` for SQLite, which would let everyone read a file that it makes.
+    """Make an empty private file at ``path``; SQLite itself would make a file that everyone can read.
 
     An existing file stays as it is; SQLite, which opens the file next, reports whatever prevents its creation.
     """
@@ -64,7 +64,7 @@ class SessionFiles:
             fcntl.flock(file, fcntl.LOCK_EX)
             if self._is_path_of(session_id, file):
                 self._held = file
-            else:  # another process removed it as dead between the two calls
+            else:  # another process removed this session as expired before this process had the lock
                 os.close(file)
         self.session_id = session_id
 
@@ -76,7 +76,7 @@ class SessionFiles:
             self._held, self.session_id = -1, ""
 
     def is_alive(self, session_id: str) -> bool:
-        """Test whether the process of a session still holds it; does not wait.
+        """Test, without waiting, whether a process still holds the lock of a session's file.
 
         :param session_id: the name of its file.
         """
@@ -138,11 +138,11 @@ class SessionFiles:
         try:
             os.unlink(self._path(name))
         except FileNotFoundError:
-            pass  # another process removed it
+            pass  # another process has removed the file already
 
 
 def _make_folder(path: str) -> None:
-    """Make a folder and the folders above it; the name of each is durable before anything is in it (safety 3.2)."""
+    """Make a folder and its parents; each folder's name is durable before the folder has content (safety 3.2)."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path) or os.curdir
@@ -150,7 +150,7 @@ def _make_folder(path: str) -> None:
     try:
         os.mkdir(path, _PRIVATE_DIRECTORY)
     except FileExistsError:
-        pass  # another process was faster
+        pass  # another process made this folder first
     directory = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(directory)

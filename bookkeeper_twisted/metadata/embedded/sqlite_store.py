@@ -64,7 +64,7 @@ T = TypeVar("T")
 
 
 class Creation(Enum):
-    """The choices where the store does not exist: an error, a store that is removed if it stays unused, or a store."""
+    """What to do without a store: raise an error, make a store that is removed if it stays unused, or make a store."""
 
     NEVER = "never"
     UNTIL_USED = "until used"
@@ -72,7 +72,7 @@ class Creation(Enum):
 
 
 def _with_reserve(change: "Callable[Concatenate[SqliteStore, P], T]") -> "Callable[Concatenate[SqliteStore, P], T]":
-    """Have a ``change`` of the store made in the space of the reserve where it finds no other."""
+    """Wrap a ``change`` of the store, which is tried again in the reserved space if the disk is full."""
 
     @wraps(change)
     def changed(store: "SqliteStore", /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -113,7 +113,7 @@ class SqliteStore:
     # -- the session --
 
     def open(self, changed: Callable[[], None], expired: Callable[[], None]) -> bool:
-        """Begin the session; no listener is called, as the store is polled and a session lasts as long as its process.
+        """Begin the session.  Listeners are not used: drivers poll the store, and the session lasts with its process.
 
         :raises NotInitializedError: the store does not exist and is not to be made; nothing is left on the disk.
         """
@@ -124,7 +124,7 @@ class SqliteStore:
             opening = self._sessions.lock_opening()
             try:
                 self._begin_session()
-                make_private_file(self._path)  # it holds the passwords of ledgers
+                make_private_file(self._path)  # the file holds the passwords of ledgers
                 self._db = sqlite3.connect(
                     self._path, timeout=self._patience, isolation_level=None, check_same_thread=False
                 )
@@ -150,7 +150,8 @@ class SqliteStore:
     def close(self) -> None:
         try:
             if self._db is not None:
-                with suppress(MetadataSpaceError):  # registrations that this session leaves behind count as dead
+                with suppress(MetadataSpaceError):
+                    # on a full disk the rows of this session stay, but other sessions treat them as dead
                     self._end_session()
                 if self._made and self._creation is Creation.UNTIL_USED:
                     self._remove_unused()
@@ -163,7 +164,7 @@ class SqliteStore:
             self._run(f"DELETE FROM {table} WHERE session = ?", self._sessions.session_id)
 
     def change_in_reserve(self, change: Callable[..., T], *args: object, **kwargs: object) -> T:
-        """Make a ``change`` in the space of the reserve, then begin SQLite's log anew, which would grow otherwise.
+        """Make a ``change`` in the reserved space, then restart SQLite's log, which would otherwise grow.
 
         :raises MetadataSpaceError: the reserve has no space either.
         """
@@ -202,7 +203,7 @@ class SqliteStore:
     @_with_reserve
     def _initialize(self) -> bool:
         """Check the schema, or create it in a new file; return whether it was new.  Called under the opening lock."""
-        self._run("PRAGMA synchronous = FULL")  # with NORMAL a power failure takes back the last commits of a WAL
+        self._run("PRAGMA synchronous = FULL")  # with NORMAL, a power failure can undo the last commits in WAL mode
         tables = {name for (name,) in self._run("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not tables:
             self._run("PRAGMA journal_mode = WAL")
@@ -244,7 +245,7 @@ class SqliteStore:
         if self._db is None:
             raise MetadataError(f"{self._path}: not open")
         if not self._db.in_transaction and file_identity(self._path) != self._identity:
-            # SQLite would go on in a file that nobody else will find
+            # SQLite would go on writing to the removed file, which no other process can find
             raise MetadataUnavailableError(f"{self._path}: the file of the open store was removed or replaced")
         with self._errors():
             return self._db.execute(statement, values).fetchall()
@@ -252,12 +253,14 @@ class SqliteStore:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """Run a block as one write transaction: wait for other writers, commit, or roll back after an exception."""
-        self._run("BEGIN IMMEDIATE")  # a plain BEGIN may fail at its first write, after its reads, and would not wait
+        # after a plain BEGIN and a read, the first write may fail immediately, without waiting for other writers
+        self._run("BEGIN IMMEDIATE")
         try:
             yield
             self._run("COMMIT")
         except BaseException:
-            if self._db is not None and self._db.in_transaction:  # SQLite ends some that fail by itself
+            if self._db is not None and self._db.in_transaction:
+                # SQLite has rolled some failed transactions back by itself
                 self._run("ROLLBACK")
             raise
 
@@ -340,7 +343,8 @@ class SqliteStore:
     def next_ledger_id(self) -> int:
         with self._transaction():
             ((ledger_id,),) = self._run("SELECT next_ledger_id FROM bookkeeper_store")
-            while self._run("SELECT 1 FROM ledgers WHERE ledger_id = ?", ledger_id):  # created with a chosen id
+            while self._run("SELECT 1 FROM ledgers WHERE ledger_id = ?", ledger_id):
+                # skip ids that callers chose themselves when they created ledgers
                 ledger_id += 1
             self._run("UPDATE bookkeeper_store SET next_ledger_id = ?", ledger_id + 1)
             return int(ledger_id)

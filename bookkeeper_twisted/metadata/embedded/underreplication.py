@@ -37,7 +37,7 @@ class EmbeddedUnderreplication:
             try:
                 return await self._mark(ledger_id, replicas, ctime)
             except (MetadataVersionError, NotUnderreplicatedError):
-                pass  # another client has marked or repaired it in between
+                pass  # another client marked or repaired the ledger after the mark was read: try again
 
     async def _mark(self, ledger_id: int, replicas: Collection[str], ctime: int | None) -> None:
         version: int | None = None
@@ -66,7 +66,7 @@ class EmbeddedUnderreplication:
         await self._session.write(self._store.remove_mark, check_ledger_id(ledger_id), version)
 
     async def marked_ledgers(self, shuffle: Shuffle | None = None) -> AsyncIterator[int]:
-        """Yield the ids of marked ledgers page by page; a page that fails raises out of the iteration."""
+        """Yield the ids of marked ledgers page by page; the iteration raises the error of a failed page."""
         first = 0
         while page := await self._session.read(self._store.mark_ids, first, MAX_LEDGER_ID, _PAGE):
             first = page[-1] + 1
@@ -87,7 +87,7 @@ class EmbeddedUnderreplication:
         taken = await self._session.write(self._store.lock_ledger, check_ledger_id(ledger_id), holder)
         if not taken and ledger_id in self._held:
             raise LedgerLockedError(f"the replication lock of ledger {ledger_id} is held by this process")
-        self._held.add(ledger_id)  # held already without being here: the answer to an earlier call was lost
+        self._held.add(ledger_id)  # if the session held the lock already, the answer to an earlier call was lost
 
     async def unlock(self, ledger_id: int) -> None:
         self._held.discard(ledger_id)

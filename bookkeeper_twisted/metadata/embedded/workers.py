@@ -1,4 +1,4 @@
-"""The workers that run the calls to an embedded store: at once, or on one thread of their own."""
+"""The workers that run the calls to an embedded store: one in the calling thread, one in a thread of its own."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @implementer(IWorker)
 class InlineWorker:
-    """A worker that runs every call at once, for stores that never wait."""
+    """A worker that runs every call immediately, in the calling thread, for stores that never wait."""
 
     def call(self, work: Callable[..., T], *args: object) -> "Deferred[T]":
         return execute(work, *args)
@@ -40,13 +40,14 @@ class ThreadWorker:
         self._stopped = False
 
     def call(self, work: Callable[..., T], *args: object) -> "Deferred[T]":
-        if self._stopped:  # else the pool would raise, or never answer
+        if self._stopped:  # a stopped pool would raise, or never deliver a result
             return fail(MetadataError("the store is closed"))
         if not self._pool.started:
             self._pool.start()
-            # A program that ends without closing its driver must end all the same.
+            # The thread must not keep a program alive that ends without closing its driver.
             self._at_shutdown = self._reactor.addSystemEventTrigger("during", "shutdown", self._shut_down)
-        wanted: Deferred[T] = Deferred()  # a cancelled Deferred ignores a later result
+        # if the caller cancels this Deferred, it ignores the result that still arrives
+        wanted: Deferred[T] = Deferred()
 
         def in_its_turn() -> Any:
             return None if wanted.called else work(*args)

@@ -1,4 +1,4 @@
-"""The auditor's office and its stored times on ZooKeeper, node for node as Apache BookKeeper's or Pulsar's.
+"""The election of the auditor and its stored times on ZooKeeper, in the nodes of Apache BookKeeper or Pulsar.
 
 ::
 
@@ -51,7 +51,7 @@ class ZooKeeperAuditing:
         znodes.session.on_expiry(self._expired)
 
     def stop(self) -> None:
-        """End all watches, and the candidacy: with a call of its listener if it is in office."""
+        """End all watches and the candidacy; its listener is called if this candidate is the auditor."""
         self._nodes.stop()
         candidacy, self._candidacy = self._candidacy, None
         if candidacy is not None:
@@ -97,11 +97,11 @@ class ZooKeeperAuditing:
                     data, _ = await self._znodes.get(f"{path}/{name}")
                     return decode_vote(data)
                 except NodeMissingError:
-                    pass  # withdrawn meanwhile
+                    pass  # the candidate withdrew after the votes were listed
                 except CodecError as error:
                     raise MetadataSerializationError(f"{path}/{name}: {error}") from error
         except NodeMissingError:
-            pass  # no candidate ever stood
+            pass  # the node of the votes does not exist before the first candidate votes
         return None
 
     # -- the delay --
@@ -162,7 +162,7 @@ class ZooKeeperAuditing:
                 await self._znodes.create_below(node, lambda data, stat: data == node.data)
                 return
             except NodeExistsError:
-                pass  # another client was faster
+                pass  # another client created the node first: try to set its data again
 
     def _path(self, name: str) -> str:
         return self._znodes.path(UNDERREPLICATION, name)

@@ -1,4 +1,4 @@
-"""Holding bookie ids: a node of this session under one of two parents (S6)."""
+"""Claims on bookie ids: a claim is a node of this session below one of two parents (S6)."""
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
@@ -34,7 +34,7 @@ class Claims:
         await self._give_up(old)
 
     async def withdraw(self, bookie_id: str) -> None:
-        """Remove this session's registrations of ``bookie_id`` in both modes; those of other sessions stay."""
+        """Remove this session's registrations of ``bookie_id`` in both modes, but no other session's registrations."""
         for read_only in (False, True):
             await self._give_up(self._path(bookie_id, read_only))
 
@@ -50,7 +50,7 @@ class Claims:
                 await self._znodes.create(node, lambda data, stat: self._owns(stat))
                 return
             except NodeExistsError:
-                pass  # another client was faster: wait until it gives the node up
+                pass  # another client created the node first: wait until that client gives the node up
         await self._refresh(node)
 
     async def _refresh(self, node: NewNode) -> None:
@@ -59,7 +59,7 @@ class Claims:
             await self._znodes.set(node.path, node.data, stat.version)
 
     async def _until_free(self, bookie_id: str, path: str) -> Stat | None:
-        """Wait until no other session has the node; return the state of this session's node, None if it has none."""
+        """Wait until no other session has the node; return the state of this session's node, None without a node."""
         options = self._session.options
         wait = options.session_timeout if options.stale_wait is None else options.stale_wait
         deadline = self._session.clock.seconds() + wait
@@ -86,7 +86,7 @@ class Claims:
             if stat is not None and self._owns(stat):
                 await self._znodes.delete(path)
         except NodeMissingError:
-            pass  # the session that held it has ended
+            pass  # the session that held the node has ended
 
 
 def _firing(event: "Deferred[bool]") -> Watch:

@@ -42,7 +42,7 @@ async def read_instance_id(znodes: Znodes) -> str:
 
 
 async def ensure_layout(znodes: Znodes, factory: str | None) -> LedgerTree:
-    """Return the layout's tree of ledgers, after storing a layout where there is none.
+    """Return the ledger tree of the stored layout, after storing a layout if the cluster has none.
 
     A layout that another client stores first must be equal.
 
@@ -102,7 +102,7 @@ class ZooKeeperAdmin:
         return await read_instance_id(self._znodes)
 
     async def initialize(self) -> bool:
-        """Make a new cluster below existing parents: a cluster in the wrong place is hard to find again."""
+        """Make a new cluster, whose parent must exist: a cluster at a mistyped path would be hard to find again."""
         path, instance_id = self._znodes.path, self._new_id().encode("ascii")
         nodes = [
             NewNode(self._znodes.root), NewNode(path(AVAILABLE)), NewNode(path(AVAILABLE, READ_ONLY)),

@@ -41,7 +41,7 @@ class ZooKeeperDriver:
         self._racks = NodeWatches(self._znodes)
 
     async def open(self) -> None:
-        """Connect, and find out how the cluster lays its ledgers out; a driver that failed is closed.
+        """Connect and read the cluster's layout of ledgers; a driver that fails to open is closed.
 
         :raises bookkeeper_twisted.errors.NotInitializedError: the store holds no cluster.
         """

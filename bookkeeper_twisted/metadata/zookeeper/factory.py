@@ -1,4 +1,4 @@
-"""The plugin that makes drivers for ZooKeeper.  kazoo is imported when one is made."""
+"""The plugin that makes drivers for ZooKeeper.  kazoo is imported when a driver is made."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from ..interfaces import DEFAULT_OPTIONS, IClusterAdmin, IMetadataDriver, IMetad
 
 @implementer(IPlugin, IMetadataDriverFactory)
 class ZooKeeperDriverFactory:
-    """``zk+hierarchical://host:port;host:port/root`` and its kin, and ``metadata-store:zk:...`` of Pulsar."""
+    """A factory of drivers for ``zk+hierarchical://host:port;host:port/root`` and similar URIs, and for Pulsar's."""
 
     schemes = frozenset({"zk"})
 

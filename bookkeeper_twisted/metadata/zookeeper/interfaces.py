@@ -34,7 +34,7 @@ class NodeNotEmptyError(ZooKeeperError):
 
 
 class NotConnectedError(ZooKeeperError, MetadataUnavailableError):
-    """The call was not made, as there is no connection; or it was a read, and its answer was lost."""
+    """The call was not made, as there is no connection; or the answer to a read was lost."""
 
 
 class OutcomeUnknownError(ZooKeeperError, MetadataOutcomeUnknownError):
@@ -88,7 +88,7 @@ class NewNode:
 
 
 class IZooKeeper(Interface):
-    """A connection that re-opens itself.  Used on the reactor thread only.
+    """A connection to ZooKeeper that reconnects by itself.  Used on the reactor thread only.
 
     Calls fail with the errors of this module.  They are made as soon as they are asked for, in that
     order, and are not repeated.
@@ -103,7 +103,7 @@ class IZooKeeper(Interface):
         """
 
     def close() -> "Deferred[None]":
-        """End the session, and with it its ephemeral nodes, once the calls under way have ended."""
+        """End the session, which removes its ephemeral nodes, once the calls under way have ended."""
 
     def create(node: NewNode) -> "Deferred[str]":
         """Create a node.
@@ -112,7 +112,7 @@ class IZooKeeper(Interface):
         """
 
     def create_all(nodes: Sequence[NewNode]) -> "Deferred[None]":
-        """Create all ``nodes``, at least one and none of them a sequence, or none."""
+        """Create ``nodes`` atomically: at least one node, none of them sequential."""
 
     def get(path: str, watch: Watch | None = None) -> "Deferred[tuple[bytes, Stat]]":
         """Read data and state of a node.
@@ -145,7 +145,7 @@ class IZooKeeper(Interface):
         """
 
     def sync(path: str) -> "Deferred[None]":
-        """Let the server catch up: what was written before this call is read after it.
+        """Let the server catch up: reads after this call see all writes made before the call.
 
         :param path: any node's; the server catches up with all of them.
         """

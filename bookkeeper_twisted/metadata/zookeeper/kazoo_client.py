@@ -152,15 +152,15 @@ class KazooZooKeeper:
     def _call(self, path: str, method: Callable[..., Any], *args: object, **options: object) -> "Deferred[Any]":
         client_id = self._kazoo.client_id
         if client_id is not None and client_id[0] != self.session_id:
-            # kazoo's threads are ahead: what was begun in the former session must not reach the server in this one
+            # kazoo's threads already use a new session, in which calls begun in the former session must not be made
             return fail(NotConnectedError(f"{path}: another session has begun"))
         result: Deferred[Any] = Deferred()
         self._under_way[result] = path
 
         def arrived(value: object, error: Exception | None) -> None:
-            self._under_way.pop(result, None)  # kazoo may answer twice when it is closed
+            self._under_way.pop(result, None)  # pop with a default: a kazoo client that is closed may answer twice
             if result.called:
-                return  # cancelled, or lost
+                return  # the caller cancelled the call, or it has failed with its session
             if error is None:
                 result.callback(value)
             else:
@@ -215,14 +215,14 @@ class _ToTwisted(logging.Handler):
 
 def kazoo_log(reactor: Any) -> logging.Logger:
     """Return a log for one kazoo client, whose warnings go to Twisted's log on the thread of the ``reactor``."""
-    log = logging.Logger("kazoo", logging.WARNING)  # of this connection alone, outside the tree of loggers
+    log = logging.Logger("kazoo", logging.WARNING)  # a logger for this connection alone, outside the tree of loggers
     log.addHandler(_ToTwisted(reactor))
     return log
 
 
 @attrs.frozen
 class _Relay:
-    """A watch for kazoo, which keeps one of several equal watches."""
+    """A function that kazoo calls for a watch; kazoo keeps only one of several equal functions."""
 
     reactor: Any
     watch: Watch

@@ -64,7 +64,7 @@ class ZooKeeperRegistration:
         await self._locked(self._unregister, check_bookie_id(bookie_id))
 
     async def _register(self, bookie_id: str, read_only: bool, data: bytes) -> None:
-        """Register in the current session, and again if another session began meanwhile."""
+        """Register in the current session, and again if a new session began during the registration."""
         session_id = None
         while session_id != self._session.zookeeper.session_id:
             session_id = self._session.zookeeper.session_id

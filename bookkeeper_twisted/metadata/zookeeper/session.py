@@ -1,4 +1,4 @@
-"""A session, which makes calls while there is a connection and repeats those whose answer was lost."""
+"""A ZooKeeper session, which makes calls while it is connected, and repeats calls whose answer was lost."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
@@ -69,7 +69,7 @@ class Session:
             raise
 
     async def close(self) -> None:
-        """End the session; calls that wait for it fail with MetadataError."""
+        """End the session; calls that wait for a connection or a retry fail with MetadataError."""
         was_open, self.is_open, self._used = self.is_open, False, True
         for waiter in [*self._connecting, *self._pausing]:
             waiter.errback(MetadataError(f"{self.uri} is closed"))
@@ -81,7 +81,7 @@ class Session:
         self._renewed.add(listener)
 
     def on_expiry(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` at the end of each session that was not closed, before any call is made in the next.
+        """Call ``listener`` when a session ends without :meth:`close`, before any call is made in the next session.
 
         :returns: a function that ends that.
         """
@@ -113,7 +113,7 @@ class Session:
                 self._renewed.call()
 
     def _log_change(self, before: SessionState, now: SessionState) -> None:
-        """Log one warning when the connection is lost and one line when there is another."""
+        """Log one warning when the connection is lost, and one line when there is a new connection."""
         if before is SessionState.CONNECTED and now is not SessionState.CONNECTED:
             self._lost_at = self.clock.seconds()
             self._log.warn(
@@ -130,7 +130,7 @@ class Session:
             self._log.info("{uri}: {connection}", uri=self.uri, connection=now.value)
 
     def _gone(self) -> float:
-        """Return the seconds without a connection."""
+        """Return the seconds since the connection was lost."""
         return self.clock.seconds() - self._lost_at
 
     def _fail_waiting(self, error: MetadataError) -> None:
@@ -166,7 +166,7 @@ class Session:
                 made, cause = True, failure
             except (NodeExistsError, NodeMissingError, NodeVersionError) as failure:
                 if not made or resolve is None:
-                    raise  # no earlier try can explain the error
+                    raise  # no earlier try can have changed the node, so the error is the answer
                 return await resolve(failure)
             if self._connection is SessionState.CLOSED or not self._left(began):
                 break

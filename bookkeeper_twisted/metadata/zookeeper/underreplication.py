@@ -60,7 +60,7 @@ def _groups(ledger_id: int) -> list[str]:
 
 @contextmanager
 def _errors_of_marks(ledger_id: int, version: int) -> Iterator[None]:
-    """Turn the node errors of a change of a mark at a version into the errors of the interface."""
+    """Turn the node errors of a conditional change of a mark into the errors of the interface."""
     try:
         yield
     except NodeMissingError as error:
@@ -98,12 +98,12 @@ class ZooKeeperUnderreplication:
             except NotUnderreplicatedError:
                 if await self._create(path, UnderreplicatedLedger(ctime=ctime).with_replicas(replicas, ctime)):
                     return
-                continue  # another client was faster
+                continue  # another client created the mark first: read it and try again
             try:
                 await self.replace_mark(ledger_id, stored.value.with_replicas(replicas, ctime), stored.version)
                 return
             except (MetadataVersionError, NotUnderreplicatedError):
-                pass  # marked again, or repaired, in between
+                pass  # another client marked or repaired the ledger after the read: try again
 
     async def _create(self, path: str, mark: UnderreplicatedLedger) -> bool:
         data = encode_underreplicated(mark)
@@ -143,7 +143,7 @@ class ZooKeeperUnderreplication:
                 return
 
     async def marked_ledgers(self, shuffle: Shuffle | None = None) -> AsyncIterator[int]:
-        """Walk the tree of marks, in the order of ids or with the children of each node shuffled.
+        """Yield the ids in the tree of marks, in ascending order or with the children of each node shuffled.
 
         :raises MetadataError: the tree has a node that belongs to no mark.
         """
@@ -154,7 +154,7 @@ class ZooKeeperUnderreplication:
         try:
             names = sorted(await self._znodes.fresh_children(path))
         except NodeMissingError:
-            return  # no mark was ever made, or its parents are pruned
+            return  # the node is made with its first mark, and removed after its last mark
         if level == GROUPS and not names:
             for tree in self._trees:
                 tree.wait_for(path)
@@ -213,7 +213,7 @@ class ZooKeeperUnderreplication:
             try:
                 await self._znodes.set(path, data, stat.version)
             except (NodeMissingError, NodeVersionError):
-                pass  # released meanwhile, or described again
+                pass  # the lock was released, or its text replaced, after the read
 
     async def _owns(self, path: str) -> bool:
         return await self._own(path) is not None
@@ -237,7 +237,7 @@ class ZooKeeperUnderreplication:
                 data, _ = await self._znodes.get(f"{path}/{digits[0]}")
                 holders[int(digits[1])] = decode_lock(data) or ""
             except NodeMissingError:
-                pass  # released meanwhile
+                pass  # the lock was released after the locks were listed
             except CodecError as error:
                 raise MetadataSerializationError(f"{path}/{digits[0]}: {error}") from error
         return dict(sorted(holders.items()))

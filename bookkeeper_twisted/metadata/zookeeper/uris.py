@@ -67,7 +67,7 @@ class ZooKeeperUri:
 
     @classmethod
     def _parse_pulsar(cls, uri: str) -> "ZooKeeperUri":
-        """Take Pulsar's form apart: a chroot follows the hosts; ``/`` alone is none, as in ZooKeeper's strings."""
+        """Parse Pulsar's form: a chroot follows the hosts; ``/`` alone means no chroot, as in ZooKeeper's strings."""
         _, store, rest = (*uri.split(":", 2), "", "")[:3]
         if store.lower() != SCHEME:
             raise InvalidMetadataUriError(f"{uri!r} is not {_PULSAR_FORM}")
@@ -84,7 +84,7 @@ class ZooKeeperUri:
 
 
 def root_of(uri: str) -> str:
-    """Return the path of the root that a metadata service URI of any driver names, empty if it names none.
+    """Return the root path in a metadata service URI of any driver; empty if the URI names no root.
 
     :param uri: one that its driver takes.
     """

@@ -1,4 +1,4 @@
-"""The nodes below a cluster's root: every call repeated and resolved, so that callers see certain outcomes.
+"""The nodes below a cluster's root.  Calls whose answer was lost are repeated until their outcome is certain.
 
 A write is resolved by repeating it, which goes to the leader, and only then by reading, behind a sync.
 """
@@ -91,7 +91,8 @@ class Znodes:
 
         async def resolve(error: ZooKeeperError) -> Stat | None:
             if isinstance(error, NodeExistsError):
-                await self.sync(node.path)  # the leader knows the node, the server of this read may lag behind
+                # the leader knows the node, but the server that answers the read may lag behind
+                await self.sync(node.path)
                 data, stat = await self.get(node.path)
                 if is_mine(data, stat):
                     return stat
@@ -126,10 +127,10 @@ class Znodes:
         try:
             await self.create_below(NewNode(path, open=open), lambda data, stat: True)
         except NodeExistsError:
-            pass  # made by any client
+            pass  # it does not matter which client made the node
 
     async def create_sequence(self, node: NewNode) -> str:
-        """Create an ephemeral sequence node; if the answer is lost, its node goes with the session.
+        """Create an ephemeral sequential node; if the answer is lost, the node is removed with the session.
 
         :param node: its path is continued by ten digits.
         :returns: the digits behind its name.
@@ -139,7 +140,7 @@ class Znodes:
         return path[len(node.path) :]
 
     async def create_all(self, nodes: Sequence[NewNode], is_mine: IsMine) -> None:
-        """Create all nodes or none.
+        """Create all nodes atomically.
 
         :param is_mine: see :meth:`create`; called with the last node.
         :raises NodeExistsError: one of the nodes exists.

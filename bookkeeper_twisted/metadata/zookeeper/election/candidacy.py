@@ -1,4 +1,4 @@
-"""A candidacy for the auditor's office: it watches until it is stopped, and tells its listener of gain and loss.
+"""A candidacy in the election of the auditor, which tells its listener when the election is won or lost.
 
 Apache's driver and Pulsar's elect the auditor at different nodes.  In a cluster in which both are in use, a candidate
 here leaves the office to a candidate of the other driver, so that no second auditor is at work.
@@ -38,7 +38,7 @@ class Candidacy:
         self._loop = WatchLoop(znodes.session, "the election of the auditor", self._look)
 
     def start(self) -> None:
-        """Begin to stand and to watch."""
+        """Begin to take part in the election and to watch it."""
         self._loop.start()
 
     def stop(self) -> None:
@@ -48,7 +48,7 @@ class Candidacy:
         self._loop.stop()
 
     def lose(self) -> None:
-        """Take the office as lost."""
+        """Treat the election as lost."""
         self._is_elected(False)
 
     async def remove(self) -> None:
@@ -56,7 +56,7 @@ class Candidacy:
         raise NotImplementedError
 
     async def _stand(self, watch: Watch) -> None:
-        """Look at the election with a watch, take part in it, and tell :meth:`_is_elected` the result."""
+        """Read the election with a watch, take part in it, and pass the result to :meth:`_is_elected`."""
         raise NotImplementedError
 
     async def _look(self, watch: Watch) -> bool:
@@ -86,7 +86,7 @@ class Candidacy:
             self._log.failure("a listener for the auditor's office failed")
 
     def _waits_for_other(self, waits: bool) -> None:
-        """Log once that a candidate at the other node keeps this one out of office."""
+        """Log once that a candidate of the other election keeps this candidate from being the auditor."""
         if waits and not self._waits:
             self._log.warn(
                 "{name} leaves the auditor's office to a candidate at {other}: this process stands at {path}. Give all "

@@ -1,4 +1,4 @@
-"""A candidacy for the auditor's office at the node of Pulsar's metadata driver.
+"""A candidacy for auditor at the leader node of Pulsar's metadata driver.
 
 The candidate that creates the node is in office for as long as the node exists.  It is ephemeral and holds the name of
 the candidate.  All others watch it, and try to create it again when it has gone.
@@ -11,7 +11,7 @@ from .votes import lowest_first
 
 
 class LeaderCandidacy(Candidacy):
-    """The candidacy of one process at Pulsar's node; it gives way to votes of Apache's election."""
+    """The candidacy of one process at Pulsar's leader node; it withdraws when Apache's election has votes."""
 
     async def remove(self) -> None:
         stat = await self._znodes.exists(self._path)
@@ -27,14 +27,14 @@ class LeaderCandidacy(Candidacy):
         if votes and leads:
             await self._delete(self._path)
         elif stat is None and not votes:
-            await self._take()  # the watch on the missing node brings the next look
+            await self._take()  # the watch on the missing node fires when the node is made, and causes the next read
 
     async def _take(self) -> None:
         node = NewNode(self._path, encode_leader(self.name), ephemeral=True)
         try:
             await self._znodes.create_below(node, lambda data, stat: self._owns(stat.owner))
         except NodeExistsError:
-            pass  # another candidate was faster
+            pass  # another candidate created the leader node first
 
     async def _votes(self, watch: Watch) -> list[str]:
         try:
@@ -42,5 +42,5 @@ class LeaderCandidacy(Candidacy):
             return lowest_first(names)
         except NodeMissingError:
             if await self._znodes.exists(self._other, watch) is not None:
-                watch(True)  # made since it was missed
+                watch(True)  # the node was created after the failed read: read again
             return []

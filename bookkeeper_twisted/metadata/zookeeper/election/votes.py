@@ -1,4 +1,4 @@
-"""A candidacy for the auditor's office by the votes of Apache BookKeeper.
+"""A candidacy for auditor by the vote nodes of Apache BookKeeper's election.
 
 A vote is an ephemeral sequence node; the lowest number is in office, and each of the others watches the next lower
 one.  Unlike Apache's, a candidate in office watches its own vote as well.  The office is lost at once when the session
@@ -27,7 +27,7 @@ def lowest_first(names: Iterable[str]) -> list[str]:
 
 
 class VoteCandidacy(Candidacy):
-    """The candidacy of one process by a vote; it gives way to the leader of Pulsar's election."""
+    """The candidacy of one process by a vote node; it is not elected while Pulsar's election has a leader."""
 
     def __init__(
         self, znodes: Znodes, path: str, other: str, name: str, listener: Callable[[bool], None]
@@ -40,21 +40,22 @@ class VoteCandidacy(Candidacy):
             for name in await self._own(lowest_first(await self._znodes.fresh_children(self._path))):
                 await self._delete(f"{self._path}/{name}")
         except NodeMissingError:
-            pass  # no vote was ever cast
+            pass  # the node of the votes does not exist before the first vote
 
     async def _stand(self, watch: Watch) -> None:
-        """Look at the votes; watch the own one, the one below it, and Pulsar's leader."""
+        """Read the votes; watch this session's vote, the next lower vote, and Pulsar's leader node."""
         votes = lowest_first(await self._fresh_votes())
         if self._vote not in votes:
             await self._cast(votes)
-            votes = lowest_first({*await self._fresh_votes(), self._vote})  # others may have voted before
+            # other candidates may have voted before this vote was cast
+            votes = lowest_first({*await self._fresh_votes(), self._vote})
         position = votes.index(self._vote)
         present = [await self._znodes.exists(f"{self._path}/{name}", watch) for name in votes[position - 1 : position]]
         own = await self._znodes.exists(f"{self._path}/{self._vote}", watch)
         leader = await self._znodes.exists(self._other, watch)
         is_elected = not position and own is not None and leader is None
         if own is None or None in present:
-            watch(True)  # gone since the votes were listed
+            watch(True)  # a vote was removed after the votes were listed: look again
         elif is_elected and not self._in_office:
             await self._announce()
         self._is_elected(is_elected)
@@ -68,12 +69,13 @@ class VoteCandidacy(Candidacy):
             return []
 
     async def _cast(self, votes: list[str]) -> None:
-        """Cast a vote, unless this session has one already, whose answer was lost."""
+        """Cast a vote, unless this session already has a vote from a call whose answer was lost."""
         self.lose()
         own = await self._own(votes)
         if not own:
             node = NewNode(f"{self._path}/{_PREFIX}", encode_vote(self.name), ephemeral=True, sequence=True)
-            path = await self._znodes.session.zookeeper.create(node)  # not repeated: that might vote twice
+            # do not repeat a call whose answer was lost: that might cast a second vote
+            path = await self._znodes.session.zookeeper.create(node)
             own = [path.rpartition("/")[2]]
         for name in own[1:]:
             await self._delete(f"{self._path}/{name}")

@@ -39,11 +39,11 @@ class LedgerForm:
         return "/".join(reversed(parts))
 
     def is_top(self, name: str) -> bool:
-        """Test whether ``name``, of a child of the root, is the first part of a path of this form."""
+        """Test whether the child ``name`` of the root is the first part of a path of this form."""
         return self.digits(0, name) is not None
 
     def digits(self, level: int, name: str) -> str | None:
-        """Return the digits that a node adds to the ledger id, None if its name is none of this form.
+        """Return the digits that a node adds to the ledger id, None if the node's name does not have this form.
 
         :param level: of the node, 0 for children of the root.
         :param name: of the node, without its parents.
@@ -55,7 +55,7 @@ class LedgerForm:
         return None if found is None else found[1]
 
     def span(self, digits: str) -> tuple[int, int]:
-        """Return the smallest and the largest id that begins with these ``digits``, leading zeros included."""
+        """Return the smallest and the largest id whose digits, with leading zeros, begin with ``digits``."""
         rest = max(sum(self.groups) - len(digits), 0)
         first = int(digits or 0) * 10**rest
         return first, first + 10**rest - 1
@@ -110,7 +110,7 @@ class LedgerTree:
         return self.form_of(ledger_id).path(ledger_id)
 
     def is_top(self, name: str) -> bool:
-        """Test whether ``name``, of a child of the root, is the first part of a path of a ledger."""
+        """Test whether the child ``name`` of the root is the first part of a path of a ledger."""
         return any(form.is_top(name) for form in self.forms)
 
 

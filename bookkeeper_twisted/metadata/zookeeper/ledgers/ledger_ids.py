@@ -1,4 +1,4 @@
-"""Ledger ids: numbers that ZooKeeper gives to sequence nodes, which are removed at once.
+"""The generation of ledger ids: numbers that ZooKeeper gives to sequential nodes, which are then removed.
 
 31 bits come from one counter.  When they are used up, by this client or another, the high bits are the
 number of a ``HOB-`` node and the low ones count below it.
@@ -87,7 +87,7 @@ class LedgerIds:
                 NewNode(self._znodes.path(_LONG, f"{_HIGH}{high:010d}"), open=True), lambda data, stat: True
             )
         except NodeExistsError:
-            pass  # another client had used up the same one
+            pass  # another client also used up the former number, and created this node first
 
     async def _remove_old(self) -> None:
         for high in self._high[:-_KEPT]:

@@ -1,4 +1,4 @@
-"""All ledgers of a cluster in ascending order: complete, or an error (S8).
+"""The listing of all ledgers of a cluster in ascending order; an incomplete listing raises an error (S8).
 
 Bookies remove what a listing does not name.  So a walk never ends early, a missing root is an error, and
 so is a node that has no business there.  A node that vanishes while it is walked had no ledger left.
@@ -52,14 +52,15 @@ class LedgerListing:
             if last < self._first or first > self._last:
                 continue
             if is_leaf:
-                self._znodes.session.check_open()  # closing the driver must not end a listing early (S8)
+                # a listing fails when the driver is closed: it must not end early without an error (S8)
+                self._znodes.session.check_open()
                 yield self._checked(first, f"{path}/{name}")
                 continue
             below = f"{path}/{name}"
             try:
                 children = await self._znodes.fresh_children(below)
             except NodeMissingError:
-                continue  # pruned by the client that removed its last ledger
+                continue  # the client that removed the last ledger below this node removed the node as well
             async for ledger_id in self._level(form, digits + number, below, filter(None, children)):
                 yield ledger_id
 

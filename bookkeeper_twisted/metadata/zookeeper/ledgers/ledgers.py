@@ -61,7 +61,7 @@ class ZooKeeperLedgers:
     async def create(self, ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
         path, data = self._path(ledger_id), stored_form(ledger_id, metadata)
         try:
-            # Whether or not the answer to a create of ours was lost, the token says whose ledger it is.
+            # If the ledger exists, its token tells whether an earlier try of this create made it.
             await self._znodes.create_below(NewNode(path, data), lambda data, stat: False)
         except NodeExistsError as error:
             return await self._own(ledger_id, metadata.c_token, error)
@@ -98,7 +98,7 @@ class ZooKeeperLedgers:
 
     async def write(self, ledger_id: int, metadata: LedgerMetadata, version: int) -> Versioned[LedgerMetadata]:
         path, data = self._path(ledger_id), stored_form(ledger_id, metadata)
-        if not 0 <= version <= _MAX_VERSION:  # -1 would be any version to ZooKeeper
+        if not 0 <= version <= _MAX_VERSION:  # to ZooKeeper, version -1 means any version
             await self.read(ledger_id)
             raise _changed(ledger_id, version)
         try:
@@ -136,7 +136,7 @@ class ZooKeeperLedgers:
         await self._znodes.sync(self._znodes.root)
 
     async def ledger_ids(self, first: int = 0, last: int | None = None) -> AsyncIterator[int]:
-        """Yield the ledger ids in ascending order; a step that fails raises out of the iteration (S8)."""
+        """Yield the ledger ids in ascending order; the iteration raises the error of a failed step (S8)."""
         end = MAX_ID if last is None else last
         async for ledger_id in LedgerListing(self._znodes, self._laid_out(), first, end).ids():
             yield ledger_id
@@ -171,7 +171,7 @@ Stored = Versioned[LedgerMetadata]
 
 
 class LedgerWatch:
-    """The watch of a ledger: calls its listener with each newer value, and with None once the ledger is gone, its end.
+    """The watch of a ledger: calls its listener with each newer value, and a last time with None after the deletion.
 
     :param read: reads the ledger with a watch.
     :param ended: called with this object after the last call of the listener.
@@ -191,7 +191,7 @@ class LedgerWatch:
         self._loop = WatchLoop(session, f"ledger {ledger_id}", self._look)
 
     def start(self) -> None:
-        """Start the watch, which reads the ledger at once."""
+        """Start the watch, which reads the ledger immediately."""
         self._loop.start()
 
     def stop(self) -> None:

@@ -34,7 +34,7 @@ def bookie_ids(names: list[str]) -> frozenset[str]:
 
 
 class BookieSet:
-    """One of the two sets.
+    """The set of the writable or of the read-only bookies.
 
     :ivar ids: the bookie ids that were read last, None before the first read.
     """
@@ -55,7 +55,7 @@ class BookieSet:
         return bookie_ids((await self._children(None))[0])
 
     async def look(self, watch: Watch) -> bool:
-        """Read the set, and leave a ``watch``.
+        """Read the set, and set a ``watch`` for its next change.
 
         A server that lags behind the one before, in a new session, may give an older set: it is ignored.
 
@@ -75,7 +75,7 @@ class BookieSet:
         except NodeMissingError:
             if not self._read_only:
                 raise NotInitializedError(f"{self._path} does not exist") from None
-        # No bookie was ever read-only; the watch is for the first one.
+        # The node is missing until the first bookie is read-only; the watch tells when it is made.
         return ([], None) if await self._znodes.exists(self._path, watch) is None else await self._children(watch)
 
 

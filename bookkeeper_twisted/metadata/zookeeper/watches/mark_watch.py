@@ -40,13 +40,13 @@ class TreeWatch:
         self._stopped = False
 
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to watch the tree."""
         self._add(self._locks, self._look_at(self._locks, None))
         self._add(self._marks, self._look_at(self._marks, 0))
         self._call_in(0)
 
     def stop(self) -> None:
-        """Look no more, and call no more."""
+        """End the watch; the listener is not called any more."""
         self._stopped = True
         for loop in self._loops.values():
             loop.stop()
@@ -89,7 +89,8 @@ class TreeWatch:
                 names, _ = await self._znodes.children(path, watch)
             except NodeMissingError:
                 if level:
-                    self._loops.pop(path, None)  # pruned; the look at its parent finds it when it is made again
+                    # the node was removed; if it is made again, the watch of its parent finds it
+                    self._loops.pop(path, None)
                     return False
                 if await self._znodes.exists(path, watch) is not None:
                     return await look(watch)

@@ -25,7 +25,7 @@ class NodeWatches:
     def watch(
         self, path: str, decode: Callable[[bytes | None], T], listener: Callable[[T], None]
     ) -> Callable[[], None]:
-        """Call the listener soon, and after the node was written (with the same data, too), made or removed.
+        """Call the listener soon, and after the node was made, written (even with equal data) or removed.
 
         :param decode: given the data, None if there is no node; makes the value for the listener.  What it raises is
             logged.
@@ -50,7 +50,7 @@ class NodeWatches:
 
 
 class _Looking:
-    """A look of one watch: reads the node, and calls the listener if the node was written since the last look."""
+    """The reads of one watch: reads the node, and calls the listener if the node was written since the last read."""
 
     def __init__(
         self, znodes: Znodes, path: str, decode: Callable[[bytes | None], Any], listener: Callable[[Any], None]
@@ -73,7 +73,7 @@ class _Looking:
         return True
 
     def _is_older(self, seen: tuple[int, int] | None) -> bool:
-        """Test whether a server that lags behind that of a former connection gave an earlier state."""
+        """Test whether a state is older than the last one, as from a server that lags behind the former server."""
         return seen is not None and self._seen is not None and seen < self._seen
 
     async def _read(self, watch: Watch) -> tuple[bytes | None, Stat | None]:

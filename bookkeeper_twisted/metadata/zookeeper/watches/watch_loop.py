@@ -32,12 +32,12 @@ class WatchLoop:
         self._stopped = False
 
     def start(self) -> None:
-        """Start the loop, which reads at once."""
+        """Start the loop, which reads immediately."""
         self._running = Deferred.fromCoroutine(self._run())
         self._running.addErrback(self._ended)
 
     def stop(self) -> None:
-        """Stop the loop; ``look`` and what it calls may call this."""
+        """Stop the loop; ``look`` and the functions that ``look`` calls may call this method."""
         self._stopped = True
         if self._running is not None:
             self._running.cancel()
@@ -51,7 +51,8 @@ class WatchLoop:
                 if not await self._look(self._changed) or self._stopped:
                     return
             except MetadataError as error:
-                if not failing and not isinstance(error, MetadataUnavailableError):  # the session logs it once
+                if not failing and not isinstance(error, MetadataUnavailableError):
+                    # the session itself logs a lost connection, once
                     self._log.warn("{what}: {error}; trying again", what=self._what, error=error)
                 failing = True
                 self._changed(False)
@@ -61,7 +62,7 @@ class WatchLoop:
                 await self._session.pause(RELOOK_SECONDS)
 
     def _changed(self, has_changed: bool) -> None:
-        """Wake the loop, also for a watch of an earlier read, which only makes the next read come early."""
+        """Wake the loop; if an earlier read's watch wakes it, the next read only comes early."""
         if not self._event.called:
             self._event.callback(has_changed)
 
