@@ -1,4 +1,4 @@
-"""The seams of autorecovery."""
+"""The interfaces of autorecovery."""
 
 from collections.abc import Collection
 

@@ -1,4 +1,4 @@
-"""The limits of autorecovery: its speed limiters by name, the pieces of work, and how many are under way.
+"""The limits of autorecovery: speed limiters by name, the size of requests, and the number of requests under way.
 
 Each speed limiter is charged with what was really done: entries and bytes that bookies gave, and, for writes, entries
 and bytes times the bookies they were sent to.  A read is paid for before it is sent, by an estimate that is corrected
@@ -32,7 +32,7 @@ _PIECE_SECONDS = 0.02
 
 
 def piece(entries: int, n_bytes: int, *throttles: Throttle) -> tuple[int, int]:
-    """Return the entries and bytes of one request: the share of a fiftieth of a second, at least one entry.
+    """Return the entries and bytes of one request: a fiftieth of a second's limit, but at least one entry.
 
     So a limited worker sends small requests evenly, and clients never wait behind the amount of a second.
 
@@ -47,7 +47,7 @@ def piece(entries: int, n_bytes: int, *throttles: Throttle) -> tuple[int, int]:
 
 
 class ConcurrencyLimit:
-    """A limit of the number of things under way, several of which may be taken at once; first come, first served.
+    """A limit on the number of things under way; a caller may take several in one call; first come, first served.
 
     :param limit: 0 or less for none.
     """

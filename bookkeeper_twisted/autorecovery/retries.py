@@ -1,4 +1,4 @@
-"""The rules of retries: which errors of a bookie are temporary, how often it is asked again, after which pauses."""
+"""The rules of retries: which errors of a bookie are temporary, how often to ask again, and after which pauses."""
 
 import attrs
 
@@ -6,7 +6,7 @@ from ..errors import BookieHandleNotAvailableError, RequestTimeoutError, TooMany
 
 
 def is_transient(error: object) -> bool:
-    """Test whether the bookie may answer later in place of this ``error``, which leaves open what it keeps."""
+    """Test whether ``error`` is temporary: it does not say what the bookie keeps, and a later request may succeed."""
     return isinstance(error, TooManyRequestsError | RequestTimeoutError | BookieHandleNotAvailableError)
 
 

@@ -1,4 +1,4 @@
-"""Autorecovery as a whole: election with auditor, and worker, over one client, with the settings of a configuration."""
+"""Autorecovery as a whole: the auditor with its election, and the worker, over one client."""
 
 from collections.abc import Callable
 from typing import Any
@@ -42,7 +42,7 @@ class Identity:
 
 
 class AutoRecovery:
-    """An auditor, in office or not, and a replication worker, over one client.
+    """An auditor, elected or not, and a replication worker, over one client.
 
     :param client: connected; closed by its owner.
     :param now_ms: the time in ms since the epoch, for marks and for times of checks.
@@ -98,7 +98,7 @@ class AutoRecovery:
         self._services = config.auto_recovery_services
 
     def start(self) -> None:
-        """Begin to stand for the office of the auditor, and to repair, or the one of them that the configuration names.
+        """Start the election of the auditor, or the worker, or both, as the configuration says.
 
         :raises bookkeeper_twisted.errors.MetadataError: the client is closed.
         """
@@ -114,7 +114,7 @@ class AutoRecovery:
         for step in (stop for name, stop in services if name in self._services):
             try:
                 await step()
-            except BookKeeperError as error:  # votes and locks end with the session
+            except BookKeeperError as error:  # go on: the session's end removes votes and locks that are left
                 self._log.warn("autorecovery ends: {error}", error=error)
         self.adaptive.stop()
 
@@ -123,7 +123,7 @@ class AutoRecovery:
 
 
 def throttle_rates(config: AutorecoveryConfig) -> dict[str, Rate]:
-    """Return the speed limits at the start, by the names of the limiters, from a ``config``."""
+    """Return the initial speed limits in a ``config``, by the name of the limiter."""
     return {
         REPLICATION_READ: _rate(config.replication_rate_by_entries, config.replication_rate_by_bytes),
         REPLICATION_WRITE: _rate(config.replication_write_rate_by_entries, config.replication_write_rate_by_bytes),

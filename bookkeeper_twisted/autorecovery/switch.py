@@ -1,4 +1,4 @@
-"""A watch of the switch of autorecovery in the metadata store."""
+"""A watch of the switch in the metadata store that turns autorecovery on and off."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from ..metadata.interfaces import IUnderreplication
 
 
 class Switch:
-    """The state of the switch: off until the store has reported that it is on.
+    """The watched state of the switch: off until the store has reported that autorecovery is on.
 
     :ivar is_on: the state that the store reported last.
     """
@@ -27,7 +27,7 @@ class Switch:
         self._end = self._underreplication.watch_enabled(self._changed)
 
     def stop(self) -> None:
-        """End the watch; work that waits for the switch goes on waiting until it is cancelled."""
+        """End the watch; work that waits for the switch continues to wait until the work is cancelled."""
         self._end()
         self.is_on = False
 

@@ -57,7 +57,7 @@ class AuditorParts:
 
 
 class Auditor:
-    """One time in office.  Made when the office is won, started once, stopped when it is lost."""
+    """The auditor's work between winning and losing the election.  Started once, and stopped once."""
 
     _log = Logger()
 
@@ -95,7 +95,7 @@ class Auditor:
             work.start()
 
     def stop(self) -> None:
-        """End all work at once.
+        """End all work immediately.
 
         Nothing is marked, and no time is stored, after this call, except by a request that has reached the store.
         """
@@ -169,7 +169,7 @@ class Auditor:
 
 
 class AuditorElection:
-    """The candidacy of this process for the office of the auditor, repeated as long as the process runs.
+    """The candidacy of this process in the election of the auditor, repeated as long as the process runs.
 
     Apache's process ends when its session does.  This one is out of office from that moment, and stands again in the
     next session.
@@ -193,14 +193,14 @@ class AuditorElection:
         return self._auditor is not None
 
     def start(self) -> None:
-        """Begin to stand for the office.
+        """Begin to take part in the election.
 
         :raises bookkeeper_twisted.errors.MetadataError: the driver is not open.
         """
         self._auditing.stand(self._candidate, self._elected)
 
     async def stop(self) -> None:
-        """Stop the auditor, and leave the office to the next candidate.
+        """Stop the auditor, and withdraw so that the next candidate is elected.
 
         :raises bookkeeper_twisted.errors.MetadataError: the store fails; the vote goes with the session.
         """

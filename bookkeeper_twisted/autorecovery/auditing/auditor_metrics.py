@@ -9,7 +9,7 @@ _PREFIX = "auditor_"
 
 
 class AuditorMetrics:
-    """The auditor of one process, in office or not.  Times in milliseconds.
+    """The metrics of the auditor of one process, elected or not.  Times in milliseconds.
 
     :ivar audit: times of audits of lost bookies; ``index``: the same, as metadata is not read apart from marking;
         ``published``: of the audits that marked ledgers.
@@ -48,7 +48,7 @@ class AuditorMetrics:
         findings = self.findings
         gauges: dict[str, Callable[[], float]] = {
             "NUM_LEDGERS_NOT_ADHERING_TO_PLACEMENT_POLICY": lambda: findings.not_adhering,
-            # Apache's name; no policy of ours can be met softly, as its zone-aware one is
+            # Always 0: only Apache's zone-aware policy, which does not exist here, can be met softly.
             "NUM_LEDGERS_SOFTLY_ADHERING_TO_PLACEMENT_POLICY": lambda: 0,
             "NUM_UNDERREPLICATED_LEDGERS_ELAPSED_RECOVERY_GRACE_PERIOD": lambda: findings.left_behind,
             "NUM_LEDGERS_HAVING_NO_REPLICA_OF_AN_ENTRY": lambda: findings.no_replica,

@@ -1,4 +1,4 @@
-"""The audit of lost bookies, which marks every ledger that names one, and a walk that finds the named bookies."""
+"""The audit of lost bookies, which marks every ledger that names a lost bookie; and the search for named bookies."""
 
 from collections import Counter
 from collections.abc import Callable, Collection
@@ -16,7 +16,7 @@ from .ledger_scan import LedgerScan
 
 
 class Marker:
-    """A marker of underreplicated ledgers for one audit or check, under a limit, which counts them.
+    """The marker of one audit or check, which marks underreplicated ledgers under a speed limit and counts them.
 
     :param operations: limit of requests about marks.
     :param now_ms: the time in ms since the epoch; None: marks carry no time.
@@ -46,7 +46,7 @@ class Marker:
 
 
 class _EnoughError(Exception):
-    """The end of a walk that has found enough."""
+    """Raised to end a walk that has found enough."""
 
 
 @attrs.frozen
@@ -64,7 +64,7 @@ class BookieAudit:
     metrics: AuditorMetrics
 
     async def run(self, there: frozenset[str], is_expected: Callable[[str], bool]) -> int:
-        """Mark each ledger of which a segment names a lost bookie.
+        """Mark each ledger that names a lost bookie in any segment of its metadata.
 
         :param there: the bookies that are registered.
         :param is_expected: whether a bookie that is not among them is not, or not yet, to be taken for lost: it has
@@ -105,7 +105,7 @@ class BookieAudit:
         return count
 
     async def named(self, bookies: frozenset[str], enough: int) -> frozenset[str]:
-        """Return the bookies, of those in ``bookies``, that the metadata of any ledger names.
+        """Return those of ``bookies`` that the metadata of any ledger names.
 
         :param bookies: ids of the bookies to look for.
         :param enough: number of named bookies that ends the walk over the ledgers; ledgers may name more.

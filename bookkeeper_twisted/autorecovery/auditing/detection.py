@@ -1,4 +1,4 @@
-"""Detection of lost bookies: follows registrations and the delay, and starts audits.
+"""The detection of lost bookies, which watches registrations and the delay, and starts audits.
 
 Audits run in a chain of Deferreds of their own.  Neither a periodic check nor an audit that takes long keeps a change
 from being noticed; a loss during an audit is followed by another one.
@@ -71,7 +71,7 @@ class LostBookieDetector:
         self._ends.append(self._registration.watch_bookies(self._bookies_are))
 
     def stop(self) -> None:
-        """End all work, a running audit included; nothing is marked after this call."""
+        """End all work, also a running audit; no ledger is marked after this call."""
         while self._ends:
             self._ends.pop()()
         self._losses.stop()
@@ -81,7 +81,7 @@ class LostBookieDetector:
                 running.cancel()
 
     def is_expected(self, bookie_id: str) -> bool:
-        """Test whether ``bookie_id`` is registered, or is lost and its delay is not over."""
+        """Test whether ``bookie_id`` is registered, or was lost and its delay is still running."""
         return bookie_id in self._bookies.known or bookie_id in self._bookies.pending
 
     @property
@@ -122,7 +122,7 @@ class LostBookieDetector:
             return
         if self._is_delay_known:
             self._act(self._bookies.delay_is(seconds))
-        else:  # the first value is the stored one, and orders nothing
+        else:  # the first call of this listener only reports the stored delay, which was not written now
             self._is_delay_known = True
             self._bookies.delay = seconds
 
@@ -163,7 +163,8 @@ class LostBookieDetector:
                 self._metrics.delayed.value += 1
             self._cancel_timer()
             self._timer = self._clock.callLater(self._bookies.delay, self._delay_is_over)
-            for bookie_id in self._bookies.pending:  # a single one: two lost bookies have no delay
+            for bookie_id in self._bookies.pending:
+                # only one bookie can be pending here, as the loss of two bookies is audited without a delay
                 self._losses.wait(bookie_id, self._clock.seconds() + self._bookies.delay)
         elif action is Action.CANCEL:
             self._losses.stop()

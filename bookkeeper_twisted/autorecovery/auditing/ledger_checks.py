@@ -44,7 +44,7 @@ class CheckContext:
     pause: Callable[[float], Awaitable[None]]
 
     async def timed(self, check: AuditorCheck, run: Awaitable[None]) -> None:
-        """Record the time of a ``check``, by whether it was complete: whether ``run`` raised nothing.
+        """Record the duration of a ``check`` as that of a success, or of a failure if ``run`` raised.
 
         :raises Exception: the error that ``run`` ends with.
         """
@@ -130,7 +130,7 @@ class AllLedgersCheck:
 
 @attrs.frozen
 class PlacementCheck:
-    """The check that counts closed ledgers with replicas against the policy, and marks left alone for long.
+    """The check that counts closed ledgers that violate the placement policy, and marks that have waited for too long.
 
     :ivar repairs: whether such ledgers are marked, without naming a bookie.
     :ivar grace_period: seconds after which a mark counts as left behind; 0: never.
@@ -186,7 +186,7 @@ class PlacementCheck:
 
 @attrs.frozen
 class ReplicasCheck:
-    """The check that bookies list the entries they should keep of closed ledgers without a mark; it only counts."""
+    """The check that bookies list all entries they should keep of closed, unmarked ledgers; it marks no ledger."""
 
     context: CheckContext
     bookies: IBookieClient

@@ -1,4 +1,4 @@
-"""A walk over the metadata of all ledgers: bounded in memory, speed and number of ledgers at a time."""
+"""A walk over the metadata of all ledgers, with bounded memory, speed and number of ledgers at a time."""
 
 from collections.abc import Awaitable, Callable
 
@@ -18,7 +18,7 @@ Visit = Callable[[int, LedgerMetadata], Awaitable[None]]
 
 @attrs.frozen
 class LedgerScan:
-    """A walk that visits each ledger with the metadata that it has at that time.
+    """A walk that visits each ledger with the metadata that the ledger has at the time of the visit.
 
     A ledger that is deleted meanwhile is left out.  While autorecovery is switched off, the walk pauses.
 
@@ -35,7 +35,7 @@ class LedgerScan:
     timeout: float
 
     async def run(self, visit: Visit) -> int:
-        """Visit all ledgers; the first error ends the walk, and visits under way are cancelled, as with this call.
+        """Visit all ledgers.  The first error, or a cancellation, ends the walk and cancels the visits under way.
 
         :param visit: called with ledger id and metadata, several at a time.
         :returns: how many ledgers were visited.

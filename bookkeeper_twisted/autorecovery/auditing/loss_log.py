@@ -1,4 +1,4 @@
-"""The lines about lost bookies in the log of the auditor: each is named when it is lost, and when it is back."""
+"""The lines about lost bookies in the log of the auditor: one line for a loss, and one for a bookie's return."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ class LossLog:
         self._counting: Deferred[None] | None = None
 
     def bookies_are(self, missing: Collection[str], available: Collection[str]) -> None:
-        """Record since when bookies are missing, and log those that are back.
+        """Record since when bookies are missing, and log the bookies that have returned.
 
         :param missing: ids of the bookies that should be registered and are not.
         :param available: ids of the registered bookies.
@@ -42,7 +42,7 @@ class LossLog:
             self._since.setdefault(bookie_id, now)
 
     def lost(self, bookies: Collection[str], delay: int) -> None:
-        """Log lost bookies, each once.
+        """Log each lost bookie once.
 
         :param bookies: ids of the lost bookies.
         :param delay: seconds until their ledgers are marked, 0 for now.
@@ -65,7 +65,7 @@ class LossLog:
         self._counting.addErrback(self._not_counted, bookie_id)
 
     def stop(self) -> None:
-        """End the count: the bookie is back, or its ledgers are being marked."""
+        """End the count, because the bookie has returned or its ledgers are being marked."""
         counting, self._counting = self._counting, None
         if counting is not None:
             counting.cancel()
@@ -85,6 +85,6 @@ class LossLog:
             self._log.failure("the ledgers of bookie {bookie_id} cannot be counted", failure, bookie_id=bookie_id)
 
     def _text(self, bookie_id: str) -> str:
-        """Return when a bookie was found to be lost, in UTC: now, if it was back for a moment."""
+        """Return the UTC time when a bookie was found to be lost: the present time if the bookie was back briefly."""
         since = self._since.setdefault(bookie_id, self._clock.seconds())
         return datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""The rules of lost bookies: when an audit of their ledgers begins, at once or after a delay.
+"""The rules of lost bookies: whether an audit of their ledgers begins immediately or after a delay.
 
 The ledgers of one lost bookie are audited when the delay is over, as the bookie may only be restarted; the ledgers of
 two are audited at once, as another loss might cost entries.  A bookie that no ledger names has no entries to lose, and
@@ -22,7 +22,7 @@ class Detection(Enum):
 
 
 class Loss(Enum):
-    """The number of lost bookies that were not audited, as far as it matters."""
+    """The number of lost bookies that were not audited: as many as the rules distinguish."""
 
     NONE = 0
     ONE = 1
@@ -86,14 +86,14 @@ class LostBookies:
         return self._decide()
 
     def missing(self, available: Collection[str]) -> frozenset[str]:
-        """Return the bookies that :meth:`bookies_are` would count as lost and not audited.
+        """Return the bookies that :meth:`bookies_are` would treat as lost but not yet audited.
 
         :param available: see :meth:`bookies_are`.
         """
         return frozenset(self.known | self.pending).difference(available)
 
     def leave_out(self, unnamed: Collection[str]) -> None:
-        """Forget lost bookies that no ledger names; if one other is left, its delay begins anew.
+        """Forget lost bookies that no ledger names; the delay of a lost bookie that remains begins anew.
 
         :param unnamed: bookies that are not registered.
         """
@@ -103,7 +103,7 @@ class LostBookies:
             self.state = Detection.CALM
 
     def delay_is(self, seconds: int) -> Action:
-        """Store a written delay; 0, or the value that is stored already, orders an audit at once.
+        """Store a new delay; 0, or a value equal to the stored delay, orders an immediate audit.
 
         :param seconds: the value that was written.
         """
@@ -114,7 +114,7 @@ class LostBookies:
         return Action.SCHEDULE if self.state is Detection.WAITING else Action.NOTHING
 
     def look_into(self, available: Collection[str]) -> None:
-        """Count all bookies that are not registered as lost, as an audit begins that marks their ledgers.
+        """Record that an audit begins, which marks the ledgers of all bookies that are not registered.
 
         :param available: ids of all registered bookies, writable and read-only.
         """

@@ -1,4 +1,4 @@
-"""Work that is due at intervals: put off while a lost bookie is waited for, repeated after a failure."""
+"""Periodic work: postponed while the delay of a lost bookie runs, and repeated after a failure."""
 
 from collections.abc import Awaitable, Callable
 
@@ -33,7 +33,7 @@ class Timetable:
 
 
 class PeriodicWork:
-    """One kind of work of an auditor in office.
+    """One kind of periodic work of an elected auditor.
 
     A run that fails is followed by another after a pause, and only a complete one counts as the last run.
 
@@ -63,7 +63,7 @@ class PeriodicWork:
         self._running.addErrback(self._ended)
 
     def stop(self) -> None:
-        """End the work; a run that is cancelled by this does not count as the last run."""
+        """End the work; a run that this call cancels does not count as the last run."""
         if self._running is not None:
             self._running.cancel()
 
@@ -80,7 +80,7 @@ class PeriodicWork:
             await deferLater(self._clock, min(wait, LOOK_AGAIN_SECONDS))
 
     async def _seconds_left(self) -> float:
-        """Return the seconds until the next run; a last run in the future, as after a clock change, counts as now."""
+        """Return the seconds until the next run; a last run in the future (the clock was changed) counts as one now."""
         last = await self._schedule.last_run()
         if last is None:
             return 0.0

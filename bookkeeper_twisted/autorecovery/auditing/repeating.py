@@ -21,7 +21,7 @@ _log = Logger()
 async def until_done(
     clock: IReactorTime, what: str, work: Callable[[], Awaitable[T]], failed: Callable[[], None] = lambda: None
 ) -> T:
-    """Do some work; while it fails, do it again after a pause of 5 to 300 seconds.
+    """Run some work; repeat failed work after a pause of 5 to 300 seconds until the work succeeds.
 
     :param what: name of the work, for the log.
     :param failed: called after each failure.

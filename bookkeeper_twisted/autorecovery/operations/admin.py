@@ -66,7 +66,7 @@ class AutorecoveryAdmin:
     async def underreplicated(
         self, missing: str = "", excluding: str = ""
     ) -> AsyncIterator[tuple[int, UnderreplicatedLedger]]:
-        """Yield the ids and marks of marked ledgers in ascending order, without ledgers that are repaired meanwhile.
+        """Yield ids and marks of marked ledgers in ascending order, without ledgers repaired during the listing.
 
         :param missing: only ledgers whose mark names this bookie.
         :param excluding: only ledgers whose mark does not name this bookie.
@@ -86,13 +86,13 @@ class AutorecoveryAdmin:
         return False
 
     async def recovering(self) -> dict[int, str]:
-        """Return the texts of the ledgers' locks, by id: the worker's host, and why a ledger is not repaired yet."""
+        """Return the text of each lock by ledger id: the worker's host, and why the ledger is not repaired yet."""
         return await self._marks.locked_ledgers()
 
     # ---- the auditor ---------------------------------------------------------------------------------
 
     async def auditor(self) -> str | None:
-        """Return the id of the auditor, None if there is none."""
+        """Return the bookie id of the auditor, None if no auditor is elected."""
         return await self._auditing.auditor()
 
     async def lost_bookie_delay(self) -> int:
@@ -100,7 +100,7 @@ class AutorecoveryAdmin:
         return await self._auditing.lost_bookie_delay() or 0
 
     async def set_lost_bookie_delay(self, seconds: int) -> None:
-        """Set the delay between a loss and its audit; the stored value, or 0, also triggers an audit.
+        """Set the delay between a loss and its audit; writing the stored value, or 0, also triggers an audit.
 
         :param seconds: between the loss of a bookie and the audit.
         :raises IncorrectParameterError: it is negative, or more than auditors can read.

@@ -60,7 +60,7 @@ class PlannedLedger:
 
 @attrs.frozen
 class RecoveredLedger:
-    """The end of the recovery of one ledger.
+    """The result of the recovery of one ledger.
 
     :ivar reason: why it failed.
     """
@@ -121,7 +121,7 @@ class BookieRecovery:
                 yield planned
 
     def planned(self, ledger_id: int, metadata: LedgerMetadata) -> PlannedLedger | None:
-        """Return the plan for one ledger, None if its ``metadata`` name none of the bookies.
+        """Return the plan for one ledger, None if none of the bookies is in its ``metadata``.
 
         :param ledger_id: of the metadata.
         """
@@ -134,7 +134,7 @@ class BookieRecovery:
         return not metadata.closed and bool(self._bookies.intersection(metadata.segments[-1].bookies))
 
     def _estimate(self, ledger_id: int, metadata: LedgerMetadata) -> int:
-        """Return the estimated bytes of the copies, as if all entries had one size; 0 where the length is not known."""
+        """Return the estimated bytes of the copies, as if all entries had the same size; 0 for an unknown length."""
         entries = metadata.last_entry_id + 1
         if not metadata.closed or entries <= 0:
             return 0
@@ -153,7 +153,7 @@ class BookieRecovery:
         return sorted(self._bookies - named - await self._admin.all_bookies())
 
     async def check_gone(self) -> None:
-        """Refuse to forget the bookies at the end of a recovery while one of them runs.
+        """Check that none of the bookies runs, as their cookies are deleted at the end of the recovery.
 
         :raises IncorrectParameterError: one of the bookies is running.
         """
@@ -161,7 +161,7 @@ class BookieRecovery:
             raise IncorrectParameterError(f"bookie {running[0]} is running: its cookie can't be deleted")
 
     async def forget(self) -> list[str]:
-        """Delete the cookies of the bookies, and return which had one.
+        """Delete the cookies of the bookies, and return the ids of the bookies that had a cookie.
 
         :raises IncorrectParameterError: a bookie is running.
         """
@@ -193,8 +193,9 @@ class BookieRecovery:
             if isinstance(error, ClientClosedError):
                 raise
             if isinstance(error, MetadataError):
-                await self._admin.instance_id()  # fails where all other ledgers would, each after minutes
-            if not isinstance(error, NoSuchLedgerMetadataError):  # a ledger that was deleted lacks nothing
+                # raises if the store is unreachable, as otherwise each of the other ledgers would fail after minutes
+                await self._admin.instance_id()
+            if not isinstance(error, NoSuchLedgerMetadataError):  # a deleted ledger needs no recovery
                 return RecoveredLedger(ledger_id, RecoveryResult.FAILED, str(error))
         return RecoveredLedger(ledger_id, RecoveryResult.RECOVERED)
 

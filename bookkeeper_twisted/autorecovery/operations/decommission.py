@@ -41,7 +41,7 @@ class Remaining:
 
 
 def needs(ledger_id: int, metadata: LedgerMetadata, bookie_id: str) -> bool:
-    """Test whether a ledger has entries on a bookie, or a writer that may add some.
+    """Test whether a ledger has entries on a bookie, or a writer that may add entries there.
 
     :param metadata: of the ledger ``ledger_id``.
     :param bookie_id: of the bookie.
@@ -117,7 +117,7 @@ class Decommission:
             self._needing.discard(ledger_id)
 
     async def _blockers(self) -> dict[int, str]:
-        """Return, by id, why each ledger still needs the bookie."""
+        """Return by ledger id why each ledger still needs the bookie."""
         marked = {ledger_id async for ledger_id, _ in self._admin.underreplicated(missing=self.bookie_id)}
         recovering = await self._admin.recovering()
         reasons = {}

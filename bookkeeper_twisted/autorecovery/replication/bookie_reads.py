@@ -1,4 +1,4 @@
-"""The reads of one bookie for a scan: repeated where the bookie could not answer, paid for, counted.
+"""The reads from one bookie for a scan, which are counted, limited in speed, and repeated after temporary errors.
 
 A bookie that is overloaded, does not answer in time or loses the connection is asked again after growing pauses.  Reads
 have no priority flag, so a bookie prefers what has one, as reads and adds of recoveries.
@@ -70,7 +70,7 @@ class BookieReads:
         return self._context.config.batch_read_enabled and self._context.batch_support.is_expected(bookie_id)
 
     async def scan(self, bookie_id: str, questions: Scanning) -> None:
-        """Answer the ``questions`` of a scan by reads of ``bookie_id``, until there are no more.
+        """Answer all ``questions`` of a scan by reads from ``bookie_id``.
 
         Errors of the bookie are answers.
 
@@ -179,7 +179,7 @@ class BookieReads:
     async def _request(
         self, count: int, expected: int, ask: "Callable[[], Deferred[T]]", amount: Callable[[T], tuple[int, int]]
     ) -> T:
-        """Send requests when their turn has come, and pay for the entries that they returned.
+        """Send requests as the limits allow, and charge the limiter for the entries that were returned.
 
         :param expected: entries that they will give.
         :param amount: returns the entries and bytes of an answer.
@@ -208,7 +208,7 @@ class BookieReads:
         self.totals.n_bytes += n_bytes
         self._metrics.entries.value += entries
         self._metrics.n_bytes.value += n_bytes
-        if n_bytes:  # replies without entries count, too
+        if n_bytes:  # if no reply had an entry, there is no size to learn
             self._usual_size.learn(entries, n_bytes)
 
     async def _wait(self, attempt: int) -> None:

@@ -91,7 +91,7 @@ class LedgerChecker:
 
 
 def _usual_size(metadata: LedgerMetadata) -> int:
-    """Return the bytes of an entry on average, a guess for a ledger that is not closed."""
+    """Return the average bytes of an entry; for a ledger that is not closed this is a guess."""
     count = metadata.last_entry_id + 1
     return _ENTRY_OVERHEAD + (metadata.length // count if metadata.closed and count else FIRST_GUESS)
 
@@ -128,7 +128,7 @@ class _LedgerCheck:
         return CheckReport(self._ledger_id, reports, totals.requests, totals.entries, totals.n_bytes)
 
     async def _last_confirmed(self) -> tuple[int, BookKeeperError | None]:
-        """Return the LAC of a ledger that is not closed, and the error because of which the LAC may be higher.
+        """Return the LAC of a ledger that is not closed, and the error that leaves open whether the LAC is higher.
 
         A writer has completed all entries below its newest ensemble (S16), whatever LAC its bookies know.
 
@@ -159,7 +159,7 @@ class _LedgerCheck:
                     ranges = () if ends is None else (ends,)
                     self._lost[number, position] = [ReplicaLoss(position, bookie_id, LossKind.GONE, ranges)]
                 elif ends is None:
-                    continue  # the position keeps no entry
+                    continue  # this position in the ensemble keeps no entry of the fragment
                 elif bookie_id in suspects or (fragment.first, fragment.last, position, bookie_id) not in whole:
                     yield number, fragment, position, ends
 

@@ -1,4 +1,4 @@
-"""Copies of the entries of a plan: read from any replica, verified, sent as they are stored.
+"""Copies of the entries of a plan: read from any replica, verified, and sent unchanged.
 
 Work is done in windows of entries and bytes.  While one window is written, the next one is read.  Where every bookie
 keeps every entry, a window is one batch read and one run, the same bytes for all targets; of a striped ledger it is
@@ -60,7 +60,7 @@ class CopyLimits:
 
 
 class LatencyProbe:
-    """A probe of latency, which decides when a window is one entry, whose latency is that of a client's read or add.
+    """A probe that sometimes shrinks a window to one entry, to measure a latency like that of a client's request.
 
     That of a larger window depends mostly on its size.
 
@@ -73,7 +73,7 @@ class LatencyProbe:
         self._next = 0.0
 
     def is_due(self) -> bool:
-        """Return whether the next window is one entry: ten in a second, over all copies that share this probe."""
+        """Return whether the next window is one entry: ten windows a second, over all copies that share this probe."""
         now = self._clock.seconds()
         if now < self._next or not self._is_wanted():
             return False
@@ -153,7 +153,7 @@ class FragmentCopy:
                 at = got.last + 1
 
     async def _fetch(self, first: int, count: int) -> EntryRun | None:
-        """Return the entries from an id on; None if no replica has the first one."""
+        """Return a run of entries that begins at an id; None if no replica has the first entry."""
         for attempt in range(self._settings.retries.attempts):
             entries, n_bytes = self._room()
             entries = min(entries, count)
@@ -174,7 +174,7 @@ class FragmentCopy:
             if run is not None:
                 return run
             await self._pause(attempt, failure)
-        return None  # not reached: the last pause raises
+        return None  # never reached, because the last call of _pause() raises
 
     async def _striped_loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
         """Read entries that are spread over an ensemble one by one, and yield those that each target keeps."""
@@ -232,18 +232,18 @@ class FragmentCopy:
         return piece(most, settings.window_bytes, limits.reads, limits.writes)
 
     def _singles(self) -> int:
-        """Return how many single reads to send at a time, by the size of the entries read so far."""
+        """Return how many single reads to send at a time, from the average size of the entries read so far."""
         entries, n_bytes = self._room()
         return self._usual_size.entries_in(n_bytes, min(entries, MAX_SINGLE_READS))
 
     async def _pay(self, entries: int) -> tuple[int, int]:
-        """Wait until a read may be sent; return the entries and bytes that it is expected to give."""
+        """Wait until the limit allows a read; return the entries and bytes that the read is expected to give."""
         expected = entries, entries * self._usual_size.n_bytes
         await self._limits.reads.acquire(expected[1], entries)
         return expected
 
     def _count_read(self, paid: tuple[int, int], entries: int, n_bytes: int, began: float) -> None:
-        """Count the result of a read, and correct what was paid for it."""
+        """Count the result of a read, and correct the limiter's charge for the read."""
         self._limits.reads.correct(n_bytes - paid[1], entries - paid[0])
         if entries:
             metrics = self._metrics
@@ -277,7 +277,7 @@ class FragmentCopy:
         await for_each(writes, lambda write: self._write_to(*write), max(len(writes), 1))
 
     async def _write_to(self, target: str, adds: Adds) -> None:
-        """Send adds to a bookie until it has acknowledged all of them, or has failed."""
+        """Send adds to a bookie until the bookie has acknowledged all of them, or has failed."""
         for attempt in range(self._settings.retries.attempts):
             n_bytes = adds.offsets[-1] - ENTRY_AT * len(adds)
             await self._limits.writes.acquire(n_bytes, len(adds))
@@ -302,7 +302,7 @@ class FragmentCopy:
             adds = adds.some(sorted(place for places, _ in refused for place in places))
 
     def _send(self, target: str, adds: Adds) -> "Deferred[list[tuple[Sequence[int], Exception]]]":
-        """Send adds to a bookie; return the places that it refused, with the errors, once every add was answered."""
+        """Send adds to a bookie; once all are answered, return the indexes of refused adds with the errors."""
         answered: Deferred[list[tuple[Sequence[int], Exception]]] = Deferred()
         refused: list[tuple[Sequence[int], Exception]] = []
         left = len(adds)

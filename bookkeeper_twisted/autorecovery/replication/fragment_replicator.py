@@ -57,7 +57,7 @@ class _FragmentWork:
         return tuple(self.repaired.get(position, old) for position, old in enumerate(self.fragment.ensemble))
 
     def done(self, targets: Mapping[int, str], failed: Mapping[str, Exception]) -> None:
-        """Record the end of a round: the positions that were repaired, and the targets that failed."""
+        """Record the results of a round: the repaired positions in the ensemble, and the targets that failed."""
         for position, target in targets.items():
             if target in failed:
                 self.excluded.add(target)
@@ -68,7 +68,7 @@ class _FragmentWork:
 
 
 def _lost_everywhere(report: FragmentReport, hopeless: Sequence[CopyRun]) -> EntriesLostError:
-    """Return the error for entries that are not read, because every bookie that should have them has lost them."""
+    """Return the error for entries that are not read because every bookie that should keep them has lost them."""
     ids = tuple(islice((n for run in hopeless for n in range(run.first, run.last + 1)), MAX_NAMED))
     losses = [
         f"{loss.bookie_id} is gone" if loss.kind is LossKind.GONE else f"{loss.kind.value} at {loss.bookie_id}"
@@ -145,7 +145,7 @@ class FragmentReplicator:
         return stored
 
     async def _round(self, context: ReadingContext, metadata: LedgerMetadata, work: _FragmentWork) -> bool:
-        """Copy to a target for each position that lacks one; return whether any position had a target."""
+        """Copy entries to a target for each position that lacks entries; return whether a target was found."""
         fragment = work.fragment
         targets = await self._targets(metadata, work)
         if not targets:
@@ -162,7 +162,7 @@ class FragmentReplicator:
         return True
 
     async def _targets(self, metadata: LedgerMetadata, work: _FragmentWork) -> dict[int, str]:
-        """Choose a target for each position that lacks entries, and leave out positions for which there is none."""
+        """Choose a target bookie for each position that lacks entries; leave out positions without a target."""
         targets: dict[int, str] = {}
         ensemble = list(work.ensemble)
         work.shortage = None

@@ -1,4 +1,4 @@
-"""The choice of the replicas of a ledger that move, so that its ensembles keep to the rules of the placement policy."""
+"""The choice of the replicas that must move so that the ensembles of a ledger comply with the placement policy."""
 
 from collections.abc import Collection, Sequence
 from itertools import combinations
@@ -15,7 +15,7 @@ _MAX_TRIED = 1000
 
 
 class Placement:
-    """A search for the positions that have to move, as few as possible.
+    """A search for the smallest number of positions in an ensemble whose replicas must move.
 
     :param watcher: knows the writable bookies, and chooses among them by the policy.
     """
@@ -24,7 +24,7 @@ class Placement:
         self._watcher = watcher
 
     async def misplaced(self, fragment: LedgerFragment, metadata: LedgerMetadata) -> FragmentReport:
-        """Return the replicas of a fragment that have to move to other bookies; none if it keeps to the policy.
+        """Return the replicas of a fragment that must move to other bookies; none if the fragment complies.
 
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no choice of bookies makes it keep to the policy.
         """
@@ -43,7 +43,7 @@ class Placement:
         return policy.adherence(ensemble, write_quorum) is not Adherence.FAIL
 
     async def _positions(self, ensemble: Sequence[str], metadata: LedgerMetadata) -> Sequence[int]:
-        """Return the smallest set of positions whose replacement makes the ensemble keep to the policy."""
+        """Return the smallest set of positions whose replacement makes the ensemble comply with the policy."""
         sets = (some for count in range(len(ensemble)) for some in combinations(range(len(ensemble)), count + 1))
         for _, positions in zip(range(_MAX_TRIED), sets, strict=False):
             if await self._helps(positions, ensemble, metadata):
@@ -51,7 +51,7 @@ class Placement:
         raise NotEnoughBookiesError("no bookies in the place of others make it keep to the placement policy")
 
     async def _helps(self, positions: Collection[int], before: Sequence[str], metadata: LedgerMetadata) -> bool:
-        """Test whether replacing some positions by the policy's choice makes an ensemble keep to the policy."""
+        """Test whether replacing the bookies at some positions by the policy's choice makes an ensemble comply."""
         ensemble = list(before)
         try:
             for position in positions:

@@ -1,4 +1,4 @@
-"""The repair of one marked ledger: checked, its final fragments made complete, checked again; and moved, if wanted.
+"""The repair of a marked ledger: check it, complete its final fragments, check again; move replicas if configured.
 
 A mark names bookies, and of these every entry is read, so that damage in the middle is found; a mark that names none
 makes suspects of all.  One fragment that cannot be repaired does not hold up the next.  Fragments of a writer that may
@@ -107,14 +107,15 @@ class LedgerRepair:
             stored = await self._read(ledger_id)
             report = await self._checker.check(ledger_id, stored.value, _suspects(stored.value, replicas))
             progress = _RepairProgress()
-            for _ in range(_MAX_ROUNDS):  # another bookie may be lost while copies are made
+            for _ in range(_MAX_ROUNDS):  # repeat, because another bookie may be lost during the copies
                 before = progress.repaired
                 if report.damaged:
                     progress.problems.clear()
                     stored = await self._repair(stored, report, progress)
                 if progress.repaired == before:
                     break
-                # what was given back is read again, of bookies that are new a sample
+                # check again: read all entries of bookies that were repaired in place, and a sample of those on new
+                # bookies
                 in_place = {loss.bookie_id for loss in report.losses()}
                 stored = await self._read(ledger_id)
                 report = await self._checker.check(ledger_id, stored.value, in_place, report)
@@ -126,7 +127,7 @@ class LedgerRepair:
         return _verdict(report, progress)
 
     async def attempt_after_grace(self, ledger_id: int, replicas: Collection[str], before: CheckReport) -> Attempt:
-        """Repair a ledger that had lost something of its writer a grace period ago; recovers it if that is still so.
+        """Repair a ledger whose open fragments had losses a grace period ago; recover it if these losses remain.
 
         :param before: of that time.
         :raises bookkeeper_twisted.errors.BookKeeperError: the check could not be made.
@@ -152,7 +153,7 @@ class LedgerRepair:
     async def _repair(
         self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _RepairProgress
     ) -> Versioned[LedgerMetadata]:
-        """Repair each final fragment by itself."""
+        """Repair each final fragment on its own."""
         for damaged in report.damaged:
             if not damaged.fragment.closed:
                 continue
@@ -167,7 +168,7 @@ class LedgerRepair:
         return stored
 
     async def _place(self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _RepairProgress) -> None:
-        """Move replicas of a ledger that lacks nothing to where the placement policy wants them."""
+        """Move replicas of a complete ledger to the bookies that the placement policy demands."""
         if self._placement is None:
             return
         for fragment in (one.fragment for one in report.fragments if one.fragment.closed):
@@ -184,7 +185,7 @@ class LedgerRepair:
     async def _shortage(
         self, metadata: LedgerMetadata, lasting: Collection[ReplicaLoss]
     ) -> NotEnoughBookiesError | None:
-        """Return why no bookie could take copies of the lost entries, None if one could.
+        """Return the error why no bookie could take copies of the lost entries, None if a bookie could.
 
         Recovering the ledger would then only end a writer that goes on without the lost bookies.
         """
@@ -223,7 +224,7 @@ class LedgerRepair:
 
 
 def _suspects(metadata: LedgerMetadata, replicas: Collection[str]) -> frozenset[str]:
-    """Return the bookies whose every entry is read."""
+    """Return the bookies of which every entry is read."""
     return frozenset(replicas) or metadata.bookies
 
 
@@ -254,9 +255,7 @@ def _doubts(report: CheckReport) -> Iterator[str]:
 def _lasting(before: CheckReport, now: CheckReport) -> list[ReplicaLoss]:
     """Return the losses in the writer's fragments that both checks have found.
 
-    What a bookie lacked in only one check was still being written, or the writer has replaced the bookie meanwhile.
-
-    What a bookie lacked only at one of them was on its way, or the writer has replaced the bookie meanwhile.
+    What a bookie lacked in only one check was still being written, or the writer replaced the bookie between the checks.
     """
     earlier = {_key(one, loss): loss for one, loss in _open_losses(before)}
     found = []

@@ -236,7 +236,7 @@ class ReplicationWorker(Service):
             self._walk_at(later)
 
     def _walk_at(self, time: float) -> None:
-        """Walk again at a time by the clock, or earlier, for the ledgers that walks until then leave out."""
+        """Schedule the next walk at or before a time of the clock, for ledgers that earlier walks skip."""
         if self._timer is None or not self._timer.active():
             self._timer = self._clock.callLater(max(time - self._clock.seconds(), 0), self._marks_changed)
 
@@ -251,10 +251,11 @@ class ReplicationWorker(Service):
         try:
             await self._underreplication.lock(ledger_id, self._settings.holder)
         except LedgerLockedError:
-            # The pause holds whatever changes: else each changed mark would cause a request for each lock of others.
+            # Skip this ledger for the pause even if marks change: else each change would retry every lock of other
+            # workers.
             self._refused[ledger_id] = self._clock.seconds() + self._settings.backoff
             return False
-        except (BookKeeperError, CancelledError):  # the store may have taken the lock
+        except (BookKeeperError, CancelledError):  # the store may have granted the lock although the call failed
             await self._unlock(ledger_id)
             raise
         job = self._jobs[ledger_id] = _Job(ledger_id, self._clock.seconds(), attempts=self._failures.get(ledger_id, 0))
@@ -280,13 +281,13 @@ class ReplicationWorker(Service):
                 self._walk_at(self._clock.seconds() + self._settings.backoff)
 
     async def _repair_marked(self, job: _Job) -> None:
-        """Repair a ledger and remove its mark; or leave it alone for a while if that fails."""
+        """Repair a ledger and remove its mark; if that fails, skip the ledger for a while."""
         ledger_id = job.ledger_id
         await self._limit.acquire()
         try:
             mark = await self._underreplication.read_mark(ledger_id)
         except NotUnderreplicatedError:
-            return  # another worker was faster
+            return  # another worker has repaired the ledger and removed its mark
         replicas = mark.value.replicas
         attempt = await self._attempt(partial(self._repair.attempt, ledger_id, replicas))
         while attempt.state is RepairState.GRACE:
@@ -328,7 +329,7 @@ class ReplicationWorker(Service):
             self._log.info("ledger {ledger_id} is fully replicated", ledger_id=ledger_id)
 
     async def _fail(self, job: _Job, attempt: Attempt) -> None:
-        """Leave a ledger alone for a while, longer after each failure."""
+        """Skip a ledger for a while, longer after each failure."""
         failures = self._failures.pop(job.ledger_id, 0)
         self._failures[job.ledger_id] = failures + 1
         if len(self._failures) > _MAX_REMEMBERED:
@@ -342,7 +343,7 @@ class ReplicationWorker(Service):
         await self._hold(job, attempt, pause, again=False)
 
     async def _hold(self, job: _Job, attempt: Attempt, seconds: float, again: bool = True) -> None:
-        """Keep the lock of a ledger for a while, and let others have its slot.
+        """Keep the lock of a ledger for a while, and let other ledgers use its slot.
 
         :param again: whether a slot is taken afterwards.
         """
@@ -366,12 +367,12 @@ class ReplicationWorker(Service):
             await self._describe(job)
 
     async def _describe(self, job: _Job) -> None:
-        """Store in the lock of a ledger the state of its repair."""
+        """Store the state of the repair in the lock of a ledger."""
         await self._limit.acquire()
         text = text_of(self._settings.holder, job.status)
         try:
             await self._underreplication.describe_lock(job.ledger_id, text)
-        except BookKeeperError as error:  # the repair does not depend on it
+        except BookKeeperError as error:  # the text is for people: the repair goes on without it
             self._log.debug("the lock of ledger {ledger_id}: {error}", ledger_id=job.ledger_id, error=error)
 
     def _leave_slot(self, job: _Job) -> None:
@@ -381,18 +382,19 @@ class ReplicationWorker(Service):
 
     def _resume(self, job: _Job, resume: "Deferred[None]") -> None:
         job.resume = None
-        if not resume.called:  # a process that was stopped for long gets the timer and the news at once
+        if not resume.called:
+            # after a long suspension of the process, the timer and a change of bookies may both call this
             resume.callback(None)
 
     async def _unlock(self, ledger_id: int) -> None:
-        """Release a lock, which would keep all workers from the ledger as long as this process lives."""
+        """Release a lock, with retries: a lock left behind keeps out all workers as long as this process lives."""
         while True:
             try:
                 return await self._underreplication.unlock(ledger_id)
             except BookKeeperError as error:
                 self._log.warn("the lock of ledger {ledger_id}: {error}", ledger_id=ledger_id, error=error)
             if not self.running:
-                return  # the process ends, and the lock with its session
+                return  # the worker is stopping; if the process ends, its session ends and removes the lock
             await deferLater(self._clock, self._settings.backoff)
 
     # ---- status --------------------------------------------------------------------------------------
