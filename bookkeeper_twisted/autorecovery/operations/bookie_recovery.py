@@ -231,8 +231,6 @@ class BookieRecovery:
         """Yield the fragments that name the bookies, with all entries that these bookies keep.
 
         Below the start of the newest ensemble every entry is complete (S16), whatever LAC the bookies know.
-
-        Below the start of the newest ensemble everything is complete (S16), whatever the LAC that bookies know.
         """
         confirmed = metadata.segments[-1].first_entry_id - 1
         for fragment in fragments_of(ledger_id, metadata, confirmed):

@@ -131,8 +131,6 @@ class _LedgerCheck:
         """Return the LAC of a ledger that is not closed, and the error that leaves open whether the LAC is higher.
 
         A writer has completed all entries below its newest ensemble (S16), whatever LAC its bookies know.
-
-        A writer has completed what is below its newest ensemble (S16), whatever its bookies know of it.
         """
         metadata = self._metadata
         if metadata.closed:

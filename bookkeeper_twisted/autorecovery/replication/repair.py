@@ -255,7 +255,7 @@ def _doubts(report: CheckReport) -> Iterator[str]:
 def _lasting(before: CheckReport, now: CheckReport) -> list[ReplicaLoss]:
     """Return the losses in the writer's fragments that both checks have found.
 
-    What a bookie lacked in only one check was still being written, or the writer replaced the bookie between the checks.
+    What a bookie lacked in only one check was still being written, or the writer has replaced the bookie since.
     """
     earlier = {_key(one, loss): loss for one, loss in _open_losses(before)}
     found = []

@@ -177,9 +177,6 @@ class KazooZooKeeper:
 
         kazoo does so itself, except for a call made while the connection was breaking: kazoo keeps that call for the
         next connection, however long it takes.
-
-        kazoo does so itself, but for a call that came when the connection had just broken: that one it
-        keeps for the next connection, however long there is none.
         """
         for result, path in list(self._under_way.items()):
             if not result.called:
