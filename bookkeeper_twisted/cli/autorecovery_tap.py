@@ -1,4 +1,4 @@
-"""``twistd autorecovery``: from the command line to the service that runs."""
+"""``twistd autorecovery``, which turns a command line into a running service."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""The service behind ``twistd bookie``, which starts bookies, logs it, and ends the process if one fails for good."""
+"""The service of ``twistd bookie``, which starts bookies, logs their start, and ends the process if a bookie fails."""
 
 from collections.abc import Callable, Iterable
 from typing import Protocol
@@ -27,10 +27,10 @@ class Startable(Protocol):
     http_port: int
 
     def start(self) -> "Deferred[None]":
-        """Start; the result fires when it serves."""
+        """Start the service; the result fires when the service is ready."""
 
     def stop(self) -> "Deferred[None]":
-        """Stop; the result fires when all work has ended."""
+        """Stop the service; the result fires when all work has ended."""
 
 
 class Bookies(Service):
@@ -66,7 +66,7 @@ class Bookies(Service):
         self._log.info("ready: {bookies}", bookies="; ".join(map(_describe, self._bookies)))
 
     def _did_not_start(self, failure: Failure) -> None:
-        if not failure.check(CancelledError):  # cancelled by a stop during the start
+        if not failure.check(CancelledError):  # a start that is cancelled was stopped on purpose, which is no failure
             self._report(f"{self._what} does not start", failure)
 
     def _has_failed(self, failure: Failure) -> None:
@@ -80,7 +80,7 @@ class Bookies(Service):
         self._fail()
 
     def stopService(self) -> "Deferred[None]":
-        """Stop all bookies; the result fires when they have ended."""
+        """Stop all bookies; the result fires when all bookies have ended."""
         super().stopService()
         return Deferred.fromCoroutine(self._stop())
 

@@ -1,4 +1,4 @@
-"""Entry points of the program and of ``twistd``, which import nothing else: the imports behind them take a second.
+"""Entry points of the program and of ``twistd``, which import the rest late, because that takes a second.
 
 Ctrl-C that no command has taken, during an import above all, ends the process as it ends other programs: by the signal,
 which a shell reports as status 130, and without a stack trace.  So does, by SIGPIPE (status 141), a reader of the
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def ended_by_signal() -> Iterator[None]:
-    """End the process by SIGINT where a context is left by KeyboardInterrupt, by SIGPIPE where nobody reads its output.
+    """End the process by SIGINT after a KeyboardInterrupt in a context, by SIGPIPE if the reader of its output is gone.
 
     At once: threads that are at work, as those of a metadata store, are not waited for.
     """
@@ -22,7 +22,7 @@ def ended_by_signal() -> Iterator[None]:
             yield
         finally:
             if sys.stdout is not None:
-                sys.stdout.flush()  # or what is left would fail at the end of the process, where nothing catches it
+                sys.stdout.flush()  # flush here, because a failing flush at the end of the process would not be caught
     except KeyboardInterrupt:
         _end_by(signal.SIGINT)
     except BrokenPipeError:

@@ -38,7 +38,7 @@ class ExitStatus:
         self._failed = False
         self._interrupt: Callable[[int, object], None] | None = None
         at_exit(self._at_exit)
-        # Once the reactor runs, because it installs handlers of its own when it starts.
+        # Install the handlers once the reactor runs, because the reactor installs its own handlers when it starts.
         reactor.callWhenRunning(self._install, on_signal)
 
     def _install(self, on_signal: Callable[[int, Callable[[int, object], None]], Any]) -> None:
@@ -52,7 +52,7 @@ class ExitStatus:
         self._stop()
 
     def _on_sighup(self, number: int, frame: object) -> None:
-        """Log SIGHUP, which a closing terminal or a request to reload the configuration sends: it changes nothing."""
+        """Log and ignore SIGHUP, which a closing terminal or a request to reload the configuration sends."""
         self._reactor.callFromThread(self._log.info, "SIGHUP changes nothing: the configuration is read at the start")
 
     def _on_sigterm(self, number: int, frame: object) -> None:
@@ -61,16 +61,16 @@ class ExitStatus:
 
     def _terminate(self) -> None:
         if self._stop():
-            self._log.info("Received SIGTERM, shutting down.")  # in the words of the reactor, which says so of SIGINT
+            self._log.info("Received SIGTERM, shutting down.")  # the reactor logs the same text for SIGINT
 
     def _on_sigint(self, number: int, frame: object) -> None:
-        """Pass the first interrupt on, which sets the reactor's status; its stop would fail at a second one."""
+        """Pass the first SIGINT to the reactor, and ignore later ones: stopping a stopped reactor would fail."""
         interrupt, self._interrupt = self._interrupt, None
         if interrupt is not None:
             interrupt(number, frame)
 
     def _stop(self) -> bool:
-        """Stop the reactor; return whether it was running: a second request changes nothing."""
+        """Stop the reactor if it is running; return whether the reactor was running."""
         try:
             self._reactor.stop()
         except ReactorNotRunning:
@@ -78,6 +78,6 @@ class ExitStatus:
         return True
 
     def _at_exit(self) -> None:
-        # twistd has returned normally, and by now an exception would not change the status.
+        # twistd has returned normally, and at this point an exception would not change the exit status.
         if self._failed:
             self._leave(1)

@@ -42,7 +42,7 @@ async def send(reactor: Any, method: str, url: str, body: bytes) -> tuple[int, b
         raise OSError(f"{url}: {'; '.join(failure.getErrorMessage() for failure in error.reasons)}") from None
     except (ConnectError, TimeoutError) as error:
         raise OSError(f"{url}: {error}") from None
-    except (ValueError, IndexError):  # by Twisted, which takes the text apart
+    except (ValueError, IndexError):  # Twisted raises these for a text that it cannot parse as a URL
         raise OSError(f"{url}: no address of an HTTP server") from None
 
 

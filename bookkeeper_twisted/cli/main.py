@@ -1,4 +1,4 @@
-"""``bookkeeper-twisted``, also ``python -m bookkeeper_twisted``: the shell on the real world.
+"""``bookkeeper-twisted``, also ``python -m bookkeeper_twisted``: the shell with real files and a real network.
 
 The only command is ``shell``; everything after it is for :mod:`.shell`.
 """
@@ -89,7 +89,7 @@ def _answer(question: str) -> bool:
         sys.stdout.flush()
         answer = sys.stdin.readline()
         if not answer:
-            print()  # the question has no end of line
+            print()  # the question was printed without an end of line
             raise NotConfirmedError
         if answer.strip().upper() in ("Y", "YES"):
             return True
@@ -100,7 +100,7 @@ def _answer(question: str) -> bool:
 
 @contextmanager
 def progress_bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
-    """Show a bar on a terminal for the length of a context; nothing without ``tqdm`` (extra ``tools``).
+    """Show a progress bar on a terminal for the length of a context; do nothing without ``tqdm`` (extra ``tools``).
 
     :param title: in front of the bar.
     :param total: bytes to be read.
@@ -116,7 +116,7 @@ def progress_bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
 
 
 def _send(reactor: Any, method: str, url: str, body: bytes) -> "Deferred[tuple[int, bytes]]":
-    from .http_requests import send  # loaded when it is wanted: few commands need it
+    from .http_requests import send  # imported here, because few commands need HTTP
 
     return Deferred.fromCoroutine(send(reactor, method, url, body))
 
@@ -144,7 +144,7 @@ def real_world(reactor: Any) -> ShellWorld:
 
 
 def interrupt(running: "Deferred[None]") -> "Deferred[None] | None":
-    """Cancel a command as its process is to end, by SIGINT or SIGTERM; a further SIGINT ends the process at once.
+    """Cancel a command after SIGINT or SIGTERM; a further SIGINT ends the process immediately.
 
     :param running: fires when the command has ended.
     :returns: fires after that: threads and connections are needed until then to release locks; None if the command has
@@ -170,7 +170,7 @@ PATIENCE = 5
 
 
 def heed_signals(patience: int) -> None:
-    """Let SIGINT and SIGTERM end a command that keeps the reactor busy; called once the reactor handles them.
+    """Let SIGINT and SIGTERM end a command that keeps the reactor busy; called once the reactor handles signals.
 
     The reactor stops, as it does without this.  If it has not come to that in time, KeyboardInterrupt is raised in the
     command; a further SIGINT ends the process at once.

@@ -1,4 +1,4 @@
-"""The command lines of ``twistd bookie`` and ``twistd autorecovery``: text to configurations.
+"""The command lines of ``twistd bookie`` and ``twistd autorecovery``, parsed into configurations.
 
 They open the ``--conf`` file, nothing else.
 """
@@ -49,7 +49,8 @@ def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
     for attribute, field in fields_of(config).items():
         group = PROTECTION if attribute in common else ZOOKEEPER if attribute in shared else group_of[attribute]
         found.setdefault(group, []).append((attribute, field))
-    for group in (*dict.fromkeys(inherited.values()), PROTECTION, ZOOKEEPER):  # declared first
+    for group in (*dict.fromkeys(inherited.values()), PROTECTION, ZOOKEEPER):
+        # the groups that a configuration inherits are declared first, but are shown last
         if group in found:
             found[group] = found.pop(group)
     return found
@@ -88,7 +89,7 @@ def _only(keys: Collection[str], sources: Iterable[Iterable[Setting]]) -> list[l
 
 
 class ConfigOptions(usage.Options):
-    """Options that are the keys of a configuration, besides some of their own.
+    """Options for all keys of a configuration, and some other options.
 
     :cvar program: for messages.
     :cvar sections: keys by subject, as in ``--help``.
@@ -107,7 +108,7 @@ class ConfigOptions(usage.Options):
         twistd would answer a :class:`~twisted.python.usage.UsageError` with pages of help and status 0.
         """
         try:
-            with ended_by_signal():  # --help prints, and ends the process, in here
+            with ended_by_signal():  # --help prints and ends the process within this call
                 super().parseOptions(options)
         except usage.UsageError as error:
             _refuse(self.program, error)

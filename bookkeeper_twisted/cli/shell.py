@@ -1,4 +1,4 @@
-"""``bookkeeper-twisted shell``: from its arguments to a command and an exit status.
+"""``bookkeeper-twisted shell``, which turns its arguments into a command, and the result into an exit status.
 
 Options before the command: ``-conf FILE`` (else the file that ``BOOKIE_CONF`` names), ``-localbookie ID``,
 ``-ledgeridformat hex|long|uuid`` and ``-entryformat hex|string``.  The keys of the file, and ``BK_<key>`` in the
@@ -61,7 +61,7 @@ class _Invocation:
 
 
 async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
-    """Run one command; errors of it and of its arguments are printed in a line or two.
+    """Run one command; its errors and those of its arguments are printed in a line or two.
 
     Cancelling it ends the command, which releases what it has locked.
 
@@ -99,7 +99,7 @@ async def _run(command: Command, context: ShellContext, options: argparse.Namesp
     try:
         return await command.run(context, options)
     except BrokenPipeError:
-        return UNREAD  # the reader of the output has closed it, as head does
+        return UNREAD  # the reader of the output, such as head, has closed the pipe
     except (CancelledError, KeyboardInterrupt):
         context.world.complain(f"{command.name}: interrupted")
         return INTERRUPTED
@@ -109,7 +109,7 @@ async def _run(command: Command, context: ShellContext, options: argparse.Namesp
 
 
 def _text_of(error: Exception, config: BookieConfig) -> str:
-    """Return the text for an error; of one of the operating system without its number."""
+    """Return the text for an error; for an error of the operating system, leave its number out."""
     if isinstance(error, NotInitializedError) and config.origin("metadata_service_uri") == "default":
         default = without_credentials(config.metadata_service_uri)
         return (
@@ -225,7 +225,7 @@ def _parser(command: Command, parse_id: Callable[[str], int]) -> argparse.Argume
 
 
 def _text(value: str) -> str:
-    """Refuse an empty text: it is the value of a variable that a script has not set, and would act like no option."""
+    """Refuse an empty text, which comes from an unset variable in a script and would act like a missing option."""
     if not value:
         raise argparse.ArgumentTypeError("expected a value that is not empty")
     return value

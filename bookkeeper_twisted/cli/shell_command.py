@@ -47,7 +47,7 @@ class Connect(Protocol):
 
 
 class ShowProgress(Protocol):
-    """A function that shows the progress of a long command."""
+    """A function that shows the progress of a long command to the user."""
 
     def __call__(self, title: str, total: int) -> AbstractContextManager[Callable[[int], object]]:
         """
@@ -81,7 +81,7 @@ class Files(Protocol):
 
 @attrs.frozen
 class StoreAccess:
-    """Access to the directories of the bookie beside this shell, which may be running.
+    """Access to the directories of the bookie on this machine, which may be running.
 
     :ivar disk: opens files for reading only.
     :ivar open_index: opens an index for look-ups.
@@ -99,7 +99,7 @@ class StoreAccess:
 
 @attrs.frozen
 class ShellWorld:
-    """The part of the world that a shell may use.
+    """The files, network connections and terminal that a shell may use.
 
     :ivar out: prints a line.
     :ivar complain: prints a line where errors go.
@@ -156,7 +156,7 @@ class ShellContext:
 
 
 def from_(low: int, high: float = math.inf) -> Callable[[str], int]:
-    """Return the kind of whole numbers from ``low`` on, for an :class:`Argument`.
+    """Return a parser of whole numbers of at least ``low``, for an :class:`Argument`.
 
     :param low: the least of them.
     :param high: the greatest of them.
@@ -185,7 +185,7 @@ def above_0(text: str) -> float:
     return value
 
 
-above_0.__name__ = "number"  # for the message of argparse
+above_0.__name__ = "number"  # argparse shows this name in its error message
 
 
 @attrs.frozen

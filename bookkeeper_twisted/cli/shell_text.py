@@ -19,7 +19,7 @@ def line(message: str, **fields: object) -> str:
 
 
 def bookie_text(bookie_id: str, endpoint: Endpoint | None, address: str, name: str) -> str:
-    """Describe a bookie: its id, where it is, and the name of its machine.
+    """Describe a bookie by its id, its address and the name of its host.
 
     :param endpoint: None for a bookie that is not there.
     :param address: of its machine.

@@ -1,4 +1,4 @@
-"""``twistd bookie``: from the command line to the running service.  Only this module imports the global reactor."""
+"""``twistd bookie``, which turns a command line into a service.  Only this module imports the global reactor."""
 
 import gc
 import resource
@@ -49,7 +49,7 @@ def makeService(options: Options) -> IService:
 
 
 def limit_log(level: str, beginner: LogBeginner = globalLogBeginner) -> None:
-    """Leave events below a ``level`` out of the log of this process, which twistd begins after its service is made.
+    """Drop events below a ``level`` from the log of this process, which twistd opens after it makes the service.
 
     twistd chooses the observer by options of its own (``--logfile``, ``--syslog``, ``--logger``) and has none for a
     level, so the observer is wrapped on its way to the ``beginner`` of the log.
@@ -87,7 +87,7 @@ def collect_seldom(set_thresholds: Callable[[int, int, int], object] = gc.set_th
 
 
 def switch_often(set_interval: Callable[[float], object] = sys.setswitchinterval) -> None:
-    """Have threads that compute give way after a millisecond, not after five.
+    """Make Python switch between computing threads after one millisecond, not after five.
 
     While a flush computes, the reactor loses the interpreter with each call that waits for a socket, and has to ask for
     it back.
@@ -113,7 +113,7 @@ def bookies_service(reactor: Any, options: Options, fail: Callable[[], None]) ->
             if config.auto_recovery_daemon_enabled:
                 yield _daemon(reactor, config, options, bookie)
 
-    # The bookies of a standalone cluster come from one configuration.
+    # One log line is enough: the bookies of a standalone cluster share one configuration.
     say_what_runs(options.configs[0])
     try:
         return Bookies(make, fail)
@@ -131,7 +131,7 @@ def say_what_runs(config: Config) -> None:
 
 
 def _daemon(reactor: Any, config: BookieConfig, options: Options, bookie: Any) -> Startable:
-    # Loaded when it is wanted: a bookie without autorecovery should not pay for a client.
+    # Imported here, because a bookie without autorecovery should not spend memory on the modules of a client.
     from ..embedding.autorecovery import make_daemon
 
     attach = bookie.admin.limit_replication

@@ -1,4 +1,4 @@
-"""The commands of ``bookkeeper-twisted shell``, one function each.
+"""The commands of ``bookkeeper-twisted shell``, each implemented by one function.
 
 A command is given the :class:`~bookkeeper_twisted.cli.shell_command.ShellContext` and its options, prints
 through the first, and returns an exit status.  Names, flags and texts are as in Apache's shell.  Errors

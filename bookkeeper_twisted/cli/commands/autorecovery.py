@@ -1,4 +1,4 @@
-"""The verbs on autorecovery: its switch, its state, marked ledgers, the auditor."""
+"""The commands on autorecovery: its switch, its state, marked ledgers, the auditor."""
 
 from argparse import Namespace
 from collections.abc import AsyncIterator

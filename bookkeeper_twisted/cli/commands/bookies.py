@@ -57,7 +57,7 @@ async def endpointinfo(shell: ShellContext, options: Namespace) -> int:
         try:
             info = await admin.service_info(bookie_id)
         except MetadataError:
-            info = BookieServiceInfo()  # known by its cookie, but not registered
+            info = BookieServiceInfo()  # the bookie has a cookie but is not registered
     shell.out(line("BookiedId", bookieId=bookie_id))
     if info.properties:
         shell.out("Properties")
@@ -93,7 +93,7 @@ async def _endpoint(admin: BookKeeperAdmin, bookie_id: str) -> Endpoint | None:
     try:
         info = await admin.service_info(bookie_id)
     except MetadataError:
-        return None  # not registered
+        return None  # the bookie is not registered, so its address is not known
     return next((endpoint for endpoint in info.endpoints if endpoint.protocol == "bookie-rpc"), None)
 
 

@@ -1,4 +1,4 @@
-"""The verbs on a cluster as a whole: to make one, to format or to remove its metadata, to show it."""
+"""The commands on a whole cluster, which make it, format or remove its metadata, or show it."""
 
 from argparse import Namespace
 
@@ -38,7 +38,7 @@ async def initnewcluster(shell: ShellContext, options: Namespace) -> int:
 
 
 def _root(uri: str) -> str:
-    """Return the path in a URI, the root of the cluster: of an embedded store its file."""
+    """Return the root path of the cluster in a URI; of an embedded store the path of its file."""
     path = root_of(uri)
     return f"/{path.lstrip('/')}" if path.startswith("/") else path
 

@@ -75,7 +75,7 @@ async def cookie_create(shell: ShellContext, options: Namespace) -> int:
 def _of_stored(
     work: Callable[[ShellContext, Namespace, str], Awaitable[None]], hint: str = ""
 ) -> Callable[[ShellContext, Namespace], Awaitable[int]]:
-    """Make a verb of work on the stored cookie of a bookie, which fails where there is none.
+    """Make a command from a function that works on a bookie's stored cookie; the command fails without a cookie.
 
     :param work: called with context, options and the id of the bookie.
     :param hint: another command that may help, for the message.
@@ -160,7 +160,7 @@ async def updatecookie(shell: ShellContext, options: Namespace) -> int:
 
 
 async def _list(shell: ShellContext, admin: BookKeeperAdmin) -> int:
-    """Print where cookies lie: in the directories, and in the metadata store."""
+    """Print the cookie files of the directories, and the bookies with a cookie in the metadata store."""
     disk = shell.world.store.disk
     for directory in store_paths(shell.config).all():
         for name in (COOKIE_NAME, APACHE_COOKIE_NAME):
@@ -178,7 +178,7 @@ async def _expand(shell: ShellContext, admin: BookKeeperAdmin) -> int:
     disk, paths = shell.world.store.writable_disk, store_paths(shell.config)
     expected = expected_cookie(shell.config, shell.local_bookie(), await admin.instance_id())
     check = CookieCheck(disk, paths, expected, allow_expansion=True)
-    await check.must_stamp(_registration(admin), _at_once)  # a directory that was mistyped stays as it is
+    await check.must_stamp(_registration(admin), _at_once)  # this check fails before a mistyped directory is changed
     there = [directory for directory in paths.all() if disk.is_directory(current(directory))]
     with ExitStack() as held:
         held.callback(DirectoryLocks(disk, there).release)
@@ -191,7 +191,7 @@ async def _expand(shell: ShellContext, admin: BookKeeperAdmin) -> int:
 
 
 async def _at_once(work: Callable[..., T], *arguments: object) -> T:
-    """Run blocking work here: a shell has nothing else to do."""
+    """Run blocking work on the reactor thread, since a shell has no other work."""
     return work(*arguments)
 
 
@@ -219,7 +219,7 @@ async def _forget(admin: BookKeeperAdmin, bookie_id: str) -> None:
     try:
         await admin.delete_cookie(bookie_id)
     except CookieNotFoundError:
-        pass  # an earlier deletion was cut short
+        pass  # an earlier deletion was interrupted after it removed the stored cookie
 
 
 async def _rename(shell: ShellContext, admin: BookKeeperAdmin, kind: str) -> int:
@@ -254,7 +254,7 @@ async def _rename(shell: ShellContext, admin: BookKeeperAdmin, kind: str) -> int
 
 
 def _one_cookie(found: Sequence[bytes], new: str) -> Cookie:
-    """Return the cookie of the directories: the old one, where some have the new one already.
+    """Return the cookie of the directories: the old cookie if only some directories have the new cookie.
 
     :raises OperandError: the directories have no cookie, or the cookies of several bookies.
     """

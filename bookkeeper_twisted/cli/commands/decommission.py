@@ -38,7 +38,7 @@ async def decommissionbookie(shell: ShellContext, options: Namespace) -> int:
 
 
 class _RemainingReporter:
-    """A reporter that prints how many ledgers remain, whenever the number changes, and how long they will take."""
+    """A reporter that prints, on each change, how many ledgers remain and how long their copies will take."""
 
     def __init__(self, shell: ShellContext) -> None:
         self._shell = shell
@@ -59,7 +59,7 @@ class _RemainingReporter:
 
 
 def _list(shell: ShellContext, remaining: Remaining) -> None:
-    """Print the ledgers that need the bookie, some of them where they are many."""
+    """Print the ledgers that still need the bookie, only some of them if there are many."""
     for ledger_id, reason in islice(remaining.blockers.items(), _SHOWN):
         shell.out(line("Ledger remains", ledgerId=shell.format_id(ledger_id), reason=reason))
     if len(remaining.blockers) > _SHOWN:

@@ -1,4 +1,4 @@
-"""The verbs that change the directories of the bookie beside this shell as a whole.
+"""The commands that change all directories of the bookie on this machine.
 
 ``initbookie`` looks whether they are ready for a new bookie, ``bookieformat`` empties them, the conversions hand them
 back to Apache's bookie, and index files are regenerated where they are of Apache's interleaved storage.  The locks of
@@ -32,7 +32,7 @@ _FORMAT = "Are you sure to format Bookie data..?"
 
 @contextmanager
 def _locked(shell: ShellContext) -> Iterator[list[str]]:
-    """Hold the locks of those directories that exist for the length of a context.
+    """Hold the locks of all existing directories for the length of a context.
 
     :returns: the directories, without ``current``.
     :raises bookkeeper_twisted.errors.DirectoryLockedError: a bookie runs on one.
@@ -78,7 +78,7 @@ async def bookieformat(shell: ShellContext, options: Namespace) -> int:
             shell.out("Bookie format aborted!!")
             return REFUSED
         if options.deleteCookie:
-            await _delete_cookie(shell)  # refused while the bookie is registered, before anything is removed
+            await _delete_cookie(shell)  # raises while the bookie is registered, before any data is removed
         erase(disk, there)
     shell.out("Bookie format completed successfully")
     return OK
@@ -93,7 +93,7 @@ async def _delete_cookie(shell: ShellContext) -> None:
         try:
             await admin.delete_cookie(shell.local_bookie())
         except CookieNotFoundError:
-            pass  # an earlier format was cut short
+            pass  # an earlier format was interrupted after it deleted the cookie
 
 
 async def convert_to_db_storage(shell: ShellContext, options: Namespace) -> int:
@@ -191,7 +191,7 @@ def _password(options: Namespace) -> bytes | None:
 
 
 def _not_interleaved(disk: IFileSystem, directories: Sequence[str], indexes: Sequence[str]) -> str:
-    """Return why index files are of no use in directories, empty if they are the index there."""
+    """Return why index files are of no use in directories; empty if the directories use index files."""
     if not read_cookies(disk, directories).of_apache:
         return (
             "The directories are no directories of Apache's InterleavedLedgerStorage: the index of ours is made anew "
@@ -210,7 +210,7 @@ def _ledger_ids(text: str) -> list[int]:
     return [int(part) for part in text.split(",")]
 
 
-_ledger_ids.__name__ = "list of ledger ids"  # for the message of argparse
+_ledger_ids.__name__ = "list of ledger ids"  # argparse shows this name in its error message
 
 
 COMMANDS = (

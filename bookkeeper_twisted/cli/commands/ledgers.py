@@ -96,7 +96,7 @@ async def deleteledger(shell: ShellContext, options: Namespace) -> int:
         shell.out("Ledger id error.")
         return FAILED
     name = shell.format_id(options.ledgerid)
-    # the question is Apache's, to the letter, as programs that answer it may expect it
+    # this is Apache's question word for word, because scripts that answer the question may expect its text
     if options.force or shell.world.ask(f"Are your sure to delete Ledger : {name}?"):
         async with await shell.admin() as admin:
             await admin.delete_ledger(options.ledgerid)

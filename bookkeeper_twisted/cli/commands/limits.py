@@ -16,7 +16,7 @@ _BOUNDS = {"latency": "adaptive", "replicationlatency": "replicationAdaptive"}
 
 
 async def throttles(shell: ShellContext, options: Namespace) -> int:
-    """Print the limits of a process, after changing one limit or latency bound where that is asked for."""
+    """Print the limits of a process; if an option asks for it, change a limit or latency bound first."""
     if options.http and options.bookie:
         raise OperandError("-b and -http exclude each other: either names the process")
     address = options.http or await _http_address(shell, options.bookie or shell.local_bookie())
@@ -38,7 +38,7 @@ async def throttles(shell: ShellContext, options: Namespace) -> int:
 
 
 def _known(status: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the status of a latency bound, with a word for a latency that was not measured yet."""
+    """Return the status of a latency bound, with a word in place of a latency that was not measured yet."""
     return {name: "unknown" if value is None else value for name, value in status.items()}
 
 

@@ -65,7 +65,7 @@ async def _recover_ledger(shell: ShellContext, admin: BookKeeperAdmin, options: 
 
 @attrs.define
 class _Totals:
-    """The numbers of ledgers by the end of their recovery."""
+    """The numbers of ledgers by the result of their recovery."""
 
     recovered: int = 0
     skipped: int = 0
@@ -105,7 +105,7 @@ class _BookiesCommand:
         try:
             await self._recover(planned)
         finally:
-            self._summary()  # also of a recovery that is interrupted, or loses the metadata store
+            self._summary()  # print the totals also if the recovery is interrupted or loses the metadata store
         if self._totals.failed and not self._options.skipUnrecoverableLedgers:
             return FAILED
         if self._options.deleteCookie:
@@ -164,7 +164,7 @@ class _BookiesCommand:
 
 
 async def _query(shell: ShellContext, bookies: list[str], only: int | None) -> int:
-    """Print the ledgers that name any of the bookies, which are marked there.
+    """Print the metadata of the ledgers that name any of the bookies; marks show these bookies in each ensemble.
 
     :param only: id of the one ledger to look at, None for all.
     """
@@ -184,7 +184,7 @@ async def _query(shell: ShellContext, bookies: list[str], only: int | None) -> i
 
 
 async def _ledgers(admin: BookKeeperAdmin, only: int | None) -> AsyncIterator[tuple[int, LedgerMetadata]]:
-    """Yield the ids and metadata of all ledgers, or of the ``only`` one.
+    """Yield the ids and metadata of all ledgers, or of the ledger ``only``.
 
     :raises NoSuchLedgerMetadataError: the only ledger does not exist.
     """
@@ -196,7 +196,7 @@ async def _ledgers(admin: BookKeeperAdmin, only: int | None) -> AsyncIterator[tu
 
 
 def _segments_with(metadata: LedgerMetadata, bookies: list[str]) -> dict[int, int]:
-    """Return the first entry id of each segment that names some of the bookies, and how many it names."""
+    """Return the first entry id of each segment that names some of the bookies, and the number of these bookies."""
     counts = {s.first_entry_id: len(set(bookies).intersection(s.bookies)) for s in metadata.segments}
     return {first: count for first, count in counts.items() if count}
 

@@ -54,7 +54,7 @@ async def _rename(shell: ShellContext, options: Namespace, old: str, new: str) -
 
 
 async def _refused(admin: BookKeeperAdmin, old: str, new: str) -> str:
-    """Return why the id must not change, empty if it may."""
+    """Return why the bookie id must not change; empty if the id may change."""
     if old in await admin.registered_bookies():
         return f"Bookie {old} is running: its ledgers keep its name"
     if new not in await admin.all_bookies():
@@ -63,7 +63,7 @@ async def _refused(admin: BookKeeperAdmin, old: str, new: str) -> str:
 
 
 class _RenamingReporter:
-    """A reporter that prints the progress of a renaming, every few seconds where the options ask for it."""
+    """A reporter that prints the progress of a renaming, every few seconds if the options ask for reports."""
 
     def __init__(self, shell: ShellContext, options: Namespace) -> None:
         self._shell = shell
@@ -71,7 +71,7 @@ class _RenamingReporter:
         self._printed_at: float = shell.world.reactor.seconds()
 
     def examined(self, progress: RenamingProgress) -> None:
-        """Print the progress after a ledger, if that is due."""
+        """Print the progress after a ledger, if a report is due."""
         now = self._shell.world.reactor.seconds()
         if self._interval is not None and now - self._printed_at >= self._interval:
             self._printed_at = now

@@ -1,4 +1,4 @@
-"""``lastmark``, ``listfilesondisc``, ``readlogmetadata``: files of the bookie that this shell stands beside.
+"""``lastmark``, ``listfilesondisc``, ``readlogmetadata``: files of the bookie on this machine.
 
 They only read, so it does not matter whether the bookie runs.  A directory that is missing says nothing of a bookie:
 the configuration is then not the bookie's, and the commands end.
@@ -30,7 +30,7 @@ def check_there(shell: ShellContext, paths: Iterable[str]) -> None:
 
 
 async def lastmark(shell: ShellContext, options: Namespace) -> int:
-    """Print from where each journal would be replayed."""
+    """Print the position at which a replay of each journal would begin."""
     config = shell.config
     check_there(shell, config.ledger_directories)
     directories = [current(path) for path in config.ledger_directories]
@@ -44,7 +44,7 @@ async def lastmark(shell: ShellContext, options: Namespace) -> int:
 
 
 async def listfilesondisc(shell: ShellContext, options: Namespace) -> int:
-    """Print the paths of files, of all kinds or of some."""
+    """Print the paths of files of all kinds, or of the chosen kinds."""
     config, everything = shell.config, not (options.journal or options.entrylog or options.index)
     if options.journal or everything:
         _list(shell, "Journal Files", FileKind.JOURNAL, config.journal_directories)

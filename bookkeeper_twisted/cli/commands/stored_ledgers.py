@@ -1,4 +1,4 @@
-"""``ledger``, ``activeledgers``, ``localconsistencycheck``: what the bookie beside this shell holds of ledgers.
+"""``ledger``, ``activeledgers``, ``localconsistencycheck``: the ledgers stored by the bookie on this machine.
 
 They only read, so it does not matter whether the bookie runs.  What a running bookie has not written to its entry
 logs yet is in its journal only: ``readjournal`` shows it.
@@ -21,7 +21,7 @@ from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext
 from ..shell_text import line
 from .stored_files import check_there, entry_log
 
-_LENGTH = 4  # the size word of a record
+_LENGTH = 4  # bytes of the length field in front of each record
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def stored(shell: ShellContext) -> Iterator[list[StoredDirectory]]:
 
 
 async def ledger(shell: ShellContext, options: Namespace) -> int:
-    """Print where each entry of a ledger lies."""
+    """Print the location of each entry of a ledger."""
     if options.ledger_id is None:
         shell.out("Must specify a ledger id")
         return FAILED
@@ -124,7 +124,7 @@ async def _known(shell: ShellContext, ledger_ids: list[int]) -> list[int]:
 
 
 async def localconsistencycheck(shell: ShellContext, options: Namespace) -> int:
-    """Read every entry that the indexes name, and check that it is the entry that was written."""
+    """Read every entry that the indexes name, and check that the bytes are those of this entry."""
     shell.out("=== Performing local consistency check ===")
     n_found = 0
     with stored(shell) as directories:

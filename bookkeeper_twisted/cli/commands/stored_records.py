@@ -1,4 +1,4 @@
-"""``readlog`` and ``readjournal``: the records of one file of the bookie that this shell stands beside.
+"""``readlog`` and ``readjournal``: the records of one file of the bookie on this machine.
 
 They only read, so it does not matter whether the bookie runs.
 """
@@ -28,7 +28,7 @@ _DATA = 32
 
 
 async def readlog(shell: ShellContext, options: Namespace) -> int:
-    """Print the entries of an entry log: all, a ledger's, one of them, or those in a range of offsets."""
+    """Print the entries of an entry log: all entries, those of a ledger, one entry, or a range of offsets."""
     if options.entry_log is None:
         shell.out("Must specify an entry log, by its id or its file name")
         return FAILED
@@ -59,7 +59,7 @@ def _title(shell: ShellContext, options: Namespace, log_id: int) -> str:
 
 
 def _wanted(scan: LogScan, options: Namespace) -> Iterator[Record]:
-    """Yield the records of a ledger or, where no ledger is named, those that a range of offsets touches."""
+    """Yield the records of a ledger or, without a ledger, the records that overlap a range of offsets."""
     start, end = _number(options.startpos, 0), _number(options.endpos, scan.file_size)
     for record in scan:
         if options.ledgerid is None:
