@@ -1,1 +1,1 @@
-"""HTTP resources of a bookie: metrics and liveness."""
+"""The HTTP servers of bookies and of autorecovery: metrics, liveness and administration."""

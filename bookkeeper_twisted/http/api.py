@@ -48,7 +48,7 @@ class Answer:
 
 @attrs.frozen
 class ApiRequest:
-    """A request, as far as an answer depends on it.
+    """The parts of a request on which an answer depends.
 
     :ivar parameters: of the query, the last value of each.
     :ivar peer: who asks, for log lines.
@@ -63,7 +63,7 @@ class ApiRequest:
         return self.parameters.get(name) == "true"
 
     def number(self, name: str, default: int) -> int:
-        """Return the parameter ``name`` as an integer, ``default`` if there is none.
+        """Return the parameter ``name`` as an integer, ``default`` without such a parameter.
 
         :raises IncorrectParameterError: the parameter is no whole number.
         """
@@ -75,7 +75,7 @@ class ApiRequest:
             raise IncorrectParameterError(f"{name} = {shown} is not a number") from None
 
     def json(self) -> Mapping[str, Any]:
-        """Return the body as an object; an empty body is an empty one.
+        """Return the body as a JSON object; an empty body counts as an empty object.
 
         :raises IncorrectParameterError: the body is not an object, or has text that UTF-8 cannot encode.
         """
@@ -92,14 +92,14 @@ class ApiRequest:
             raise IncorrectParameterError(f"The body is no JSON: {error}") from None
         except RecursionError:
             raise IncorrectParameterError("The body is nested too deep") from None
-        except ValueError:  # Python reads integers of some thousand digits at most
+        except ValueError:  # Python refuses to parse an integer of more than some thousand digits
             raise IncorrectParameterError("The body has a number that is too long") from None
         if not isinstance(value, dict):
             raise IncorrectParameterError("The body is no JSON object")
         return value
 
     def members(self, *known: str) -> Mapping[str, Any]:
-        """Return the body as an object with no other members than the ``known``; an empty body is an empty one.
+        """Return the body as a JSON object with only ``known`` members; an empty body counts as an empty object.
 
         :raises IncorrectParameterError: the body is not an object, or has other members.
         """
@@ -108,7 +108,7 @@ class ApiRequest:
         return body
 
     def switches(self, defaults: Mapping[str, bool]) -> Sequence[bool]:
-        """Return truth values, which are all that the body may have.
+        """Return the truth values in the body, which may have no other members.
 
         :param defaults: by the name of the member: of one that is missing or null.
         :raises IncorrectParameterError: it has something else.
@@ -118,7 +118,7 @@ class ApiRequest:
 
 
 def switch(body: Mapping[str, Any], name: str, default: bool) -> bool:
-    """Return the truth value ``name`` of a ``body``, ``default`` if it has none.
+    """Return the truth value ``name`` of a ``body``, ``default`` if the body has no such member.
 
     :raises IncorrectParameterError: the value is not a truth value.
     """
@@ -131,7 +131,7 @@ def switch(body: Mapping[str, Any], name: str, default: bool) -> bool:
 
 
 def check_members(found: Mapping[str, object], known: Iterable[str], where: str) -> None:
-    """Refuse unknown members: most are mistyped, and the intended change would silently not happen.
+    """Refuse unknown members: most are misspelled, and would be ignored without an error.
 
     Apache's bookie ignores them in most of its bodies.
 
@@ -168,7 +168,7 @@ def _json(value: object, depth: int) -> str:
 
 
 class ApiPage(Resource):
-    """One path: a handler for each method; another method is not found, as with Apache's bookie.
+    """The page of one path, with a handler for each method; other methods get 404, as with Apache's bookie.
 
     :param hint: what the answer to another method says behind "Not found method."; which methods there are if empty.
     """
@@ -203,8 +203,9 @@ class ApiPage(Resource):
         return NOT_DONE_YET
 
     def _failed(self, failure: Failure) -> Answer:
-        """Answer a failure of a handler, whatever it is: a peer without an answer would wait for ever."""
-        if failure.check(CancelledError):  # the peer is gone, or what the handler waited for was given up
+        """Answer any failure of a handler, because a peer without an answer would wait for ever."""
+        if failure.check(CancelledError):
+            # the peer has disconnected, or the operation that the handler waited for was cancelled
             return Answer("Service Unavailable", 503)
         refusal = failure.check(*_REFUSALS)
         if refusal is not None:
@@ -237,7 +238,7 @@ def _write(request: Request, answer: Answer) -> bytes:
 
     :returns: the body, empty for HEAD.
     """
-    # names of files may have bytes that are no UTF-8, which Python holds as lone surrogates: shown as JSON escapes
+    # File names may have bytes that are not UTF-8.  Python keeps them as lone surrogates, sent here as JSON escapes.
     body = answer.body.encode(errors="backslashreplace")
     request.setResponseCode(answer.status)
     request.setHeader(b"Content-Type", answer.content_type.encode())

@@ -41,7 +41,7 @@ class AutorecoveryApi:
         self._working: dict[str, Deferred[None]] = {}
 
     def close(self) -> None:
-        """Cancel all work that requests have begun and that has not ended."""
+        """Cancel all work that requests have begun and that is still running."""
         for running in list(self._working.values()):
             running.cancel()
 
@@ -71,7 +71,7 @@ class AutorecoveryApi:
         return json_answer({"enabled": wanted == "true"})
 
     async def _list(self, question: ApiRequest) -> Answer:
-        """Answer with the ids of marked ledgers, and with more about each where parameters ask for it.
+        """Answer with the ids of marked ledgers, and with details of each ledger if parameters ask for them.
 
         ``printmissingreplica`` adds the bookies that each mark names, ``printreplicationworkerid`` (ours alone) makes
         an object with the text of each lock.
@@ -113,7 +113,7 @@ class AutorecoveryApi:
         return Answer(f"Success set lostBookieRecoveryDelay to {seconds}")
 
     async def _decommission(self, question: ApiRequest) -> Answer:
-        """Begin a decommission, which goes on after the answer; the log says how it ends."""
+        """Begin a decommission, which continues after the answer; its result is logged."""
         body = _members(question, "bookie_src", "delete_cookie")
         if body is None:
             return Answer("Null request body for DecommissionService.", _NOT_FOUND)
@@ -141,7 +141,7 @@ class AutorecoveryApi:
         self._log.info("bookie {bookie_id} is decommissioned", bookie_id=work.bookie_id)
 
     async def _recover(self, question: ApiRequest) -> Answer:
-        """Begin to copy what bookies kept to others; it goes on after the answer, and the log says how it ends.
+        """Begin a recovery of bookies, which continues after the answer; its result is logged.
 
         Like Apache's bookie, this ignores ``bookie_dest``, in which a client may name the targets.
         """
@@ -186,7 +186,7 @@ class AutorecoveryApi:
 
     def _begin(self, name: str, work: Callable[[], Coroutine[Deferred[Any], Any, None]]) -> None:
         if name in self._working:
-            return  # another request has begun it while this one was checked
+            return  # another request started the same operation while this request was being validated
         running = self._working[name] = Deferred.fromCoroutine(work())
         running.addErrback(self._failed, name).addCallback(self._ended, name)
 
@@ -206,7 +206,7 @@ def _shown(lock: str | None, mark: UnderreplicatedLedger, with_replicas: bool) -
 
 
 def _members(question: ApiRequest, *known: str) -> Mapping[str, Any] | None:
-    """Return the body of a ``question`` as a JSON object; None without a body, empty where it is no object.
+    """Return the body of a ``question`` as a JSON object: None without a body, empty if the body is no object.
 
     :raises IncorrectParameterError: it has others than the ``known`` members.
     """

@@ -45,7 +45,7 @@ class BackgroundApi:
         return self._admin.background()
 
     def _server(self) -> str:
-        """Return the text by which Apache's bookie names itself."""
+        """Return the name by which Apache's bookie identifies itself in an answer."""
         return f"Bookie Server listening on {self._admin.address} with id {self._admin.bookie_id}"
 
     # -- garbage collection --
@@ -63,7 +63,7 @@ class BackgroundApi:
         return json_answer([_details(status, directory) for directory in status.directories])
 
     async def _progress(self, question: ApiRequest) -> Answer:
-        """Answer with the state that Apache's paths do not show."""
+        """Answer with the state of garbage collection that Apache's paths do not show."""
         status = self._work().collection()
         return json_answer(
             {
@@ -81,7 +81,7 @@ class BackgroundApi:
         )
 
     async def _entry_logs(self, question: ApiRequest) -> Answer:
-        """Answer with the entry logs of the bookie, or with the bytes of each ledger in a named log."""
+        """Answer with the bookie's entry logs or, if a log is named, with the bytes of each ledger in this log."""
         directory = question.parameters.get("directory")
         if directory is None:
             logs = await self._work().entry_logs()
@@ -123,7 +123,7 @@ class BackgroundApi:
     # -- locations of entries --
 
     async def _locations(self, question: ApiRequest) -> Answer:
-        """Answer that no index is being compacted: a run index reuses the space of deleted rows with each commit."""
+        """Answer that no index is being compacted: each commit of a run index reuses the space of deleted rows."""
         return json_answer(dict.fromkeys(self._indexes(), False))
 
     async def _compact_locations(self, question: ApiRequest) -> Answer:

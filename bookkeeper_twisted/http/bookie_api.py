@@ -71,7 +71,7 @@ class BookieApi:
         return json_answer({"readOnly": self._admin.state().read_only})
 
     async def _set_read_only(self, question: ApiRequest) -> Answer:
-        """Make the bookie read-only or writable, as the body asks for; refused where another reason is against it."""
+        """Make the bookie read-only or writable, as the body says; refuse if another reason keeps it read-only."""
         wanted = question.members("readOnly").get("readOnly")
         if not isinstance(wanted, bool):
             return Answer('The body should be {"readOnly" : true} or {"readOnly" : false}', 400)
@@ -90,7 +90,7 @@ class BookieApi:
         return json_answer({"freeSpace": free, "totalSpace": total})
 
     async def _sanity(self, question: ApiRequest) -> Answer:
-        """Answer whether the bookie takes entries and returns them; one check runs at a time."""
+        """Answer whether the bookie stores and returns entries; only one check runs at a time."""
         state = self._admin.state()
         if state.phase is not Phase.SERVING:
             raise NotServingError(f"the bookie is {state.phase.value}")
@@ -109,7 +109,7 @@ class BookieApi:
             self._one_at_a_time.release()
 
     async def _list_disk_file(self, question: ApiRequest) -> Answer:
-        """Answer with the names of files, each with a tab behind it: of one ``file_type``, or of all."""
+        """Answer with the names of the files of one or all ``file_type`` values, each followed by a tab."""
         files = await self._admin.files()
         kinds = {"index": files.indexes, "journal": files.journals, "entrylog": files.entry_logs}
         wanted = question.parameters.get("file_type", "")

@@ -1,4 +1,4 @@
-"""HTTP connections that cannot hold up a bookie: bounded in number, in bytes, and in what they take of a turn.
+"""HTTP connections that cannot hold up a bookie, with bounds on their number, bytes, and time per reactor turn.
 
 The parser is that of :mod:`twisted.web`.  It is given nothing while a request waits for its turn, is answered, or has
 an answer that its peer does not read: a connection holds one request, one answer and two reads of its socket at most.
@@ -92,7 +92,7 @@ class PlainRequest(Request):
 
 
 class AnswerPhase(Enum):
-    """The place of a connection in the answer of one request."""
+    """The phase of a connection in the handling of one request."""
 
     READING = auto()
     """The next request has not arrived, or not completely."""
@@ -104,7 +104,7 @@ class AnswerPhase(Enum):
 
 
 class BoundedChannel(HTTPChannel):
-    """A connection that has one request at a time parsed, and its next one once the answer is sent.
+    """A connection that parses one request at a time, and the next request once the answer is sent.
 
     :ivar phase: see :class:`AnswerPhase`.
     """
@@ -121,7 +121,7 @@ class BoundedChannel(HTTPChannel):
 
     @property
     def evictable(self) -> bool:
-        """Return whether no answer is to be made for the peer."""
+        """Return whether this connection may be closed for a new one, because no request waits for an answer."""
         return self.phase in (AnswerPhase.READING, AnswerPhase.SENDING)
 
     def connectionMade(self) -> None:
@@ -150,13 +150,13 @@ class BoundedChannel(HTTPChannel):
         self._parse(held)
 
     def _parse(self, data: bytes) -> None:
-        """Parse the first bytes of those that have arrived; the others wait for a turn as a request does."""
+        """Parse the first bytes that have arrived; the other bytes wait for a turn, like a request."""
         if len(data) > _PIECE:
             self._held.insert(0, data[_PIECE:])
             data = data[:_PIECE]
         if not self._begun and data:
             self._begun = True
-            self.resetTimeout()  # once a request, else a byte now and then would keep a connection open
+            self.resetTimeout()  # reset once per request: otherwise a byte now and then would keep a connection open
         try:
             LineReceiver.dataReceived(self, data)
         except Exception:
@@ -172,7 +172,7 @@ class BoundedChannel(HTTPChannel):
     def headerReceived(self, line: bytes) -> bool:
         try:
             return bool(super().headerReceived(line))
-        except ValueError:  # Python refuses lengths of some thousand digits
+        except ValueError:  # Python refuses to parse a Content-Length of some thousand digits
             self.refuse(400)
             return False
 
@@ -189,16 +189,14 @@ class BoundedChannel(HTTPChannel):
         self.refuse(400)
 
     def allContentReceived(self) -> None:
-        """Queue the complete request; the parser gets no bytes until its answer is sent."""
+        """Queue the complete request; the parser gets no more bytes until the answer is sent."""
         if not self._refused:
             self.phase = AnswerPhase.WAITING
             self.paused, self._begun = True, False
             self.site.enter(self)
 
     def refuse(self, status: int) -> None:
-        """Answer an unreadable request, and for a moment read the bytes that still arrive.
-
-        A socket that is closed with bytes unread resets the connection, and the peer would not see the answer.
+        """Answer an unreadable request with an error, and for a moment read the bytes that still arrive.
 
         A socket that is closed with bytes unread resets the connection, and the peer would not see the answer.
 
@@ -235,13 +233,14 @@ class BoundedChannel(HTTPChannel):
 
     def requestDone(self, request: HTTPRequest) -> None:
         held, self._held = self._held, []
-        super().requestDone(request)  # the parser passes its unread bytes to dataReceived
+        # here the parser passes its unread bytes to dataReceived(), which adds them to self._held
+        super().requestDone(request)
         self._held += held
         self.phase = AnswerPhase.SENDING
         self.site.served(self)
         if not self.persistent:
             self._ending = True
-            self.setTimeout(_GRACE)  # the limit for a peer that does not read its last answer
+            self.setTimeout(_GRACE)  # limits the time in which a peer must read its last answer
         elif not self._stuck:
             self._go_on()
 
@@ -249,7 +248,7 @@ class BoundedChannel(HTTPChannel):
         """Parse the next request, if it has arrived."""
         self.phase, self.paused = AnswerPhase.READING, False
         held, self._held = self._held, []
-        self._parse(b"")  # the parser may hold the whole request already
+        self._parse(b"")  # the parser itself may already hold all bytes of the next request
         if not self._refused:
             self._held = held
         if self._held and self.phase is AnswerPhase.READING:
@@ -270,7 +269,7 @@ class BoundedChannel(HTTPChannel):
     # -- the end --
 
     def timeoutConnection(self) -> None:
-        """Close a connection that took too long, and cut it off if what is unsent stays so."""
+        """Close a connection that took too long; abort it if unsent bytes remain after another timeout."""
         if self._ending or self._stuck:
             self.transport.abortConnection()
         else:
@@ -279,7 +278,7 @@ class BoundedChannel(HTTPChannel):
             self.loseConnection()
 
     def end(self) -> None:
-        """Close the connection as the server stops: at once, or behind the answer that is being made."""
+        """Close the connection as the server stops: immediately, or after the answer that is being made."""
         if self.phase is AnswerPhase.ANSWERING:
             self.persistent = 0
         else:
@@ -288,7 +287,7 @@ class BoundedChannel(HTTPChannel):
 
 @implementer(ILoggingContext)
 class BoundedSite(Site):
-    """The connections of an HTTP server, and the turns of their requests.
+    """The connections of an HTTP server, whose requests are answered in turn.
 
     It has no line in the log for a connection or a request: scrapes come every few seconds.
 
@@ -319,7 +318,7 @@ class BoundedSite(Site):
         """Write nothing of a ``request``."""
 
     def buildProtocol(self, addr: IAddress | None) -> Any:
-        """Make room for a connection, at the cost of the one that is idle for longest; refuse it if all are busy."""
+        """Accept a connection, in place of the one that is idle for longest if necessary; refuse it if all are busy."""
         if len(self.channels) >= MAX_CONNECTIONS:
             idle = next((channel for channel in self.channels if channel.evictable), None)
             if idle is None:
@@ -341,7 +340,7 @@ class BoundedSite(Site):
     # -- turns --
 
     def enter(self, channel: BoundedChannel) -> None:
-        """Queue a ``channel`` whose request is whole."""
+        """Queue a ``channel`` whose request is complete."""
         self._waiting.append(channel)
         self._schedule()
 
@@ -356,7 +355,7 @@ class BoundedSite(Site):
             self._turn = self.reactor.callLater(max(0.0, min(rest, _LONGEST_REST)), self._serve_one)
 
     def _serve_one(self) -> None:
-        """Begin one answer; the next one waits three times as long as this one took, so that bookie clients go on."""
+        """Begin one answer, then pause for three times its duration, so that clients of the bookie are served."""
         channel, began = self._waiting.popleft(), self.reactor.seconds()
         try:
             channel.serve()

@@ -1,4 +1,4 @@
-"""The cluster as any bookie's HTTP server shows it: bookies, their space, ledgers; over a client of its own."""
+"""The pages on the cluster in a bookie's HTTP server: bookies, their space, and ledgers, read by a client."""
 
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
@@ -31,7 +31,7 @@ Connect = Callable[[], Awaitable[BookKeeperAdmin]]
 
 
 class SharedClient:
-    """The client of an HTTP server: made at its first use, made again if that failed, closed with the server.
+    """The client of an HTTP server: connected at its first use, or again after a failure, and closed with the server.
 
     :param make: connects.
     """
@@ -58,11 +58,11 @@ class SharedClient:
         if not isinstance(outcome, Failure):
             self._client = outcome
         for one in waiting:
-            if not one.called:  # else its request was cancelled
+            if not one.called:  # a Deferred that has fired belongs to a cancelled request
                 one.callback(outcome)
 
     def close(self) -> "Deferred[None]":
-        """Close the client if there is one; the result fires when it has ended."""
+        """Close the client if it was made; the result fires when the client is closed."""
         if self._client is None:
             return succeed(None)
         return self._client.close().addErrback(lambda failure: None)
@@ -124,10 +124,11 @@ class ClusterApi:
     # -- ledgers --
 
     async def _list_ledgers(self, question: ApiRequest) -> Answer:
-        """Answer with all ids, or with ``print_metadata`` with one page of them and their metadata."""
+        """Answer with all ledger ids; if ``print_metadata`` is set, with one page of ids and metadata."""
         client = await self._connect()
         if not question.flag("print_metadata"):
-            # As json_answer() encodes it, but in the turns of the listing: there may be hundreds of thousands.
+            # The same JSON as json_answer() makes, but built during the listing: there may be hundreds of thousands of
+            # ids.
             lines = [f'  "{ledger_id}" : null' async for ledger_id in client.client.list_ledgers()]
             body = "{\n" + ",\n".join(lines) + "\n}" if lines else "{ }"
             return attrs.evolve(json_answer({}), body=body)
@@ -154,7 +155,7 @@ class ClusterApi:
         return json_answer({str(ledger_id): _as_json(ledger_id, metadata)})
 
     async def _read_ledger(self, question: ApiRequest) -> Answer:
-        """Answer with a page of entries at most, as text; bytes that are not ASCII are escaped."""
+        """Answer with at most one page of entries as text; bytes that are not ASCII are escaped."""
         ledger_id, first = question.number("ledger_id", -1), question.number("start_entry_id", 0)
         last, page = question.number("end_entry_id", -1), question.number("page", -1)
         if ledger_id < 0:
@@ -193,7 +194,7 @@ class ClusterApi:
 async def _host(client: BookKeeperAdmin, bookie_id: str) -> str | None:
     try:
         endpoints = (await client.service_info(bookie_id)).endpoints
-    except MetadataError:  # the bookie is not registered any more
+    except MetadataError:  # the bookie is no longer registered, so its address is not known
         return None
     return next((endpoint.host for endpoint in endpoints if endpoint.protocol == "bookie-rpc"), None)
 

@@ -12,7 +12,7 @@ _HOST = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.%]+)\]|(?P<name>[^\[\]:/@\s]+?)\.?
 
 
 class HostNames:
-    """The accepted names in ``Host``, besides those of the loopback and all addresses, which no one can rebind.
+    """The accepted values of ``Host``; localhost and IP addresses are always accepted, as they cannot be rebound.
 
     :param names: any case; ``*`` stands for all.
     """
@@ -21,7 +21,7 @@ class HostNames:
         self._names = frozenset(name.strip().rstrip(".").lower() for name in names if name.strip())
 
     def allow(self, host: bytes) -> bool:
-        """Test whether a request may be for a ``host``, the value of the header."""
+        """Test whether to accept a request whose header ``Host`` has the value ``host``."""
         if "*" in self._names:
             return True
         found = _HOST.fullmatch(host.decode("latin-1").strip())

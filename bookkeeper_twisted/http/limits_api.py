@@ -24,7 +24,7 @@ Groups = Mapping[str, ISpeedLimits]
 
 
 def limits_of_bookie(admin: IBookieAdmin) -> Groups:
-    """Return the limits in the process of a bookie: of its background work, and of autorecovery if it runs there.
+    """Return the limits in a bookie's process: of its background work, and of autorecovery if that runs there.
 
     :param admin: of the bookie.
     :raises bookkeeper_twisted.errors.NotServingError: the bookie does not serve.
@@ -36,7 +36,7 @@ def limits_of_bookie(admin: IBookieAdmin) -> Groups:
 
 
 def limits_of_autorecovery(limits: ISpeedLimits) -> Groups:
-    """Return the ``limits`` in a process of autorecovery as the one group there."""
+    """Return the ``limits`` in a process of autorecovery as its only group."""
     return {_REPLICATION_ADAPTIVE: limits}
 
 
@@ -62,7 +62,7 @@ class LimitsApi:
         return json_answer(bounds | {_LIMITERS: dict(sorted(limiters.items()))})
 
     async def _set_limits(self, question: ApiRequest) -> Answer:
-        """Change the limits that the body names and leave the others; the answer is that of GET."""
+        """Change the limits that the body names, and no others; the answer is the same as for GET."""
         groups, body = self._groups(), question.json()
         if not body.keys() & {*groups, _LIMITERS}:
             raise IncorrectParameterError(
@@ -110,7 +110,7 @@ class ConfigurationApi:
 
 
 def _rates_by_group(wanted: Mapping[str, object], groups: Groups) -> Mapping[str, Mapping[str, Rate]]:
-    """Return new rates by group and limiter; a number that a limiter's object leaves out stays as it is.
+    """Return new rates by group and limiter; numbers that the body leaves out keep their value.
 
     :raises NoSuchThrottleError: no group has a limiter of that name.
     """
@@ -130,7 +130,7 @@ def _bound(adaptive: Mapping[str, object], key: str) -> float | None:
 
 
 def _texts(groups: Groups) -> Mapping[str, str]:
-    """Return the limits and bounds of all ``groups`` as text for the log, by their names there."""
+    """Return the limits and bounds of all ``groups`` as text for the log, by their names in the log."""
     found = {key: group.limits() for key, group in groups.items()}
     bounds = {f"{key} {_BOUND}": f"{limits.adaptive.bound:g}" for key, limits in found.items()}
     return bounds | {

@@ -1,4 +1,4 @@
-"""``/metrics``, whose text is made in slices over turns of the reactor, so that no add or read waits for a scrape."""
+"""``/metrics``, made in slices over several reactor turns so that no add or read waits for a scrape."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,7 +14,7 @@ _LONGEST_REST = 1.0
 
 
 class MetricsPage(Resource):
-    """The text exposition of a registry, made anew for the requests that wait for it.
+    """The page with the metrics of a registry as text, made once for all requests that are waiting.
 
     A slice ends with the metric that completes half a millisecond.  Texts take a tenth of the time at most: the next
     is begun once nine times as long has passed as the slices of the last one took.
@@ -35,7 +35,7 @@ class MetricsPage(Resource):
         self._rested = 0.0
 
     def render(self, request: Request) -> object:
-        """Answer GET and HEAD of a ``request`` with numbers from after its arrival; 405 to any other method."""
+        """Answer a GET or HEAD ``request`` with metrics read after its arrival, and any other method with 405."""
         if request.method not in (b"GET", b"HEAD"):
             request.setHeader(b"Allow", b"GET, HEAD")
             return errorPage(405, "Method Not Allowed", "This page can only be read.").render(request)
@@ -54,7 +54,7 @@ class MetricsPage(Resource):
         self._proceed(waiting, iter(self._pieces()), [], 0.0)
 
     def _proceed(self, waiting: list[Request], pieces: Iterator[bytes], made: list[bytes], spent: float) -> None:
-        """Make one slice.
+        """Make one slice of the text.
 
         :param waiting: the requests that are answered in the end.
         :param spent: seconds in the slices before.
@@ -75,7 +75,7 @@ class MetricsPage(Resource):
     def _end(self, waiting: list[Request], status: int, text: bytes, spent: float) -> None:
         self._running, self._rested = False, self._clock.seconds() + _REST * spent
         for request in waiting:
-            if request.channel is not None:  # the peer is still connected
+            if request.channel is not None:  # skip requests whose peer has disconnected
                 request.setResponseCode(status)
                 request.setHeader(b"Content-Type", b"text/plain; version=0.0.4; charset=utf-8")
                 request.setHeader(b"Content-Length", b"%d" % len(text))

@@ -1,4 +1,4 @@
-"""The HTTP servers of a bookie and of autorecovery: metrics, a heartbeat, paths of Apache's that exist here."""
+"""The HTTP servers of a bookie and of autorecovery: metrics, a heartbeat, and some of Apache's paths."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
@@ -25,7 +25,7 @@ _LOOPBACK = HostNames()
 
 
 class _Paths(Resource):
-    """The pages of a site by their whole paths; the root lists all paths, one a line."""
+    """The pages of a site by their full paths; the root page lists all paths, one per line."""
 
     isLeaf = True
 
@@ -99,7 +99,7 @@ def make_autorecovery_site(
 
 
 def make_metrics_site(metrics: Callable[[], Iterator[bytes]], clock: Any) -> BoundedSite:
-    """Make a site of ``/metrics`` alone, as the port of Apache's Prometheus provider has it.
+    """Make a site with only ``/metrics``, like the port of Apache's Prometheus provider.
 
     Any host name is accepted: a page of another site could read nothing secret there, and change nothing.
 
