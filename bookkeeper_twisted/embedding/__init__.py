@@ -1,4 +1,4 @@
-"""Bookies inside an application: what ``twistd bookie`` runs, without the command line.
+"""Bookies inside an application: the service of ``twistd bookie``, without the command line.
 
 Theory of operation.  :func:`make_bookie` puts a bookie together from the real disk, the real network and the metadata
 driver that its configuration names, on the reactor of the application; ``start`` and ``stop`` give Deferreds.

@@ -1,4 +1,4 @@
-"""Autorecovery on the real world: a client over TCP, the metadata driver that a URI names, an HTTP server."""
+"""Autorecovery with real connections: a client over TCP, the metadata driver of a URI, an HTTP server."""
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -32,7 +32,7 @@ AttachLimits = Callable[[ISpeedLimits | None], None]
 
 
 def make_autorecovery(reactor: Any, config: BookieConfig, client: ClientConfig) -> "AutorecoveryService":
-    """Make autorecovery for a process of its own, with its own HTTP server, or port for metrics, if that is configured.
+    """Make autorecovery for a separate process, with the HTTP server or metrics port that the configuration asks for.
 
     :param config: the configuration of a bookie of this machine, whose id is the name in the election.
     :param client: the configuration of its client.
@@ -44,7 +44,7 @@ def make_autorecovery(reactor: Any, config: BookieConfig, client: ClientConfig) 
 
 
 def _attached_nowhere(limits: ISpeedLimits | None) -> None:
-    """Do nothing: the HTTP server of the process itself shows the speed limits."""
+    """Do nothing, because the HTTP server of this process already shows the speed limits."""
 
 
 def make_daemon(
@@ -99,7 +99,7 @@ class AutorecoveryService:
         self._tried: Deferred[None] = Deferred()
 
     def start(self) -> "Deferred[None]":
-        """Start; the result fires once auditor and worker run, or, with a retry pause, after the first attempt."""
+        """Start; the result fires once auditor and worker run or, with a retry pause, after the first attempt."""
         self.bookie_id = self._name()
         tried = self._tried = Deferred()
         self._starting = Deferred.fromCoroutine(self._start())
@@ -179,7 +179,7 @@ class AutorecoveryService:
         return int(self._reactor.seconds() * 1000)
 
     def stop(self) -> "Deferred[None]":
-        """End everything, in the reverse order of the start; fires when that is done."""
+        """End all parts in the reverse order of the start; the result fires when all have ended."""
         return Deferred.fromCoroutine(self._stop())
 
     async def _stop(self) -> None:

@@ -16,7 +16,7 @@ _SIOCGIFADDR = 0x8915
 
 
 def canonical_name(address: str) -> str:
-    """Return the name of an IP ``address`` if the name stands for the address as well, else the address; blocks."""
+    """Return the name of an IP ``address`` if the name resolves to this address, else the address; blocks."""
     try:
         name = socket.getnameinfo((address, 0), socket.NI_NAMEREQD)[0]
         found = {item[4][0] for item in socket.getaddrinfo(name, None)}
@@ -31,7 +31,7 @@ def host_name() -> str:
 
 
 def http_names(config: BookieConfig) -> Sequence[str]:
-    """Return the names under which the HTTP server of a bookie, or of autorecovery, is asked besides its addresses.
+    """Return the host names, besides addresses, that the HTTP server of a bookie or of autorecovery accepts.
 
     :param config: ``httpServerAllowedHosts`` adds to the names of this machine.
     """
@@ -39,7 +39,7 @@ def http_names(config: BookieConfig) -> Sequence[str]:
 
 
 def local_host(config: BookieConfig) -> str:
-    """Return the address of this machine that a bookie is known by where its configuration names none; may block.
+    """Return the address of this machine for bookies whose configuration names no address; may block.
 
     :param config: ``listeningInterface`` counts, if it is set.
     """
@@ -48,7 +48,7 @@ def local_host(config: BookieConfig) -> str:
     try:
         return socket.gethostbyname(socket.gethostname())
     except OSError:
-        return "127.0.0.1"  # a machine that does not know its own name serves itself, if that is allowed
+        return "127.0.0.1"  # a machine that cannot resolve its own name can only serve itself, if loopback is allowed
 
 
 def own_host(config: BookieConfig) -> str:
@@ -61,7 +61,7 @@ def own_host(config: BookieConfig) -> str:
 
 
 def resolve_addresses(config: BookieConfig, name_of: Callable[[str], str] = canonical_name) -> BookieConfig:
-    """Return the configuration with addresses in the place of interface names, and the host name if it is to be the id.
+    """Return the configuration with addresses in place of interface names, and the host name if that becomes the id.
 
     :param name_of: returns the canonical name of an address, or the address if it has none.
     :raises ConfigError: there is no such interface, it has no address or no name, or others would look for the bookie
@@ -93,7 +93,7 @@ def _interface(config: BookieConfig) -> str:
 
 
 def _address(host: str) -> str:
-    """Return the address of a host name; a name that is not known here may be known to clients."""
+    """Return the address of a host name, or the name itself: clients may resolve a name that is unknown here."""
     try:
         return str(socket.getaddrinfo(host, None)[0][4][0])
     except OSError:
@@ -106,13 +106,13 @@ def interface_address(name: str) -> str:
     :raises OSError: the interface does not exist, or has no address.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        # struct ifreq: the name in 16 bytes, then struct sockaddr_in with the address at its byte 4
+        # struct ifreq has the name in its first 16 bytes, then a struct sockaddr_in with the address at its byte 4
         answer = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
     return socket.inet_ntoa(answer[20:24])
 
 
 def address_and_name(host: str) -> tuple[str, str]:
-    """Return the address of a ``host`` and its name, asking the resolver for the one that is not given; blocks.
+    """Return address and name of a ``host``; the resolver is asked for the one that is not given; blocks.
 
     What the resolver does not know is replaced: the name by the address, the address by ``UNKNOWN``.
     """

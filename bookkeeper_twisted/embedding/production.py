@@ -1,4 +1,4 @@
-"""A bookie on the real world: real files, real addresses, the metadata driver that its URI names."""
+"""A bookie with real files, real network addresses, and the metadata driver of its URI."""
 
 import resource
 from collections.abc import Callable
@@ -35,7 +35,7 @@ _log = Logger()
 def make_bookie(
     reactor: Any, config: BookieConfig, on_failure: Callable[[Failure], None] = lambda failure: None
 ) -> BookieService:
-    """Return a bookie that was not started; nothing is opened yet.
+    """Return a bookie that is not started yet and has opened no file or port.
 
     :param on_failure: called if a journal fails while it serves; it has stopped by then (S10).
     :raises ConfigError: the address of the bookie cannot be found, or too few files may be open.
@@ -55,7 +55,7 @@ def make_bookie(
 
 
 def with_descriptors(config: BookieConfig, limit: int) -> BookieConfig:
-    """Return a ``config`` with no more connections than this process may have files open.
+    """Return a ``config`` with no more connections than the limit of open files of this process permits.
 
     :param limit: of open files.
 
@@ -81,7 +81,7 @@ def _make_site(reactor: Any, config: BookieConfig, admin: IBookieAdmin) -> IProt
         from ..http.site import make_metrics_site
 
         return make_metrics_site(admin.metrics, reactor)
-    # Loaded when it is wanted: a bookie without an HTTP server should not pay for one.
+    # Imported here, because a bookie without an HTTP server should not spend memory on its modules.
     from ..client.admin import BookKeeperAdmin
     from ..client.bookkeeper import BookKeeper
     from ..client.sanity import OneBookie, check_bookie

@@ -14,7 +14,7 @@ _thread = ReactorThread()
 
 @contextmanager
 def temporary_cluster(bookies: int = 1) -> Iterator[str]:
-    """Run real bookies in this process for the length of a context; give the metadata service URI of their cluster.
+    """Run real bookies in this process for the length of a context, which yields their metadata service URI.
 
     They listen on the loopback address, on free ports, in a thread of their own, and keep their files in a temporary
     folder that is deleted at the end.  Any door of the client connects to the URI.
