@@ -1,4 +1,4 @@
-"""Ledgers as Spark DataFrames: a source and a sink for batches and streams, and work on whole clusters.
+"""Ledgers as Spark DataFrames: a source and a sink for batches and streams, and jobs on whole clusters.
 
 Theory of operation. The driver plans: it reads metadata, asks bookies how far open ledgers came, and cuts what is to
 be read into partitions (:mod:`.source`, :mod:`.driver`). Tasks read bookies directly over blocking sockets

@@ -62,7 +62,7 @@ class IdRanges:
         return IdRanges(tuple(gaps))
 
     def union(self, ids: Collection[int]) -> "IdRanges":
-        """Return the set with more ``ids``, in any order; the same object if there are none."""
+        """Return the set with more ``ids``, in any order; this object itself if ``ids`` is empty."""
         return IdRanges(_joined(sorted([*self.ranges, *((n, n) for n in ids)]))) if ids else self
 
     def to_text(self) -> str:

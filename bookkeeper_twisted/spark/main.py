@@ -39,7 +39,7 @@ def _rate(text: str) -> float:
 
 
 def _new_file(text: str) -> Path:
-    """Parse the path of a file to write, and check its directory before the work begins.
+    """Parse the path of an output file, and check that its directory exists before the work begins.
 
     :raises argparse.ArgumentTypeError: the directory does not exist.
     """
@@ -124,7 +124,8 @@ def session(arguments: argparse.Namespace) -> Any:
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    logging.getLogger().addHandler(logging.NullHandler())  # else PySpark's bridge prints the stack of a call at Ctrl-C
+    # without a handler, PySpark's bridge to the JVM prints a stack trace at Ctrl-C
+    logging.getLogger().addHandler(logging.NullHandler())
     builder = SparkSession.builder.appName(f"bookkeeper-spark {arguments.command}")
     if not os.environ.get("SPARK_REMOTE"):
         builder = builder.config("spark.ui.showConsoleProgress", "true").config("spark.ui.enabled", "false")
@@ -351,7 +352,7 @@ _AS_ARGUMENTS = {
 
 
 def _sentence(text: str) -> str:
-    """Return the text of one of our errors inside an error of Spark's, else the cause of that error."""
+    """Return the text of this package's error inside an error of Spark; without one, the cause of Spark's error."""
     own, causes = _OWN_ERROR.search(text), _CAUSE.findall(text)
     if own is None:
         return str(causes[-1] if causes else text.partition("\n")[0])

@@ -1,4 +1,4 @@
-"""Errors in one sentence of this package, without the traceback of a worker around it.
+"""Errors of this package as one sentence each, without the traceback of a Spark worker.
 
 Spark puts the traceback of its Python worker into the message of the exception that a user sees, unless an
 environment variable of that worker says otherwise when the error is reported. This is the door to that variable.
@@ -15,7 +15,7 @@ _HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Report errors of this package by their text alone; others keep their traceback."""
+    """Report errors of this package by their text alone; other errors keep their traceback."""
     try:
         yield
     except BookKeeperError as error:

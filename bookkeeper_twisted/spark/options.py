@@ -78,7 +78,8 @@ def _offsets(text: str) -> Offsets:
         offsets = {whole_number(ledger_id): entry_id for ledger_id, entry_id in json.loads(text).items()}
     except (ValueError, AttributeError):
         raise ValueError(_OFFSETS_WANTED) from None
-    if any(type(entry_id) is not int for entry_id in offsets.values()):  # bool is a kind of int
+    if any(type(entry_id) is not int for entry_id in offsets.values()):
+        # compare types exactly, because isinstance() accepts a bool as an int
         raise ValueError(f"{_OFFSETS_WANTED}, whose entry ids are whole numbers")
     if any(entry_id < 0 for entry_id in offsets.values()):
         raise ValueError("entry ids begin at 0")
@@ -261,7 +262,7 @@ C = TypeVar("C", bound=Config)
 
 
 class Secret:
-    """Bytes that no text shows."""
+    """Secret bytes, which repr() and str() do not show."""
 
     __slots__ = ("value",)
 
@@ -292,7 +293,7 @@ class SourceOptions:
         """
         own, client, password, _ = _split(options)
         for key in _SELECTIONS.values():
-            # a view without a selection shows the whole cluster, which nobody means who gives an empty one
+            # An empty selection is a mistake, which would otherwise select the whole cluster.
             if not own.get(key.lower(), key).strip():
                 raise ConfigError(f"option {key} is empty")
         return cls(_loaded(ReadOptions, own), client, password)
@@ -321,7 +322,7 @@ class SinkOptions:
 
 
 def _split(options: Mapping[str, str]) -> tuple[dict[str, str], ClientConfig, Secret, DigestType]:
-    """Split options into ours (keys in lower case), the client's configuration, password and digest type."""
+    """Split options into those of this source (keys in lower case), client configuration, password and digest type."""
     given = {key.lower(): value for key, value in options.items() if key.lower() not in _SPARK_OWN}
     password = Secret(given.pop(_PASSWORD, "").encode())
     try:
@@ -347,7 +348,7 @@ def _loaded(config: type[C], given: Mapping[str, str], prefix: str = "") -> C:
 
 
 def _spelling(config: type[Config]) -> dict[str, str]:
-    """Return the keys of a table by themselves in lower case."""
+    """Return a mapping from the keys of a table in lower case to the keys as they are spelled."""
     return {key.lower(): key for field in fields_of(config).values() for key in (field.key, field.alias) if key}
 
 

@@ -1,4 +1,4 @@
-"""The ids of the records that the sink keeps as ledgers without entries, and how such a record is recognised.
+"""The ids of the sink's records, which are ledgers without entries, and the test for such a record.
 
 Users may create ledgers with ids as high, so an id alone does not make a ledger a record: its custom metadata do.
 """
@@ -24,7 +24,7 @@ def _bits(count: int, *parts: str) -> int:
 
 
 def range_of(manifest: str) -> tuple[int, int]:
-    """Return first and last id, both included, of the records of a ``manifest``.
+    """Return first and last id (inclusive) of the records of a ``manifest``.
 
     Another manifest may have the same range.
     """

@@ -31,7 +31,8 @@ class ClusterView:
         self.underreplication = driver.underreplication
         self.registration = driver.registration
         self._driver = driver
-        self._high_ids: dict[int, bool] = {}  # whether the ledger is a record, by each ledger id in the records' range
+        # by ledger id in the range of the sink's records: whether the ledger is a record
+        self._high_ids: dict[int, bool] = {}
 
     def wait(self, work: Callable[[], Awaitable[V]]) -> V:
         """Run a coroutine function, ``work``, on the reactor's thread and wait for its result; not to be called there.
@@ -41,7 +42,7 @@ class ClusterView:
         return THREAD.wait(work)
 
     def ledger_ids(self, first: int = 0, last: int = MAX_LEDGER_ID) -> list[int]:
-        """Return the ids of ledgers in ``first .. last``, both included, ascending, without the records of the sink.
+        """Return the ids of ledgers from ``first`` to ``last`` (inclusive), ascending, without the sink's records.
 
         The metadata of a ledger whose id may be that of a record are read the first time that it is listed.
 
@@ -52,12 +53,13 @@ class ClusterView:
         high = found[split:]
         fresh = self.metadata(n for n in high if n not in self._high_ids)
         known = self._high_ids | {n: is_record(n, metadata) for n, metadata in fresh.items()}
-        listed = {n: known[n] for n in high if n in known}  # a ledger that was deleted meanwhile has no answer
+        # leave out ledgers that were deleted after they were listed: their metadata could not be read
+        listed = {n: known[n] for n in high if n in known}
         self._high_ids = listed | {n: known[n] for n in known if not first <= n <= last}
         return [*found[:split], *(n for n in listed if not listed[n])]
 
     def stored_ids(self, first: int, last: int) -> list[int]:
-        """Return the ids of all ledgers in ``first .. last``, both included, ascending, records of the sink too.
+        """Return the ids of all ledgers from ``first`` to ``last`` (inclusive), ascending, also of the sink's records.
 
         :raises MetadataError: the store failed.
         """
@@ -96,7 +98,7 @@ class ClusterView:
         return {ledger_id: one for ledger_id, one in found.items() if one is not None}
 
     def addresses(self, bookie_ids: Collection[str]) -> dict[str, Address]:
-        """Return where bookies listen by id; port 0 for a bookie that is not registered and whose id is no address.
+        """Return the addresses of bookies by id; port 0 for a bookie that is not registered and whose id is no address.
 
         :param bookie_ids: ids of the bookies, in any order.
         :raises MetadataError: the store failed.

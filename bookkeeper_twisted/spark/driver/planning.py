@@ -1,4 +1,4 @@
-"""From ranges of entries to partitions of about equal cost.  Pure.
+"""The division of ranges of entries into partitions of about equal cost.  Pure.
 
 A range is cut where the ensemble changes, since other bookies keep what follows, and where a piece would be larger
 than a partition may be. The sizes of entries are not known before they are read; the average of the ledger stands
@@ -53,7 +53,7 @@ class EntryRange:
 
 
 def ensembles(metadata: LedgerMetadata, first: int, last: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Yield first id, last id and bookies of each part of ``first .. last``, both included, that one ensemble keeps.
+    """Yield first id, last id and bookies of each part of ``first .. last`` (inclusive) that one ensemble keeps.
 
     :param metadata: of the ledger.
     """

@@ -34,7 +34,8 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
 
     closed = read(view="ledgers").where("state = 'CLOSED'").persist()
     ids = [row.ledger_id for row in closed.where("last_entry_id >= 0").select("ledger_id").collect()]
-    options = {key: value for key, value in options.items() if not key.startswith("ledger")}  # these ledgers, no others
+    # the options that select ledgers are dropped here: the groups below name the ledgers to read
+    options = {key: value for key, value in options.items() if not key.startswith("ledger")}
     groups = _by_password(uri, ids, options.get(_PASSWORD, ""))
     spark.createDataFrame([], _ENTRIES).write.mode("errorifexists").parquet(f"{path}/entries")
     for password, ledgers in groups.items():
@@ -46,7 +47,7 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
 
 
 def _by_password(uri: str, ledger_ids: Iterable[int], usual: str) -> Mapping[str, list[int]]:
-    """Group ledgers by the passwords in their metadata: one read of the source takes one.
+    """Group ledgers by the passwords in their metadata, because one read of the source takes one password.
 
     :param usual: of ledgers whose metadata have none.
     """
@@ -63,9 +64,9 @@ def _by_password(uri: str, ledger_ids: Iterable[int], usual: str) -> Mapping[str
 
 
 def archived(spark: SparkSession, path: str) -> DataFrame:
-    """Return the rows of an archive as :func:`restore` writes them: what is known of a ledger before its entries.
+    """Return the rows of an archive as :func:`restore` writes them: facts on a ledger, then its entries.
 
-    That row has entry -1, and the facts as JSON for its payload.
+    The row of the facts has entry id -1, and the facts as JSON in its payload.
 
     :param path: of the archive, for Spark; its tables are ``ledgers`` and ``entries``.
     """

@@ -1,4 +1,4 @@
-"""Checking one replica of a range of entries over blocking reads: a scan, its questions asked one after the other."""
+"""The check of one replica of a range of entries: a scan over blocking reads, which are made one after the other."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -42,7 +42,7 @@ class PositionCheck:
         self._batch_entries = batch_entries
 
     def findings(self, first: int, last: int) -> list[Finding]:
-        """Check the entries ``first .. last``, both included, that the bookie should keep.
+        """Check those entries from ``first`` to ``last`` (inclusive) that the bookie should keep.
 
         Findings that continue each other are joined.  Errors of the bookie are findings.
         """
@@ -83,7 +83,7 @@ class PositionCheck:
         raise failure
 
     def _lost(self, answers: Mapping[int, bytes | Exception]) -> dict[int, bytes | Exception]:
-        """Ask again over V3 for entries that V2 answered with I/O errors; return the answers for lost entries.
+        """Read entries that V2 answered with I/O errors again over V3; return the answers for lost entries.
 
         V2 has no status for entries that the bookie has lost, for example with an entry log.
         """

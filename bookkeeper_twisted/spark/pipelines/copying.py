@@ -1,4 +1,4 @@
-"""Copying a part of a fragment to the bookies that lack entries of it, in a task, over blocking sockets.
+"""Copies of a part of a fragment to the bookies that lack entries, made in a task over blocking sockets.
 
 The plan is that of replication workers (:mod:`...ledger.copy_plan`).  Entries are read in batches from whichever
 replica has them whole, verified, and sent as they are stored.
@@ -28,7 +28,7 @@ READ_ALONG = 16
 
 @attrs.frozen
 class LackingPart:
-    """Consecutive entries of a fragment of which some are lacking somewhere.
+    """Consecutive entries of a fragment, some of which a bookie lacks.
 
     :ivar number: of the fragment in its ledger.
     :ivar fragment: with the first and the last id of the part.
@@ -44,7 +44,7 @@ class LackingPart:
     addresses: Mapping[str, Address]
 
     def plan(self, first: int, last: int) -> Iterator[CopyRun]:
-        """Return the runs of a range, each with the targets that get it.
+        """Return the runs of a range, each with the bookies that get it.
 
         :param first: id of the first entry.
         :param last: id of the last one.
@@ -103,7 +103,7 @@ class LackingPartCopier:
         self._targets = CopyTargets(pool, limits.max_frame_size)
 
     def run(self) -> CopyResult:
-        """Copy everything that can be read to every target that takes it."""
+        """Copy all readable entries to every target that accepts them."""
         done = CopyResult()
         for run in self._runs(done):
             loads = list(self._loads(run, done))
@@ -115,7 +115,7 @@ class LackingPartCopier:
         return done
 
     def _pay(self, run: EntryRun, loads: Iterable[Load]) -> None:
-        """Pay for the reads, and for the writes once for each target; bytes are those that bookies store."""
+        """Charge the limits for the reads, and for the writes once per target, with the bytes that bookies store."""
         entries, n_bytes = run.count, run.size - 4 * run.count
         for adds, targets in loads:
             entries += len(adds) * len(targets)
@@ -134,7 +134,7 @@ class LackingPartCopier:
                         yield run
                     break
                 except (NoSuchEntryError, ReadError) as error:
-                    if any(self._part.plan(at, at)):  # else no target needs the entry
+                    if any(self._part.plan(at, at)):  # the entry is unreadable, which matters only if a target needs it
                         done.unreadable[at] = str(error)
                 except BookKeeperError as error:
                     done.unreadable[at] = str(error)
@@ -142,7 +142,7 @@ class LackingPartCopier:
                 rest = attrs.evolve(rest, first=at + 1) if at < rest.last else None
 
     def _loads(self, run: EntryRun, done: CopyResult) -> Iterator[Load]:
-        """Return what each target gets of some entries; the same bytes where it is all of them."""
+        """Return the entries that each target gets; a target that needs all of them gets the same bytes object."""
         key, addresses = self._digester.master_key, self._part.addresses
         ids_of: dict[str, list[int]] = {}
         for one in self._part.plan(run.first, run.last):

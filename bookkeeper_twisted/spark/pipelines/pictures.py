@@ -1,4 +1,4 @@
-"""Pages with bar charts and tables of what pipelines found: plain HTML and SVG, which need nothing but a browser."""
+"""Pages with bar charts and tables of the findings of pipelines, in plain HTML and SVG for any browser."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -130,7 +130,7 @@ def page(title: str, charts: Sequence[str]) -> str:
 
 
 def human(n_bytes: float) -> str:
-    """Format a number of bytes, ``n_bytes``, in the largest unit of which there is one: ``1.5 MiB``."""
+    """Format ``n_bytes``, a number of bytes, in the largest unit in which it is at least one: ``1.5 MiB``."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if n_bytes < 1024:
             return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"

@@ -46,7 +46,7 @@ _HOLDER = "bookkeeper-spark"
 
 @attrs.define
 class FragmentRepair:
-    """One fragment in work.
+    """The repair of one fragment.
 
     :ivar lost: by position.
     :ivar targets: by position.
@@ -119,7 +119,8 @@ class LockedLedger:
         :param replicas: the bookies that it names; a mark that names none asks for more than was done.
         :param check: of the time before the repair.
         """
-        unsure = self.stored.value.bookies.intersection(replicas)  # other bookies have left the ledger
+        # only bookies still in the ledger's metadata matter: others were replaced
+        unsure = self.stored.value.bookies.intersection(replicas)
         if check.unsure is not None:
             unsure = unsure.intersection(check.unsure.get(self.ledger_id, ()))
         return bool(replicas) and not unsure and not any(one.problems for one in self.fragments.values())
@@ -204,7 +205,7 @@ class Repairs:
         try:
             await repair.lock.run(partial(self._finish, repair))
         except NoSuchLedgerMetadataError:
-            pass  # the ledger was deleted meanwhile
+            pass  # the ledger was deleted during its repair, so that nothing is left to do
         except BookKeeperError as error:
             for one in repair.fragments.values():
                 for position in one.targets:

@@ -1,4 +1,4 @@
-"""Repairing what a check found, or what bookies kept that are gone: tasks copy entries, the driver writes metadata.
+"""The repair of losses that a check found, or of lost bookies: tasks copy entries, the driver writes metadata.
 
 Theory of operation.  The driver works through the ledgers some hundreds at a time: :mod:`.repairs` locks them and
 chooses targets, tasks copy (:mod:`.copying`), :mod:`.repairs` names the targets.  While some are copied, the next ones
@@ -52,7 +52,7 @@ _Row = tuple[tuple[Any, ...], LossKind, tuple[int, int] | None]
 
 
 def read_marks(uri: str) -> Marks:
-    """Return the marks of all ledgers; to be called before the fragments are listed that are checked.
+    """Return the marks of all ledgers; call this before listing the fragments to check.
 
     :param uri: metadata service URI.
     """
@@ -70,7 +70,7 @@ def check_of_bookies(replicas: DataFrame, marks: Marks) -> Check:
 
 
 def check_of_entries(findings: DataFrame, replicas: DataFrame, marks: Marks) -> Check:
-    """Return a check of all entries that positions lack: missing and damaged ones, and all of unregistered bookies.
+    """Return a check of all lacking entries: missing and damaged entries, and all entries of unregistered bookies.
 
     :param findings: of :func:`~.verify.verify`.
     :param replicas: see :func:`check_of_bookies`.
@@ -123,7 +123,8 @@ def replicate(
     batches = [_RepairBatch(repairs, {ledger_id: check.losses[ledger_id] for ledger_id in some}) for some in parts]
     try:
         for n, batch in enumerate(batches):
-            for one in batches[n : n + 2]:  # the next ledgers are locked while these are copied
+            for one in batches[n : n + 2]:
+                # also lock the next ledgers, so that they are ready when the copies of these end
                 one.begin()
             batch.copy(copying, cluster)
             batch.end()
@@ -138,7 +139,7 @@ def replicate(
 
 @attrs.define
 class _RepairBatch:
-    """Ledgers that are repaired together."""
+    """A group of ledgers that are repaired together."""
 
     _repairs: Repairs
     _losses: Losses
@@ -147,7 +148,7 @@ class _RepairBatch:
     _copied: bool = False
 
     def begin(self) -> None:
-        """Begin to lock and plan."""
+        """Begin to lock the ledgers and to plan their repair."""
         if self._begun is None:
             self._begun, _ = THREAD.begin(partial(results_of, self._losses, self._repairs.begin))
 
@@ -174,7 +175,7 @@ class _RepairBatch:
         self._ended, _ = THREAD.begin(partial(results_of, works, lambda n: self._repairs.end(works[n])))
 
     def wait(self) -> None:
-        """Wait for the end."""
+        """Wait until metadata are written and locks are released."""
         if self._ended is not None:
             self._ended.result()
 
@@ -212,7 +213,7 @@ class _Copying:
 
     @property
     def part_bytes(self) -> int:
-        """Return the bytes of one part; with a limit a second's share, so that all tasks have work to the end."""
+        """Return the bytes of one part; with a speed limit a second's share, so that all tasks have work to the end."""
         return min(PART_BYTES, int(self.share.bytes)) if self.share.bytes else PART_BYTES
 
     def key_of(self, metadata: LedgerMetadata) -> tuple[Any, Secret]:
@@ -247,7 +248,7 @@ class _Copying:
 def _parts(repair: LockedLedger, known: Mapping[str, Address], part_bytes: int) -> Iterator[LackingPart]:
     """Yield the parts of fragments, each with only the entries that a target lacks."""
     metadata = repair.stored.value
-    count = metadata.last_entry_id + 1  # also 0 for a ledger that is not closed
+    count = metadata.last_entry_id + 1  # also 0 for an open ledger, whose last entry id is -1
     average = metadata.length / count if count else 0.0
     step = max(1, int(part_bytes / (average + ENTRY_OVERHEAD)))
     for one in repair.fragments.values():
@@ -265,7 +266,7 @@ def _parts(repair: LockedLedger, known: Mapping[str, Address], part_bytes: int) 
 
 
 def _clipped(loss: ReplicaLoss, first: int, last: int) -> ReplicaLoss:
-    """Return the part of a loss that is in a range."""
+    """Return the part of a loss that lies in a range of entries."""
     ends = ((max(low, first), min(high, last)) for low, high in loss.ranges if low <= last and high >= first)
     return attrs.evolve(loss, ranges=tuple(ends))
 

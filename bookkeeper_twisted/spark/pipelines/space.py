@@ -35,7 +35,7 @@ _USED = "array<struct<ledger_id:bigint,bytes:bigint>>"
 
 
 def _unlimited(entries: int, n_bytes: int) -> None:
-    """Grant any number of entries and bytes at once."""
+    """Grant any number of entries and bytes immediately: reads are not limited."""
 
 
 _SCHEME = "http://"
@@ -76,7 +76,7 @@ def _logs_of_bookie(address: str) -> list[tuple[str, int, int]]:
 
 
 def _asked(url: str) -> Any:
-    """Return the answer of a bookie's HTTP server.
+    """Return the JSON answer of a bookie's HTTP server.
 
     :raises BookieHandleNotAvailableError: no answer came, or the answer is an error.
     """

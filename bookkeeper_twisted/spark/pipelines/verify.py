@@ -1,4 +1,4 @@
-"""Reading every replica of every fragment, and marking ledgers that lack replicas."""
+"""The verification of every replica of every fragment, and the marking of ledgers that lack replicas."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -64,7 +64,7 @@ def pieces(replicas: DataFrame, piece_bytes: int = PIECE_BYTES) -> DataFrame:
 
 
 def stored_passwords(uri: str, replicas: DataFrame) -> dict[int, Secret]:
-    """Return the passwords that metadata hold of ledgers whose digests are made with one, by ledger id.
+    """Return by ledger id the passwords stored in the metadata, for ledgers whose digests depend on a password.
 
     :param uri: metadata service URI.
     :param replicas: rows of the source's view ``fragments``.
@@ -113,7 +113,7 @@ def verify(
             pool, address, row.ledger_id, schedule, row.position, digester, pace.spend,
             batch_bytes=batch_bytes, batch_entries=batch_entries,
         )  # fmt: skip
-        # where the end is not known, an entry that is missing may never have been written
+        # if the ledger's end is unknown, a missing entry may never have been written
         found = [x for x in one.findings(row.first, row.last) if row.end_known or x.status != MISSING]
         ended = time_of_day()
         return [(x.first, x.last, x.status, x.entries, x.n_bytes, x.detail, began, ended) for x in found]
@@ -133,7 +133,7 @@ _INPUT = (
 
 
 def damages(findings: DataFrame) -> DataFrame:
-    """Return the ranges of entries that are not sound, each as long as it can be.
+    """Return the ranges of entries that are not sound, with adjacent ranges joined.
 
     Findings are joined at one bookie where their state is the same and the bookie keeps no entry of the ledger between
     them, also over an ensemble change.  Those of ledgers without entries are left out: see :func:`without_entries`.
@@ -163,7 +163,7 @@ def by_ledger(damaged: DataFrame) -> DataFrame:
 
 
 def first_of_each(damaged: DataFrame, count: int) -> list[Any]:
-    """Return ``count`` ranges at most, the same number of each ledger as far as it has so many, in order.
+    """Return at most ``count`` ranges in order, shared equally among the ledgers as far as each has enough ranges.
 
     :param damaged: rows of :func:`damages`.
     """
@@ -173,7 +173,7 @@ def first_of_each(damaged: DataFrame, count: int) -> list[Any]:
 
 
 def without_entries(replicas: DataFrame) -> DataFrame:
-    """Return the ledgers of which there are no entries to verify, with the bookies that are not registered.
+    """Return the ledgers without entries to verify, with those of their bookies that are not registered.
 
     :param replicas: rows of the source's view ``fragments``.
     :returns: columns ``ledger_id`` and ``gone``, an array of bookies, ascending by ledger.

@@ -108,7 +108,7 @@ class PartitionWriter:
         return await manifest.find(self._ledgers, self._attempt.key) is not None
 
     async def append(self, rows: Iterable[tuple[str | None, Sequence[bytes]]]) -> None:
-        """Append payloads, and return when all payloads of the call before are acknowledged.
+        """Append payloads, and return once all payloads of the previous call are acknowledged.
 
         :param rows: ledger key and payloads; a key may be there again.
         :raises BookKeeperError: a ledger cannot be made, or an append of the call before failed.
@@ -125,7 +125,7 @@ class PartitionWriter:
             await result
 
     async def _open(self, key: str | None) -> LedgerWriter:
-        """Create a ledger for a key, and fail if the batch was published: a late attempt must leave nothing behind."""
+        """Create a ledger for a key; fail if the batch was published, so that a late attempt leaves no ledger."""
         writing, attempt = self._options.writing, self._attempt
         if len(self._writers) >= writing.max_open_ledgers:
             raise IncorrectParameterError(
@@ -158,7 +158,7 @@ class PartitionWriter:
         ]
 
     async def remove(self) -> None:
-        """Remove the ledgers of an attempt that failed, as far as they can be removed."""
+        """Try to remove the ledgers of a failed attempt."""
         for result in self._under_way:
             result.addErrback(lambda failure: None)
             result.cancel()

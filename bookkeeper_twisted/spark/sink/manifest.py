@@ -1,4 +1,4 @@
-"""The manifest of the sink: a record for each batch of a query, and a ledger with a row for each ledger of it.
+"""The manifest of the sink: a record for each batch of a query, and a ledger with one row per ledger of the batch.
 
 A *publication* is the metadata of a ledger without entries, whose id follows from manifest, query and batch.
 Creating it is what publishes the batch: metadata stores create an id once, so a batch that is written again finds it
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @attrs.frozen
 class BatchKey:
-    """The identity of a batch, however often it is written."""
+    """The identity of a batch, which is the same each time the batch is written."""
 
     manifest: str
     query_id: str
@@ -63,7 +63,7 @@ class BatchKey:
             return None
         try:
             return cls(custom[MANIFEST].decode(), custom[QUERY].decode(), int(custom[BATCH]))
-        except ValueError:  # a user's ledger with keys of ours
+        except ValueError:  # a user's ledger happens to have the same keys, but other values
             return None
 
 
@@ -114,14 +114,14 @@ class Publication:
 
     @classmethod
     def of(cls, metadata: LedgerMetadata) -> "Publication | None":
-        """Return the publication that a record with these ``metadata`` is; None if it is another record."""
+        """Return the publication stored in the ``metadata`` of a record; None if the record is not a publication."""
         custom = metadata.custom_metadata
         key = BatchKey.of(metadata)
         if key is None or custom[ROLE] != PUBLICATION_ROLE:
             return None
         try:
             return cls(key, *(int(custom[name]) for name in (_ROWS, _START, _NEXT, _TIME)))
-        except (KeyError, ValueError):  # likewise
+        except (KeyError, ValueError):  # as above: a user's ledger with the same keys
             return None
 
 
@@ -150,7 +150,7 @@ async def find(ledgers: ILedgerManager, key: BatchKey) -> Publication | None:
 async def _looked_up(
     ledgers: ILedgerManager, ledger_id: int, wanted: Callable[[LedgerMetadata], T | None]
 ) -> tuple[int, T | None]:
-    """Return the id and the content of a record, or the first free id and None.
+    """Return the id and the content of a record; without a record, the first free id and None.
 
     :param ledger_id: of the record, unless a ledger of a user or another record has it by chance.
     :param wanted: returns the content of the record, None for another ledger.
@@ -187,7 +187,7 @@ async def publish(ledgers: ILedgerManager, publication: Publication, bookie_id: 
 
 
 async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
-    """Store where the ids of the ledgers of a query begin, unless it is stored; before the first of them is created.
+    """Store the lowest id for ledgers of a query, unless stored already; called before the first ledger is created.
 
     :param key: of any batch of the query.
     :param bookie_id: any bookie: metadata have to name one.
@@ -199,11 +199,11 @@ async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
     try:
         await ledgers.create(ledger_id, _record(bookie_id, custom))
     except LedgerExistsError:
-        return  # another task was faster
+        return  # another task stored the record first
 
 
 async def _begun(ledgers: ILedgerManager, key: BatchKey) -> tuple[int, int | None]:
-    """Return the id of the record of a query, and where the ids of its ledgers begin; None without a record."""
+    """Return the id of a query's record, and the lowest id of the query's ledgers; None without a record."""
 
     def wanted(metadata: LedgerMetadata) -> int | None:
         found, custom = BatchKey.of(metadata), metadata.custom_metadata
@@ -214,7 +214,7 @@ async def _begun(ledgers: ILedgerManager, key: BatchKey) -> tuple[int, int | Non
 
 
 async def beginning(ledgers: ILedgerManager, key: BatchKey) -> int | None:
-    """Return an id that no ledger of a query is below, None if the query never began.
+    """Return a lower bound of the ids of a query's ledgers, None if the query never began.
 
     :param key: of any batch of the query.
     :raises MetadataError: the store failed.
@@ -223,7 +223,7 @@ async def beginning(ledgers: ILedgerManager, key: BatchKey) -> int | None:
 
 
 async def forget(ledgers: ILedgerManager, key: BatchKey) -> None:
-    """Remove the record that :func:`begin` stored; harmless if there is none.
+    """Remove the record that :func:`begin` stored; harmless without a record.
 
     :param key: of any batch of the query.
     :raises MetadataError: the store failed.
@@ -290,7 +290,7 @@ def _entries(
 
 
 class PublishedLedgers:
-    """The published ledgers of a manifest; each publication is read once, as none ever changes."""
+    """The published ledgers of a manifest; each publication is read only once, because publications never change."""
 
     def __init__(self, cluster: ClusterView, manifest: str) -> None:
         self._cluster = cluster
@@ -298,7 +298,7 @@ class PublishedLedgers:
         self._known: dict[int, tuple[int, ...]] = {}
 
     def ids(self) -> list[int]:
-        """Return their ids, ascending.
+        """Return the ids of the published ledgers in ascending order.
 
         :raises BookKeeperError: as :func:`published_rows`.
         """

@@ -51,7 +51,7 @@ class Publisher:
         await self._remove_leftovers(key, first, kept, previous is not None)
 
     async def abort(self, key: BatchKey) -> None:
-        """Remove all ledgers of a batch that is not published; a published one is left alone.
+        """Remove all ledgers of a batch, unless the batch is published.
 
         :param key: of the batch.
         :raises BookKeeperError: some ledgers were not removed.
@@ -62,7 +62,7 @@ class Publisher:
                 await self._remove_leftovers(key, first, set(), False)
 
     async def end(self, key: BatchKey) -> None:
-        """Remove the record of a query that will have no other batch.
+        """Remove the record of a query that will have no further batch.
 
         :param key: of its last batch.
         """
@@ -71,12 +71,12 @@ class Publisher:
     async def _publish(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> Publication:
         bookie_id = await any_bookie(self._client)
         start = await self._start(key)
-        if start is None:  # no task has begun a ledger
+        if start is None:  # no task has created a ledger yet, so the start of the query is not stored
             await manifest.begin(self._ledgers, key, bookie_id)
             start = await self._start(key)
         writer = await self._write_rows(key, rows)
-        # Ids are given out ascending, and attempts of the batch after this one begin when it is published, so their
-        # ids are above that of the rows.  An id that is drawn and not used would stay a gap in the offsets of streams.
+        # Ledger ids ascend, and attempts at the next batch begin after this one is published, so their ledgers have
+        # higher ids than the ledger of rows.  Drawing an id without using it would leave a gap in stream offsets.
         following = writer.ledger_id + 1
         time = int(self._clock.seconds() * 1000)
         publication = Publication(key, writer.ledger_id, start or 0, following, time)
@@ -100,12 +100,12 @@ class Publisher:
         return await manifest.find(self._ledgers, BatchKey(key.manifest, key.query_id, key.batch_id - 1))
 
     async def _start(self, key: BatchKey) -> int | None:
-        """Return an id that no ledger of any attempt to write the batch is below."""
+        """Return a lower bound of the ledger ids of all attempts to write the batch."""
         previous = await self._previous(key)
         return await manifest.beginning(self._ledgers, key) if previous is None else previous.next
 
     async def _remove_leftovers(self, key: BatchKey, first: int, kept: Collection[int], with_previous: bool) -> None:
-        """Remove the ledgers of a batch, and of the one before it, except those in ``kept``."""
+        """Remove the ledgers of a batch and of the previous batch, except those in ``kept``."""
         batches = {key.batch_id, key.batch_id - 1} if with_previous else {key.batch_id}
         async for ledger_id, other in self._written(first):
             same = (other.manifest, other.query_id) == (key.manifest, key.query_id)
@@ -114,8 +114,8 @@ class Publisher:
                     await self._ledgers.remove(ledger_id)
 
     async def _written(self, first: int) -> AsyncIterator[tuple[int, BatchKey]]:
-        """Yield the ledgers that a sink wrote, from an id on, with the batch that each was written for."""
-        # ids of a sink's ledgers are generated ones, which are below those of its records
+        """Yield the ledgers that a sink wrote, from an id upwards, each with the key of its batch."""
+        # a sink's ledgers have generated ids, which are lower than the ids of its records
         async for ledger_id in self._ledgers.ledger_ids(first, FIRST_PUBLICATION - 1):
             try:
                 key = BatchKey.of((await self._ledgers.read(ledger_id)).value)

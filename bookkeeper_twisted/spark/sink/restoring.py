@@ -1,4 +1,4 @@
-"""Writing ledgers of an archive under their own ids, in a task.
+"""The writing of the ledgers of an archive under their old ids, in a task.
 
 Rows come by ledger and entry; the first of a ledger has entry -1 and holds how the ledger is to be made.  While an
 import runs, its ledgers carry a mark in their custom metadata.  An attempt that comes after one that failed finds its
@@ -37,7 +37,7 @@ _AT_ONCE = 2000
 
 @attrs.frozen
 class Facts:
-    """The properties that a ledger was made with, and its end.
+    """The properties with which a ledger was created, and its last entry.
 
     :ivar ctime: ms since the epoch; None if it is not stored.
     """
@@ -56,7 +56,7 @@ class Facts:
         return {key: b64decode(value) for key, value in self.custom_metadata.items() if key != RESTORED_BY}
 
     def has_end(self, metadata: LedgerMetadata) -> bool:
-        """Test whether a ledger with these ``metadata`` was written to its end."""
+        """Test from the ``metadata`` of a ledger whether all its entries were written."""
         end = self.last_entry_id, self.length
         return metadata.closed and (metadata.last_entry_id, metadata.length) == end
 
@@ -126,7 +126,7 @@ class Restorer:
             raise NotEnoughBookiesError(f"ledger {ledger_id}: {error}") from None
 
     async def _is_restored(self, ledger_id: int, facts: Facts) -> bool:
-        """Test whether an earlier attempt has written a ledger; a ledger that it left unfinished is removed."""
+        """Test whether an earlier attempt has written a ledger; remove a ledger that this attempt left unfinished."""
         try:
             stored = await self._client.ledger_metadata(ledger_id)
         except NoSuchLedgerMetadataError:
@@ -136,13 +136,14 @@ class Restorer:
                 return True
             raise LedgerExistsError(f"ledger {ledger_id} exists: nothing is written over it")
         if facts.has_end(stored):
-            await self._set_ctime(ledger_id, facts)  # that attempt may have ended before it set the time
+            # the earlier attempt may have ended before it set the creation time
+            await self._set_ctime(ledger_id, facts)
             return True
         await self._client.delete_ledger(ledger_id)
         return False
 
     async def finish(self) -> None:
-        """Close the ledger in progress, and check that it is whole."""
+        """Close the ledger in progress, and check that it has all its entries."""
         writer, facts = self._writer, self._facts
         if writer is None or facts is None:
             return
@@ -196,7 +197,7 @@ def remove_marks(options: SinkOptions, restored_by: str, ledger_ids: Iterable[in
     ledgers, mark = client_of(options).metadata.ledgers, restored_by.encode()
 
     async def remove(ledger_id: int) -> None:
-        with suppress(NoSuchLedgerMetadataError):  # the ledger was deleted meanwhile
+        with suppress(NoSuchLedgerMetadataError):  # a ledger that was deleted since has no mark to remove
             await update(
                 ledgers, ledger_id, None, lambda stored: stored.custom_metadata.get(RESTORED_BY) == mark, unmarked
             )

@@ -1,4 +1,4 @@
-"""The sink as Spark calls it: each batch is published once, however often it is written."""
+"""The sink as Spark calls it: each batch is published once, even if it is written several times."""
 
 import uuid
 import warnings
@@ -81,7 +81,7 @@ class _Sink:
 
 @contextmanager
 def _leftovers_are_warned_about() -> Iterator[None]:
-    """Keep an abort from failing: Spark would hide why the tasks failed behind its own stack."""
+    """Log errors of an abort instead of raising them, which would hide in Spark's report why the tasks failed."""
     try:
         yield
     except BookKeeperError as error:
@@ -151,7 +151,7 @@ class RestoringSink(DataSourceArrowWriter):
             return Restored(restore_partition(self._options, self._restored_by, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Remove the marks by which attempts know the ledgers of this import; called by Spark on the driver.
+        """Remove the marks by which attempts recognise the ledgers of this import; called by Spark on the driver.
 
         :param messages: what :meth:`write` returned in each task.
         """
@@ -160,7 +160,7 @@ class RestoringSink(DataSourceArrowWriter):
             remove_marks(self._options, self._restored_by, written)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Do nothing with the ``messages``: an import with the same ``writeId`` goes on where this one ended."""
+        """Do nothing with the ``messages``: an import with the same ``writeId`` continues where this import ended."""
 
 
 class StreamSink(_Sink, DataSourceStreamArrowWriter):
@@ -199,5 +199,5 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
 
 
 def _keys(messages: Sequence[WriterCommitMessage | None]) -> set[BatchKey]:
-    """Return the key of the batch that was written; no key if no task ended."""
+    """Return the key of the written batch; no key if no task succeeded."""
     return {message.key for message in messages if isinstance(message, Written)}

@@ -1,4 +1,4 @@
-"""Planning reads on the driver: from options to the partitions of a batch, or the rows of a view."""
+"""The planning of reads on the driver, from options to the partitions of a batch or the rows of a view."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ class Planner:
         self._pool = connections(settings.timeouts, settings.limits.max_frame_size)
 
     def addresses(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[str, Address]:
-        """Return where the bookies of ``ledgers`` listen, by id.
+        """Return the addresses of the bookies of ``ledgers``, by bookie id.
 
         A bookie that has no address or did not answer is looked up again.
         """
@@ -45,11 +45,11 @@ class Planner:
         return bool(address.port) and not self._pool.is_suspect(address)
 
     def extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, ReadableExtent | BookKeeperError]:
-        """Return how far ``ledgers`` can be read, by id; an error where no bookie could say."""
+        """Return by ledger id how far ``ledgers`` can be read; an error if no bookie of a ledger could answer."""
         return extents(ledgers, self.addresses(ledgers), self._pool)
 
     def partitions(self, ranges: list[EntryRange]) -> list[Partition]:
-        """Return the work of tasks that read some ``ranges``.
+        """Return the partitions with the work of the tasks that read some ``ranges``.
 
         Tasks cannot ask where a bookie is now, so all bookies are looked up again.
         """
@@ -88,7 +88,7 @@ def _range_of(
     options: SourceOptions, ledger_id: int, metadata: LedgerMetadata, extent: ReadableExtent | BookKeeperError,
     wanted: IdFilter,
 ) -> EntryRange:  # fmt: skip
-    """Return the entries of a ledger that a batch reads, perhaps none."""
+    """Return the range of entries of a ledger that a batch reads; the range may be empty."""
     if isinstance(extent, BookKeeperError):
         raise extent
     reading = options.reading
@@ -101,7 +101,7 @@ def _range_of(
 
 
 def _expect_publication(cluster: ClusterView, options: SourceOptions, option: str, manifest: str) -> None:
-    """Check that there is a manifest, which may be without rows.
+    """Check that the manifest exists; it may have no rows.
 
     :raises ConfigError: nothing was published under its name, and losses are not accepted.
     """

@@ -1,4 +1,4 @@
-"""Comparisons with ledger and entry ids that a read obeys, whether they come from options or from Spark's filters."""
+"""The comparisons with ledger and entry ids that a read applies, from options and from Spark's filters."""
 
 from collections.abc import Collection
 
@@ -47,7 +47,7 @@ class IdBounds:
         return IdRanges(((low, high),) if low <= high else ())
 
     def clipped(self, first: int, last: int) -> tuple[int, int]:
-        """Return first and last id of the part of ``first .. last``, both included, that can hold selected ids.
+        """Return first and last id of the part of ``first .. last`` (inclusive) that can hold selected ids.
 
         :returns: for an empty part a first id above the last; the part may hold other ids as well.
         """
@@ -68,7 +68,7 @@ class IdFilter:
     entries: IdBounds = attrs.field(factory=IdBounds)
 
     def accept(self, kind: str, column: str, value: object) -> bool:
-        """Take one comparison.
+        """Apply one comparison, if it compares ids with numbers.
 
         :param kind: name of the class of Spark's filter.
         :param column: one of :data:`LEDGER` and :data:`ENTRY`; comparisons of others are not taken.
@@ -80,7 +80,8 @@ class IdFilter:
             return False
         if kind == "In" and isinstance(value, tuple | list) and all(type(one) is int for one in value):
             bounds.among(value)
-            return column == LEDGER  # of entries only the range from the lowest to the highest is read
+            # entry ids are read as one range, so Spark must still filter the entries within the range
+            return column == LEDGER
         if type(value) is not int:
             return False
         if kind in ("EqualTo", "EqualNullSafe"):

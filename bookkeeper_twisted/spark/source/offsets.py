@@ -41,17 +41,17 @@ class StreamOffset:
     finished: IdRanges = IdRanges()  # noqa: RUF009
 
     def is_done(self, ledger_id: int) -> bool:
-        """Test whether nothing of the ledger ``ledger_id`` is left to read."""
+        """Test whether the ledger ``ledger_id`` was read to its end."""
         return ledger_id not in self.next_entry and ledger_id in self.done
 
     def position(self, ledger_id: int) -> int | None:
-        """Return the id of the next entry of ``ledger_id`` to read; 0 for a new ledger, None for one that is done."""
+        """Return the id of the next entry of ``ledger_id`` to read: 0 in a new ledger, None if the ledger is done."""
         return None if self.is_done(ledger_id) else self.next_entry.get(ledger_id, 0)
 
     def advanced(
         self, next_entry: Mapping[int, int], finished: Collection[int], dropped: Collection[int] = ()
     ) -> "StreamOffset":
-        """Return the offset after more was read; the same object if nothing has changed.
+        """Return the offset after more entries were read; this object itself if nothing has changed.
 
         :param next_entry: by ledger id, of ledgers that are not read to their end.
         :param finished: ledgers that were now read to their end.
@@ -83,7 +83,7 @@ class StreamOffset:
 
 @attrs.define
 class Admission:
-    """The room that is left in a micro-batch.
+    """The numbers of entries and bytes that a micro-batch can still take.
 
     :ivar entries, n_bytes: the remaining numbers; None without a limit.
     """
@@ -93,7 +93,7 @@ class Admission:
     taken: int = 0
 
     def admitted(self, wanted: int, entry_bytes: float) -> int:
-        """Admit some entries as far as there is room; the first of a micro-batch is admitted whatever its size.
+        """Admit as many entries as there is room for; the first entry of a micro-batch is always admitted.
 
         :param wanted: number of entries that could be read.
         :param entry_bytes: average bytes of their payloads, 0 if it is not known.

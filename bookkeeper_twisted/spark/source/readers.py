@@ -38,7 +38,7 @@ class _WrappedPartition(InputPartition):
 
 def _entries(options: SourceOptions, partition: InputPartition) -> Iterator[Any]:
     """Yield the record batches of a partition, in a task."""
-    if partition.value is None:  # Spark's stand-in where there is nothing to read
+    if partition.value is None:  # Spark passes a partition without a value if there is nothing to read
         return
     with plain_errors():
         yield from read_partition(partition.value, settings_of(options))
@@ -71,7 +71,7 @@ class PushdownReader(BatchReader):
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take comparisons with ids; the others are Spark's."""
+        """Take the filters that compare ids, and return the other filters, which Spark applies."""
         for one in filters:
             path: tuple[str, ...] = getattr(one, "attribute", ())
             column = path[0] if len(path) == 1 else ""
@@ -80,13 +80,13 @@ class PushdownReader(BatchReader):
 
 
 class ViewReader(DataSourceReader):
-    """The reader of rows that the driver has: of a manifest, of ledgers, of fragments."""
+    """The reader of rows that the driver has read: those of a manifest, of ledgers or of fragments."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
 
     def partitions(self) -> list[InputPartition]:
-        """Return the rows, some thousands a partition; called by Spark on the driver."""
+        """Return the rows in partitions of some thousand rows; called by Spark on the driver."""
         from .batch import view_rows
 
         with plain_errors():
@@ -177,7 +177,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _entries(self._options, partition)
 
     def commit(self, end: Mapping[str, Any]) -> None:
-        """Do nothing when the micro-batch up to ``end`` is done: offsets are in the checkpoint."""
+        """Do nothing when the micro-batch up to ``end`` is done: Spark's checkpoint has the offsets."""
 
     def stop(self) -> None:
         """End the connection to the metadata store."""

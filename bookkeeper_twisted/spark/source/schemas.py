@@ -24,7 +24,7 @@ FRAGMENTS_DDL = (
 
 
 def schema_of(options: SourceOptions) -> str:
-    """Return the schema of what the ``options`` ask for, as DDL."""
+    """Return the schema of the rows that the ``options`` ask for, as DDL."""
     reading = options.reading
     if reading.manifest:
         return MANIFEST_DDL

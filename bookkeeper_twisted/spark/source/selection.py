@@ -49,7 +49,7 @@ class Selection:
     """The ledgers that the options choose."""
 
     def __init__(self, cluster: ClusterView, options: SourceOptions) -> None:
-        # views show metadata, which are read without a password
+        # the rows of views are metadata, which are read without a password
         self._checks_password = options.reading.view == "entries"
         self._cluster = cluster
         self._options = options
@@ -61,7 +61,7 @@ class Selection:
         self._passed_over: set[int] = set()
 
     def ledger_ids(self, among: IdRanges = ALL_IDS) -> list[int]:
-        """Return the ids of ledgers that may belong to the selection, ascending; a pattern is not looked at.
+        """Return the ids of ledgers that may belong to the selection, ascending, without applying the metadata pattern.
 
         :param among: the ledgers to choose from.
         :raises NoSuchLedgerMetadataError: a ledger in a large range does not exist; where losses are accepted it is
@@ -131,7 +131,7 @@ def check_password(ledger_id: int, metadata: LedgerMetadata, password: bytes) ->
 def extents(
     ledgers: Mapping[int, LedgerMetadata], addresses: Mapping[str, Address], pool: SocketPool
 ) -> dict[int, ReadableExtent | BookKeeperError]:
-    """Find out how far ledgers can be read; for ledgers that are not closed their bookies are asked.
+    """Find out how far ledgers can be read, by asking the bookies of ledgers that are not closed.
 
     :param ledgers: metadata by id.
     :param addresses: of the bookies of their newest ensembles, by id.
@@ -153,7 +153,7 @@ def extents(
         if isinstance(known, BookKeeperError):
             found[ledger_id] = known
             continue
-        # an ensemble begins right after the writer's last add confirmed, so what is before it is confirmed
+        # an ensemble begins right after the writer's last add confirmed, so all earlier entries are confirmed
         confirmed = max(known.last_add_confirmed, ledgers[ledger_id].segments[-1].first_entry_id - 1)
         average = known.length / (known.entry_id + 1) if known.entry_id >= 0 else 0.0
         found[ledger_id] = ReadableExtent(confirmed + 1, False, average)
@@ -161,7 +161,7 @@ def extents(
 
 
 def offset_of(name: str, offsets: Offsets, ledger_id: int, end: int, fail_on_data_loss: bool) -> int:
-    """Return the entry of a ledger that an option of offsets names.
+    """Return the entry id that an option with offsets gives for a ledger.
 
     :param name: of the option, for the error.
     :param end: the first entry of the ledger that cannot be read.

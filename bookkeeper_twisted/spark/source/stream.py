@@ -86,7 +86,8 @@ class StreamPlanner:
             elif position or ledger_id in start.next_entry or not ledgers[ledger_id].closed:
                 table[ledger_id] = position
         end = start.advanced(table, done, self._lost(start.next_entry, ledgers))
-        if end is start:  # ledgers of others alone, such as the query's own sink, make no micro-batch
+        if end is start:
+            # ledgers outside the selection, such as those of the query's own sink, must not cause a micro-batch
             return start
         return attrs.evolve(end, done=end.done.union(self._planner.selection.take_passed_over()))
 
@@ -107,7 +108,7 @@ class StreamPlanner:
         return sorted({*possible, *start.next_entry})
 
     def _lost(self, expected: Iterable[int], ledgers: Mapping[int, LedgerMetadata]) -> set[int]:
-        """Return the ledgers that were seen before and do not exist any more.
+        """Return the ledgers that the stream has seen but that no longer exist.
 
         :raises NoSuchLedgerMetadataError: a ledger was deleted, and losses are not accepted.
         """
@@ -128,7 +129,7 @@ class StreamPlanner:
         return found | fresh
 
     def _extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, ReadableExtent]:
-        """Find out how far ledgers can be read; one whose bookies do not answer is not read further for now."""
+        """Find out how far ledgers can be read; a ledger whose bookies do not answer is not read further for now."""
         found: dict[int, ReadableExtent] = {}
         for ledger_id, extent in self._planner.extents(ledgers).items():
             if isinstance(extent, BookKeeperError):
@@ -141,7 +142,7 @@ class StreamPlanner:
     # ---- partitions ----------------------------------------------------------------------------------
 
     def partitions(self, start: StreamOffset, end: StreamOffset) -> list[Partition]:
-        """Return the work of tasks between two offsets; the same at every call, as closed ledgers do not change.
+        """Return the partitions between two offsets, the same at every call because closed ledgers do not change.
 
         :param start: an entry that it names is read.
         :param end: an entry that it names is not read.

@@ -51,7 +51,7 @@ class Columns:
         return text
 
     def of_run(self, run: EntryRun, payload_at: int, ledger: LedgerMetadata | None) -> Any:
-        """Make a record batch of verified entries; one copy of the payloads.
+        """Make a record batch of verified entries, copying the payloads once.
 
         :param payload_at: where a record has its payload (:attr:`.Digester.payload_at`).
         :param ledger: the ledger's metadata, None if the columns do not need them.
@@ -66,7 +66,7 @@ class Columns:
         return self._with_ledger(arrays, fields, ledger, run.count)
 
     def of_ids(self, ledger_id: int, first: int, last: int, ledger: LedgerMetadata | None) -> Iterator[Any]:
-        """Make record batches of the entries ``first .. last``, both included, without payloads.
+        """Make record batches of the entries from ``first`` to ``last`` (inclusive), without payloads.
 
         :param ledger: the metadata of ``ledger_id``, None if the columns do not need them.
         """
@@ -99,7 +99,7 @@ def columns_of(options: SourceOptions) -> Columns:
 
 
 def joined(batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield the same rows in batches that are worth their overhead.
+    """Yield the same rows in batches large enough to be worth their overhead.
 
     :param batches: record batches of one schema.
     """

@@ -13,7 +13,7 @@ from ...limits.ratelimit import Rate, TokenBucket
 
 
 class Pace:
-    """A pace, which keeps work at a rate.
+    """A pace, which slows work down to a rate.
 
     :param now: seconds of a monotonic clock.
     :param sleep: waits for seconds of that clock.
@@ -26,7 +26,7 @@ class Pace:
         self._limited = bool(rate)
 
     def spend(self, entries: int, n_bytes: int) -> None:
-        """Count an amount that was read, and wait until it is paid for; blocks.
+        """Count an amount that was read, and block until the rate permits more.
 
         :param entries: number of entries.
         :param n_bytes: bytes of them.
@@ -45,7 +45,7 @@ def pace_of(work: str, rate: Rate) -> Pace:
 
 
 def tenth_of_a_second(share: float, most: int) -> int:
-    """Return the amount of one request, which the task pays for afterwards: a tenth of a second of its share.
+    """Return the amount of one request: a tenth of a second of the task's share, charged after the request.
 
     :param share: entries or bytes a second; 0 sets no limit.
     """

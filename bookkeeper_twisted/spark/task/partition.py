@@ -47,7 +47,7 @@ class Partition:
 
     @classmethod
     def of(cls, pieces: Sequence[FragmentPart], ledgers: dict[int, LedgerMetadata]) -> "Partition":
-        """Make a partition with the metadata that its task needs, and no more.
+        """Make a partition with only the metadata that its task needs.
 
         :param ledgers: metadata by id, of the ledgers of all ``pieces`` at least.
         """
@@ -76,7 +76,7 @@ class TaskSettings:
 
 
 def settings_of(options: SourceOptions) -> TaskSettings:
-    """Return how tasks read, times in seconds, from the ``options``."""
+    """Return the settings of the reads of tasks from the ``options``, with times in seconds."""
     client = options.client
     timeouts = Timeouts(client.client_connect_timeout_millis / 1000, options.reading.read_timeout_ms / 1000)
     wire = 3 if client.wire_protocol == "v3" else 2
@@ -121,7 +121,7 @@ def _batches(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
 
 
 def _runs(pool: SocketPool, piece: FragmentPart, digester: Digester, settings: TaskSettings) -> Iterator[Any]:
-    """Yield the entries of a piece; lost entries are passed over where the settings want it."""
+    """Yield the entries of a piece; skip lost entries if the settings ask for it."""
     fragment: Fragment | None = piece.fragment
     while fragment is not None:
         try:
