@@ -1,4 +1,4 @@
-"""A cluster in memory for the tests of applications, and doubles that the suites of the real things run on too.
+"""A cluster in memory for tests of applications, and test doubles that pass the same suites as the real providers.
 
 :class:`MemoryCluster`, :func:`aio_cluster` and :func:`blocking_cluster` are for applications (``docs/testing.rst``).
 

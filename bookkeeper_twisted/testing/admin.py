@@ -1,4 +1,4 @@
-"""The administration of a bookie without the bookie, for tests of HTTP servers and shells.
+"""A fake administration of a bookie, for tests of HTTP servers and shells.
 
 Tests set every answer as an attribute.
 """
@@ -38,7 +38,7 @@ _DIRECTORY = "/ledgers/current"
 @implementer(IBackgroundWork)
 @attrs.define
 class FakeBackgroundWork:
-    """Background work that ends at once and compacts nothing.
+    """Fake background work, which ends immediately and compacts nothing.
 
     :ivar collections: the requested collections, as pairs of major and minor.
     :ivar cancelled, scrubs: number of requests to cancel a compaction, and to scrub.
@@ -146,7 +146,7 @@ class FakeBackgroundWork:
 @implementer(IBookieAdmin)
 @attrs.define
 class FakeBookieAdmin:
-    """A bookie in any phase.
+    """A fake bookie, which a test sets to any phase.
 
     :ivar other_reasons: reasons to be read-only, besides the administrator's.
     :ivar live: keys that can be changed.

@@ -1,4 +1,4 @@
-"""An authentication provider for tests: tokens of one byte, any number of rounds, success or failure."""
+"""An authentication provider for tests, with tokens of one byte, any number of rounds, and either outcome."""
 
 import attrs
 from twisted.internet.defer import Deferred, fail, succeed
@@ -13,7 +13,7 @@ SUCCESS, FAILURE, CONTINUE = b"\1", b"\2", b"\3"
 @implementer(IAuthenticationProvider)
 @attrs.frozen
 class TokenAuthentication:
-    """The provider, whose client sends tokens until the bookie has decided.
+    """The authentication provider, whose client sends tokens until the bookie has decided.
 
     :ivar plugin: the name in AUTH frames.
     :ivar rounds: tokens of the client that the bookie wants to see.

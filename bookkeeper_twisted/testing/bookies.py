@@ -1,4 +1,4 @@
-"""Bookies in memory behind the client's seam: they answer by the clock, and fail on demand."""
+"""Bookies in memory behind the client's interface, which answer after delays of a clock and fail on demand."""
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -36,7 +36,7 @@ TIMEOUT = 5.0
 
 @implementer(IBookieClient)
 class MemoryBookies:
-    """Any number of bookies, each made when it is first named, or one flow to them.
+    """Any number of bookies in memory, each made at its first use; or one flow to these bookies.
 
     :ivar flows: all that were opened.
     :ivar end: the error of all further requests; None while requests are accepted.
@@ -153,7 +153,7 @@ class MemoryBookies:
 
         bookie = self[bookie_id]
         asked = self._answer(bookie_id, "long_poll", ledger_id, previous_lac + 1, 1, wait)
-        return cast("Deferred[ReadReply]", asked)  # addCallback waits for a Deferred that its callback returns
+        return cast("Deferred[ReadReply]", asked)  # the callback returned a Deferred, for which addCallback waits
 
     def _news(
         self, bookie: MemoryBookie, ledger_id: int, previous_lac: int, patience: float

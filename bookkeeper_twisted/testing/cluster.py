@@ -1,4 +1,4 @@
-"""A cluster in memory for the tests of applications, behind each of the three doors of the client."""
+"""A cluster in memory for tests of applications, for each of the client's APIs: Twisted, asyncio and blocking."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -21,7 +21,7 @@ from .streams import stream
 
 
 class MemoryCluster:
-    """Bookies and a metadata store in memory: no socket, no file, no thread.
+    """A cluster of bookies and a metadata store in memory, without sockets, files or threads.
 
     Bookies are named ``bookie-0``, ``bookie-1``...  They answer one turn of the clock after they were asked, fence, and
     keep entries for recoveries as real ones do; ``cluster.bookies["bookie-0"]`` has the switches that make
@@ -75,7 +75,7 @@ class MemoryCluster:
         return f"<MemoryCluster of {self.bookies!r}>"
 
     async def start_bookie(self, bookie_id: str) -> None:
-        """Let a bookie take connections and ledgers: a new one, or one that was stopped, with the entries it had."""
+        """Start a bookie, so that it accepts connections and ledgers; a bookie that was stopped keeps its entries."""
         self.bookies[bookie_id].up = True
         await self._registration.register_bookie(bookie_id, False, BookieServiceInfo())
 

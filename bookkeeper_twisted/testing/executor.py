@@ -71,7 +71,7 @@ class StepExecutor:
         return ran
 
     def drain(self) -> None:
-        """Run and deliver work until none is left.
+        """Run work and deliver results until no work is left.
 
         :raises AssertionError: work still comes after :data:`MOST_STEPS` pieces.
         """

@@ -73,7 +73,7 @@ class MemoryBookie:
         self.entries[ledger_id][entry_id] = stored[:-1] + bytes((stored[-1] ^ 1,))
 
     def fault(self, operation: str, entry_id: int) -> Exception | None:
-        """Return the error of the first fault that applies, and count that failure off."""
+        """Return the error of the first fault that applies, and count this failure in the fault."""
         for fault in self.faults:
             if fault.applies(operation, entry_id):
                 fault.times -= 1
@@ -120,7 +120,7 @@ class MemoryBookie:
         self.wake()
 
     def fence(self, ledger_id: int, master_key: bytes | None) -> None:
-        """Fence a ledger: accept only recovery adds from now on, and end the waits for a LAC."""
+        """Fence a ledger, which then accepts only recovery adds, and end the waits for its LAC."""
         self.check_key(ledger_id, master_key)
         self.fenced.add(ledger_id)
         self.wake()

@@ -1,4 +1,4 @@
-"""TCP without a network: endpoints that connect factories in one process; tests move the bytes."""
+"""TCP connections without a network: endpoints connect factories within one process, and tests move the bytes."""
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred, fail, succeed
@@ -44,7 +44,7 @@ class MemoryNetwork:
         return succeed(client)
 
     def move(self) -> bool:
-        """Deliver everything that was written.
+        """Deliver all bytes that were written.
 
         :returns: whether any bytes were waiting.
         """

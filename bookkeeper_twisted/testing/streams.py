@@ -1,4 +1,4 @@
-"""Random numbers that a seed decides: all randomness of doubles and simulations comes from here."""
+"""Random numbers from a seed, the only source of randomness in test doubles and simulations."""
 
 from random import Random
 
@@ -6,5 +6,5 @@ __all__ = ["Random", "stream"]
 
 
 def stream(seed: int | str, *purpose: object) -> Random:
-    """Return a random generator of its own for each purpose: one more draw for one purpose changes no other."""
+    """Return a separate random generator for each purpose, so that a draw for one purpose does not affect others."""
     return Random("/".join(map(str, (seed, *purpose))))

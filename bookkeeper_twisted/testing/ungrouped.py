@@ -1,4 +1,4 @@
-"""Replies that are not grouped, as the baseline for measuring the gain of grouped replies."""
+"""A connection without grouping of replies, the baseline for measuring the gain of grouping."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from ..protocol.server.connection import ServerConnection
 
 
 class UngroupedConnection(ServerConnection):
-    """A connection that writes every reply by itself, as soon as there is one.
+    """A connection that writes every reply separately and immediately.
 
     It takes the place of its base as ``BookieServerFactory.protocol``.
     """

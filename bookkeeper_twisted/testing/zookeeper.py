@@ -131,7 +131,7 @@ class MemoryZooKeeper:
             self._watches.append((kind, path, connection, watch))
 
     def lose_watches(self, connection: "MemoryConnection") -> None:
-        """Remove the watches of a connection and notify it."""
+        """Remove the watches of a connection, and notify the connection."""
         self._fire(False, lambda kind, path, owner: owner is connection)
 
     def _changed(self, path: str, *kinds: str) -> None:
@@ -146,7 +146,7 @@ class MemoryZooKeeper:
 
 @implementer(IZooKeeper)
 class MemoryConnection:
-    """A connection of one client of a :class:`MemoryZooKeeper`.  Answers come at once.
+    """A connection of one client of a :class:`MemoryZooKeeper`.  Calls are answered immediately.
 
     :ivar calls: names of the methods that were called.
     """
@@ -162,7 +162,7 @@ class MemoryConnection:
     # -- what a test makes happen --
 
     def lose(self, is_executed: bool, after: int = 0, expires: bool = False) -> None:
-        """Lose the answer of a call, and for a moment the connection.
+        """Lose the answer of a call, and break the connection briefly.
 
         :param after: how many calls come before it.
         :param expires: the session ends as well.

@@ -27,15 +27,15 @@ class BookieAdminContract(SynchronousTestCase):
         raise NotImplementedError
 
     def fill_disk(self) -> None:
-        """Make the bookie read-only for a reason that is not the administrator's."""
+        """Make the bookie read-only for a reason other than the administrator's request."""
         raise NotImplementedError
 
     def store_entries(self) -> None:
-        """Have entries in an entry log."""
+        """Store entries in an entry log."""
         raise NotImplementedError
 
     def settle(self) -> None:
-        """Run the work that was asked for until it ends."""
+        """Run the requested work until it ends."""
 
     def settled(self, deferred: "Deferred[Any]") -> Any:
         """Return the result of a Deferred, after the work it waits for has ended."""
@@ -55,7 +55,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertTrue(state.high_priority_writes)
 
     def test_read_only(self) -> None:
-        """An administrator makes a bookie read-only and writable again; doing so twice is doing it once."""
+        """An administrator makes a bookie read-only and writable again; a second call has no effect."""
         for _ in range(2):
             self.admin.set_read_only(True)
             state = self.admin.state()
@@ -109,7 +109,7 @@ class BookieAdminContract(SynchronousTestCase):
             self.assertIsInstance(value, str)
 
     def test_configure(self) -> None:
-        """A key that can be changed is changed; another key or value is refused, and nothing is changed then."""
+        """A key that may change is changed; a call with any other key or a wrong value changes nothing."""
         self.admin.configure({"gcWaitTime": "700000"})
         self.assertEqual(self.admin.configuration()["gcWaitTime"], "700000")
         port = self.admin.configuration()["bookiePort"]
@@ -125,7 +125,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertTrue(text.endswith(b"\n"))
 
     def test_collection(self) -> None:
-        """A collection that is asked for is done, with the compactions that are wanted."""
+        """A requested collection runs, with the requested kinds of compactions."""
         work = self.admin.background()
         before = work.collection()
         self.assertEqual((before.phase, before.forced, before.major.at_work), ("idle", False, False))
@@ -139,7 +139,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertEqual((after.major.total, after.minor.total, after.failures), (1, 1, 0))
 
     def test_suspension(self) -> None:
-        """Kinds of compactions are suspended and resumed one by one, and a suspended one is not done."""
+        """Each kind of compaction is suspended and resumed on its own; a suspended kind does not run."""
         work = self.admin.background()
 
         def suspended() -> tuple[bool, bool]:
@@ -174,7 +174,7 @@ class BookieAdminContract(SynchronousTestCase):
             self.failureResultOf(refused, IncorrectParameterError)
 
     def test_scrub(self) -> None:
-        """A scrub that is asked for is done, unless scrubs are suspended."""
+        """A requested scrub runs, unless scrubs are suspended."""
         work = self.admin.background()
         self.assertEqual((work.scrub().passes, work.scrub().last_pass, work.scrub().findings), (0, None, ()))
         work.start_scrub()
@@ -193,7 +193,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertFalse(work.scrub().suspended)
 
     def test_limits(self) -> None:
-        """Limits change at once; with an unknown name nothing changes."""
+        """Limits change immediately; a call with an unknown name changes no limit."""
         work = self.admin.background()
         work.set_limits({"scrub": Rate(7, 9)}, 20.0)
         self.assertRaises(NoSuchThrottleError, work.set_limits, {"scrub": Rate(1), "none": Rate(1)}, 30.0)
@@ -206,7 +206,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertEqual(work.limits().adaptive.bound, 20.0)
 
     def test_stopped(self) -> None:
-        """A bookie that has stopped says so, has no disks to be measured, and does no more work."""
+        """A stopped bookie reports that it is stopped, measures no disks, and does no more work."""
         self.stop_bookie()
         self.assertIs(self.admin.state().phase, Phase.STOPPED)
         self.assertEqual(list(self.settled(self.admin.disks())), [])

@@ -49,13 +49,13 @@ class AuthenticationContract(SynchronousTestCase):
         self.assertTrue(self.provider.plugin)
 
     def test_exchange(self) -> None:
-        """Both sides are complete after a few tokens, and stay so."""
+        """Both sides complete the exchange after a few tokens, and stay complete."""
         bookie, client = self.provider.bookie_exchange("127.0.0.1:1"), self.provider.client_exchange("bookie:3181")
         self.talk(bookie, client)
         self.assertTrue(bookie.complete and client.complete)
 
     def test_connections(self) -> None:
-        """Exchanges of two connections know nothing of each other."""
+        """The exchanges of two connections are independent."""
         used = self.provider.bookie_exchange("127.0.0.1:1"), self.provider.client_exchange("bookie:3181")
         rounds = self.talk(*used)
         fresh = self.provider.bookie_exchange("127.0.0.1:2"), self.provider.client_exchange("bookie:3181")

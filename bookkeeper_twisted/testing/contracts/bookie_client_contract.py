@@ -117,13 +117,13 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(reply.entry, run.entry(1))
 
     def test_read_missing(self) -> None:
-        """An unknown ledger and an unknown entry have errors of their own."""
+        """An unknown ledger and an unknown entry give different errors."""
         self.error(self.client.read(self.bookie_id, LEDGER, 0), NoSuchLedgerError)
         self.add(self.run_of(0, [b"a"]))
         self.error(self.client.read(self.bookie_id, LEDGER, 5), NoSuchEntryError)
 
     def test_read_many(self) -> None:
-        """Each of several reads has its own outcome, in the order asked."""
+        """Each of several reads has its own result, in the order of the requests."""
         run = self.run_of(0, [b"a", b"b", b"c"])
         self.add(run)
         replies = self.result(self.client.read_many(self.bookie_id, LEDGER, [2, 9, 0]))
@@ -147,7 +147,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(reply.entries.data, run.slice(1, 3).data)
 
     def test_batch_size(self) -> None:
-        """A batch read gives the first entry whatever its size, and what fits after it."""
+        """A batch read gives the first entry whatever its size, and the following entries that fit."""
         self.add(self.run_of(0, [b"x" * 1000] * 5))
         reply = self.result(self.client.read_batch(self.bookie_id, LEDGER, 0, 5, 10))
         self.assertEqual(reply.entries.count, 1)
@@ -197,13 +197,13 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual((reply.max_lac, reply.entry), (0, run.entry(0)))
 
     def test_long_poll_elsewhere(self) -> None:
-        """The confirmed entry may be on other bookies: the LAC is news enough."""
+        """A long poll ends when the LAC moves, even if the confirmed entry is on other bookies."""
         self.add(self.run_of(5, [b"f"], lac=4))
         reply = self.result(self.client.long_poll(self.bookie_id, LEDGER, 3, 60.0))
         self.assertEqual((reply.status, reply.max_lac, reply.entry), (Status.EOK, 4, None))
 
     def test_long_poll_ends_with_a_fence(self) -> None:
-        """A fence ends the wait: the ledger is about to be closed."""
+        """A fence ends a long poll, because the ledger is about to be closed."""
         self.add(self.run_of(0, [b"a"]))
         waiting = self.client.long_poll(self.bookie_id, LEDGER, -1, 60.0)
         self.settle()
@@ -212,11 +212,11 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual((reply.status, reply.max_lac, reply.entry), (Status.EOK, -1, None))
 
     def test_long_poll_of_nothing(self) -> None:
-        """A bookie that does not know the ledger answers at once."""
+        """A bookie that does not know the ledger answers immediately."""
         self.error(self.client.long_poll(self.bookie_id, LEDGER, -1, 60.0), NoSuchLedgerError)
 
     def test_cancelled_long_poll(self) -> None:
-        """A long poll that is cancelled fails at once."""
+        """A cancelled long poll fails immediately."""
         self.add(self.run_of(0, [b"a"]))
         waiting = self.client.long_poll(self.bookie_id, LEDGER, -1, 60.0)
         self.settle()
@@ -225,7 +225,7 @@ class BookieClientContract(SynchronousTestCase):
         self.settle()
 
     def test_batch_poll(self) -> None:
-        """A batch read can wait until its first entry is confirmed; it gives the LAC and what is there."""
+        """A batch read can wait until its first entry is confirmed; it gives the LAC and the stored entries."""
         run = self.run_of(0, [b"a"])
         self.add(run)
         waiting = self.client.read_batch(self.bookie_id, LEDGER, 0, 10, 1 << 20, patience=60.0)
@@ -239,7 +239,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual((reply.max_lac, reply.entries.count), (0, 1))
 
     def test_batch_poll_without_an_entry(self) -> None:
-        """A wait that a fence ends gives no entry that is not there; an unknown ledger has an error of its own."""
+        """A batch read whose wait a fence ends gives no missing entry; an unknown ledger gives a different error."""
         self.error(self.client.read_batch(self.bookie_id, LEDGER, 0, 10, 1 << 20, patience=60.0), NoSuchLedgerError)
         self.add(self.run_of(0, [b"a"]))
         waiting = self.client.read_batch(self.bookie_id, LEDGER, 1, 10, 1 << 20, patience=60.0)
@@ -249,13 +249,13 @@ class BookieClientContract(SynchronousTestCase):
         self.error(waiting, NoSuchEntryError)
 
     def test_wrong_key(self) -> None:
-        """A ledger's key is that of its first add."""
+        """The master key of a ledger is the key of its first add."""
         self.add(self.run_of(0, [b"a"]))
         ((_, _, refused),) = self.add(self.run_of(1, [b"b"]), key=b"k" * 20)
         self.assertIsInstance(refused, UnauthorizedAccessError)
 
     def test_lac(self) -> None:
-        """LAC reads give the explicit LAC and the last entry; neither is an error of its own."""
+        """LAC reads give the explicit LAC and the last entry; for an unknown ledger they fail."""
         self.error(self.client.read_lac(self.bookie_id, LEDGER), NoSuchEntryError)
         run = self.run_of(0, [b"a", b"b"])
         self.add(run)
@@ -288,7 +288,7 @@ class BookieClientContract(SynchronousTestCase):
         self.error(self.client.read("nowhere", LEDGER, 0), BookieHandleNotAvailableError)
 
     def test_cancel(self) -> None:
-        """A cancelled read fails at once, and its reply is dropped."""
+        """A cancelled read fails immediately, and its reply is dropped."""
         run = self.run_of(0, [b"a"])
         self.add(run)
         cancelled = self.client.read(self.bookie_id, LEDGER, 0)
@@ -297,7 +297,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(self.result(self.client.read(self.bookie_id, LEDGER, 0)).entry, run.entry(0))
 
     def test_flow(self) -> None:
-        """A flow does everything its client does, and its end is its own."""
+        """A flow does everything its client does, and closing the flow does not close the client."""
         run = self.run_of(0, [b"a", b"b"])
         self.assert_added(self.add(run), 0, 2)
         flow = self.client.open_flow()
@@ -311,7 +311,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(self.result(self.client.read(self.bookie_id, LEDGER, 0)).entry, run.entry(0))
 
     def test_retired_flow(self) -> None:
-        """A flow that retires ends what is under way, and refuses the rest."""
+        """A flow that retires finishes its requests under way, and refuses further requests."""
         run = self.run_of(0, [b"a"])
         self.add(run)
         flow = self.client.open_flow()
@@ -321,7 +321,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(self.result(reading).entry, run.entry(0))
 
     def test_closed_flow(self) -> None:
-        """A flow that is closed fails what it asked at once, whatever the bookie still answers."""
+        """Closing a flow fails its requests immediately, whatever the bookie still answers."""
         flow, answers = self.client.open_flow(), list[Exception | None]()
         flow.add(
             self.bookie_id, self.adds(self.run_of(0, [b"a"])),
@@ -333,7 +333,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(len(answers), 1)
 
     def test_flows_of_a_closed_client(self) -> None:
-        """The end of the client is the end of its flows."""
+        """Closing the client closes its flows."""
         flow = self.client.open_flow()
         reading = flow.read(self.bookie_id, LEDGER, 0)
         closed = self.client.close()
@@ -342,7 +342,7 @@ class BookieClientContract(SynchronousTestCase):
         self.error(flow.read(self.bookie_id, LEDGER, 0), ClientClosedError)
 
     def test_close(self) -> None:
-        """Closing fails what is under way and all later calls."""
+        """Closing the client fails the requests under way and all later calls."""
         answers: list[Exception | None] = []
         self.client.add(
             self.bookie_id, self.adds(self.run_of(0, [b"a"])),

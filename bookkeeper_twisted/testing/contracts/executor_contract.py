@@ -39,7 +39,7 @@ class ExecutorContract(SynchronousTestCase):
         self.assertEqual(self.successResultOf(submitted), 3)
 
     def test_failure(self) -> None:
-        """An exception of a piece of work arrives as the failure of its result, and the lane goes on."""
+        """An exception in a piece of work is the failure of its result, and the lane runs the next piece."""
         failing = self.executor.submit("flush", lambda: 1 // 0)
         following = self.executor.submit("flush", lambda: "still here")
         self.settle(self.executor)
@@ -47,7 +47,7 @@ class ExecutorContract(SynchronousTestCase):
         self.assertEqual(self.successResultOf(following), "still here")
 
     def test_any_failure(self) -> None:
-        """A lane goes on after work that raises what is no ``Exception``, too."""
+        """A lane also goes on after work that raises a ``BaseException``."""
 
         def leave() -> None:
             raise SystemExit
@@ -99,7 +99,7 @@ class ExecutorContract(SynchronousTestCase):
         self.successResultOf(first)
 
     def test_join(self) -> None:
-        """A join waits for everything that was submitted; the executor goes on."""
+        """A join waits for all submitted work; the executor stays usable."""
         self.successResultOf(self.executor.join())
         ran: list[str] = []
         gate = _Latch()
@@ -117,7 +117,7 @@ class ExecutorContract(SynchronousTestCase):
         self.successResultOf(self.executor.join())
 
     def test_stop(self) -> None:
-        """A stop lets submitted work end; what comes later is refused."""
+        """A stop lets submitted work end, and refuses later work."""
         ran: list[int] = []
         for number in range(5):
             self.executor.submit("flush", ran.append, number)

@@ -46,7 +46,7 @@ class _FileSystemContract(SynchronousTestCase):
         return file
 
     def test_interfaces(self) -> None:
-        """The providers provide."""
+        """The file system and its files provide their interfaces."""
         verifyObject(IFileSystem, self.fs)
         file = self.create()
         verifyObject(IFile, file)
@@ -78,7 +78,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(OSError, file.pread_resident, 1, 0)
 
     def test_resident_each(self) -> None:
-        """Many places at once, in any order, each all of it or nothing."""
+        """A resident read of many ranges in any order gives each range as a whole or not at all."""
         data = bytes(range(256)) * 40
         file = self.create(data)
         side_by_side = [(700, 100), (1, 800), (300, 801), (0, 1101), (12, 1101)]
@@ -95,7 +95,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(OSError, file.pread_resident_each, [1], [0])
 
     def resident(self, file: IFile, size: int, offset: int) -> bytes | None:
-        """Return the bytes that memory holds; None where the file system does not report them."""
+        """Return the bytes that are resident in memory; None if the file system does not report them."""
         try:
             return file.pread_resident(size, offset)
         except OSError as e:
@@ -117,7 +117,7 @@ class _FileSystemContract(SynchronousTestCase):
         file.sync(metadata=True)
 
     def test_allocate(self) -> None:
-        """Space is set aside: the file gets longer by zeros, never shorter, and keeps what it holds."""
+        """Allocating space makes a file longer by zeros, never shorter, and keeps its contents."""
         file = self.create(b"abc")
         for size in (9000, 9000, 5000):
             file.allocate(size)
@@ -139,7 +139,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual(file.pread(3, 0), b"abc")
 
     def test_open_missing(self) -> None:
-        """Opening what does not exist fails, and so does anything in a directory that does not."""
+        """Opening a missing file fails, and so does any call on a missing directory."""
         self.assertRaises(FileNotFoundError, self.fs.open, self.path)
         for call in (self.fs.list, self.fs.sync_directory, self.fs.usage, self.fs.disk, self.fs.unlink):
             self.assertRaises(FileNotFoundError, call, posixpath.join(self.base, "none"))
@@ -148,7 +148,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(FileNotFoundError, self.fs.rename, self.path, self.path + "2")
 
     def test_names(self) -> None:
-        """Names come and go; a listing is sorted and holds directories too."""
+        """Created names appear and removed names disappear; a listing is sorted and includes directories."""
         self.create()
         self.fs.make_directories(posixpath.join(self.base, "a", "b"))
         self.assertEqual(self.fs.list(self.base), ["a", "file"])
@@ -162,7 +162,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertFalse(self.fs.exists(self.path))
 
     def test_remove_directory(self) -> None:
-        """An empty directory goes, one that holds something stays."""
+        """An empty directory is removed, a directory with contents is not."""
         inner = posixpath.join(self.base, "a", "b")
         self.fs.make_directories(inner)
         error = self.assertRaises(OSError, self.fs.remove_directory, posixpath.dirname(inner))
@@ -172,13 +172,13 @@ class _FileSystemContract(SynchronousTestCase):
             self.assertFalse(self.fs.exists(path))
 
     def test_make_directories_twice(self) -> None:
-        """Directories that exist are fine, and keep what they hold."""
+        """Making directories that exist succeeds and keeps their contents."""
         self.create()
         self.fs.make_directories(self.base)
         self.assertEqual(self.fs.list(self.base), ["file"])
 
     def test_rename(self) -> None:
-        """A file moves to a new name and replaces what was there; files that are open stay as they are."""
+        """A renamed file replaces a file with the new name; files that are open stay as they are."""
         file = self.create(b"old")
         new = posixpath.join(self.base, "new")
         replaced = self.fs.open(new, create=True)
@@ -228,7 +228,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.addCleanup(file.close)
         other = self.fs.open(self.path)
         self.addCleanup(other.close)
-        big = bytes(range(256)) * 4096 * 3  # several times what is written at once
+        big = bytes(range(256)) * 4096 * 3  # several times as much as one system call writes
         for parts in (
             [bytes([7]) * 512],
             [b"a" * 100, b"b" * 900, b"c" * 24],
@@ -243,7 +243,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual(other.pread(4096, 8192), b"w" * 4096)
 
     def test_direct_reads(self) -> None:
-        """A direct file is read at any place, and sees what another opening has written, synced or not."""
+        """A direct file is read at any offset, and sees the writes of another opening, synced or not."""
         data = b"".join(number.to_bytes(4, "big") for number in range(3 << 18)) + b"tail"
         other = self.create(data)
         file = self.fs.open(self.path, direct=True)
@@ -258,7 +258,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(OSError, file.pread, 1, 0)
 
     def test_lock(self) -> None:
-        """A lock is held by one until it is released, also against the same process (S6)."""
+        """A lock has one holder until it is released, even within one process (S6)."""
         path = posixpath.join(self.base, "LOCK")
         lock = self.fs.lock(path)
         error = self.assertRaises(DirectoryLockedError, self.fs.lock, path)
@@ -270,11 +270,11 @@ class _FileSystemContract(SynchronousTestCase):
         again.release()
 
     def test_usage(self) -> None:
-        """Total and usable bytes of the disk."""
+        """A file system reports the total and usable bytes of the disk."""
         total, usable = self.fs.usage(self.base)
         self.assertTrue(0 < usable <= self.fs.allocatable(self.base) <= total)
 
     def test_disk(self) -> None:
-        """A directory lies on the disk of the one that it was made in."""
+        """A directory lies on the disk of its parent directory."""
         self.fs.make_directories(posixpath.join(self.base, "a"))
         self.assertEqual(self.fs.disk(posixpath.join(self.base, "a")), self.fs.disk(self.base))

@@ -93,7 +93,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertFalse(index.complete)
 
     def test_complete(self) -> None:
-        """Completeness is committed and stays."""
+        """An index that was committed as complete stays complete."""
         index = self.make()
         index.commit(IndexBatch(complete=True))
         self.assertTrue(index.complete)
@@ -103,7 +103,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertTrue(self.reopen(index).complete)
 
     def test_without_runs(self) -> None:
-        """All rows go at once, and completeness; the states of ledgers stay."""
+        """All rows and the mark of completeness are removed in one call; the states of ledgers stay."""
         index = self.make()
         state = LedgerRow(1, b"key", fenced=True)
         index.commit(IndexBatch(runs=[_row(1, 10, 19), _row(2, 0, 9)], ledgers=[state], complete=True))
@@ -116,7 +116,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual((index.complete, index.last_entry(1)), (True, 13))
 
     def test_find(self) -> None:
-        """Every entry of a row finds it, the entries around it find nothing."""
+        """A look-up of any entry of a row finds this row; the entries around the row are not found."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 10, 19), _row(1, 30, 30), _row(2, 0, 99)]))
         for entry_id in (10, 15, 19):
@@ -128,7 +128,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertIsNone(index.find(3, 10))
 
     def test_big_numbers(self) -> None:
-        """Ledger and entry ids of 63 bits, logs of 31."""
+        """Ledger and entry ids may have 63 bits, log ids 31 bits."""
         row = IndexRow(2**63 - 1, 2**62, 2**62 + 1, 2**31 - 2, 2**31, pack_sizes([40, 50]), b"")
         index = self.make()
         index.commit(IndexBatch(runs=[row]))
@@ -136,14 +136,14 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual(index.last_entry(2**63 - 1), 2**62 + 1)
 
     def test_last_entry(self) -> None:
-        """The last entry is that of the ledger asked for, in whatever order rows came."""
+        """The last entry belongs to the requested ledger, in whatever order rows were committed."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 50, 59), _row(1, 0, 9), _row(2, 0, 7)]))
         self.assertEqual(index.last_entry(1), 59)
         self.assertEqual(index.last_entry(2), 7)
 
     def test_rows_from(self) -> None:
-        """Rows come in order, beginning with the one that holds the entry or the next above it."""
+        """Rows come in order, beginning with the row that holds the entry or the next row above."""
         rows = [_row(1, 10 * i, 10 * i + 5) for i in range(5)]
         index = self.make()
         index.commit(IndexBatch(runs=[*reversed(rows), _row(2, 0, 100)]))
@@ -170,7 +170,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual({e for row in seen for e in range(row.first, row.last + 1)}, {*range(2000)})
 
     def test_replace(self) -> None:
-        """The same entries again, in another log."""
+        """A row of the same entries in another log replaces the old row."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 0)]))
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 1)]))
@@ -186,7 +186,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*index.rows(1)], [left, _row(1, 4, 5, 1), right])
 
     def test_moved(self) -> None:
-        """A copy takes the place of the entries that lie in the logs it was made from, of no others (S8)."""
+        """A copy replaces only entries that still lie in the logs from which the copy was made (S8)."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 0), _row(1, 10, 19, 1), _row(1, 20, 29, 2)]))
         index.commit(IndexBatch(runs=[_row(1, 4, 5, 7)]))
@@ -196,7 +196,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual(index.find(1, 6), IndexRow(1, 6, 19, 9, 1024 + 6 * _RECORD, _RECORD))
 
     def test_moved_whole(self) -> None:
-        """A copy of several rows that all are where they were is one row, with its checksums."""
+        """A copy of several rows that have not moved becomes one row, with its checksums."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 0), _row(1, 10, 19, 1)]))
         index.commit(IndexBatch(moved=[_row(1, 0, 19, 9)], moved_from=frozenset([0, 1])))
@@ -211,7 +211,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*index.rows(1)], [])
 
     def test_page(self) -> None:
-        """Rows come in the order of ledger and entry, from any place on, of some logs or of all."""
+        """Rows come in the order of ledger and entry, from any position upwards, of some logs or of all."""
         rows = [_row(1, 0, 9, 0), _row(1, 10, 19, 1), _row(2, 0, 5, 0), _row(7, 3, 4, 2)]
         index = self.make()
         index.commit(IndexBatch(runs=rows))
@@ -240,14 +240,14 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*self.reopen(index).ledgers()], [one, two])
 
     def test_many_ledgers(self) -> None:
-        """More ledgers than fit one page of a listing."""
+        """A listing returns all ledgers, even if they do not fit one page."""
         rows = [LedgerRow(i, b"key") for i in range(1234)]
         index = self.make()
         index.commit(IndexBatch(ledgers=rows))
         self.assertEqual([*index.ledgers()], rows)
 
     def test_delete(self) -> None:
-        """A deleted ledger is gone, rows and state; the others stay; it may come back in the same batch."""
+        """A deletion removes only the rows and state of its ledger; the same batch may add the ledger again."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 0, 9), _row(2, 0, 9)], ledgers=[LedgerRow(1), LedgerRow(2)]))
         index.commit(IndexBatch(runs=[_row(1, 3, 4)], deleted_ledgers=[1]))
@@ -263,7 +263,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*self.reopen(index).rows(1)], rows)
 
     def test_newest_wins(self) -> None:
-        """Whatever overlaps, each entry is where the last row that held it says."""
+        """However rows overlap, each entry is located by the last committed row that holds it."""
 
         @settings(max_examples=60, deadline=None, derandomize=True, database=None)
         @given(st.lists(st.lists(_rows(), max_size=5), max_size=6))

@@ -42,7 +42,7 @@ class KeyValuesContract(SynchronousTestCase):
             database.close()
 
     def test_more_than_a_page(self) -> None:
-        """All pairs are given, in the order of their keys, from any key on."""
+        """All pairs are given in the order of their keys, from any key upwards."""
         database = self.open("a", True)
         pairs = [_pair(number) for number in range(25_000)]
         database.put(pairs[::-1])
@@ -62,7 +62,7 @@ class KeyValuesContract(SynchronousTestCase):
         database.close()
 
     def test_locked(self) -> None:
-        """A map is open once at a time, and can be closed before an iteration has ended."""
+        """A map cannot be opened twice at a time, and can be closed before an iteration has ended."""
         database = self.open("a", True)
         database.put([_pair(1), _pair(2)])
         database.flush()
@@ -73,6 +73,6 @@ class KeyValuesContract(SynchronousTestCase):
         self.open("a", False).close()
 
     def test_absent(self) -> None:
-        """Without permission to make it nothing is made."""
+        """Without permission to make the map, no file is made."""
         self.assertRaises(StorageError, self.open, "b", False)
         self.assertRaises(StorageError, self.open, "b", False)

@@ -59,7 +59,7 @@ class LedgerStorageContract(SynchronousTestCase):
         return lambda: None
 
     def damage(self, chance: Random) -> object:
-        """Change stored bytes, and return which entries they belong to; None if nothing is stored."""
+        """Change stored bytes, and return the entries to which the bytes belong; None if nothing is stored."""
         return None
 
     def check_index(self, ledger_id: int) -> None:
@@ -70,7 +70,7 @@ class LedgerStorageContract(SynchronousTestCase):
         return 0
 
     def while_writing(self, look: Callable[[], None], begun: ICheckpoint) -> None:
-        """Write all directories of a checkpoint, and call ``look`` meanwhile where that is possible."""
+        """Write all directories of a checkpoint, and call ``look`` during the writes if that is possible."""
         self.write(begun)
 
     def read(self, ledger_id: int, entry_id: int) -> bytes | None:
@@ -105,7 +105,7 @@ class LedgerStorageContract(SynchronousTestCase):
         begun.finish()
 
     def test_add_and_read(self) -> None:
-        """An entry is read before a checkpoint, while it is written, after it, and by a later storage."""
+        """An entry is read before, during and after the writes of a checkpoint, and by a later storage."""
         self.storage.add(run(1, 0, 10))
         self.check(1, range(10))
         begun = self.storage.begin_checkpoint([JournalPosition(1, 1)])
@@ -130,7 +130,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual((self.storage.entry_count(), self.storage.ledger_count()), (15, 1))
 
     def test_mixed(self) -> None:
-        """Entries of many ledgers are added at once."""
+        """Entries of many ledgers are added in one call."""
         ids = [(ledger_id, entry_id) for entry_id in range(3) for ledger_id in (5, 6, 9)]
         entries = [entry(*each) for each in ids]
         self.storage.add_mixed(MixedRun([i for i, _ in ids], [e for _, e in ids], [e - 1 for _, e in ids], entries))
@@ -149,7 +149,7 @@ class LedgerStorageContract(SynchronousTestCase):
             self.checkpoint()
 
     def test_newest_copy(self) -> None:
-        """The newest copy of an entry wins, in memory and over what is being or was stored."""
+        """The newest copy of an entry wins, in memory and over copies that are being stored or were stored."""
         self.storage.add(run(1, 0, 10))
         begun = self.storage.begin_checkpoint([])
         self.storage.add(run(1, 3, 4, salt=1))
@@ -162,7 +162,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.check(1, range(7, 10), salt=0)
 
     def test_newest_copies(self) -> None:
-        """Every way to read gives the newest copy, whatever the caches hold and whatever goes on beside the read."""
+        """Every way to read gives the newest copy, whatever the caches hold and whatever work runs during the read."""
 
         for seed in range(self.n_lives):
             self.setUp()
@@ -185,7 +185,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.check(1, range(10))
 
     def test_scattered(self) -> None:
-        """Entries in any order: each is there or has to be looked for otherwise, and none is wrong."""
+        """A read of entries in any order gives the right entry or none, which must then be looked up otherwise."""
         self.storage.add(run(1, 0, 10))
         found = self.storage.scattered(1, [7, 2, 30], 10_000)
         self.assertEqual(len(found.entries), 3)
@@ -208,7 +208,7 @@ class LedgerStorageContract(SynchronousTestCase):
                 self.assertIn(each, (None, entry(1, entry_id)))
 
     def test_ends(self) -> None:
-        """The last entry and the ranges, in memory and stored."""
+        """The last entry and the ranges of a ledger include entries in memory and stored entries."""
         self.assertEqual((self.storage.last_cached(1), self.storage.last_entry(1)), (-1, -1))
         self.storage.add(run(1, 0, 5))
         self.checkpoint()
@@ -217,7 +217,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual(self.storage.entry_ranges(1), [(0, 4), (7, 8)])
 
     def test_states(self) -> None:
-        """States of ledgers are there at once, and for a later storage after a checkpoint."""
+        """The state of a ledger is readable immediately, and after a checkpoint by a later storage."""
         self.assertIsNone(self.storage.ledger(7))
         row = LedgerRow(7, b"key", fenced=True, explicit_lac=b"lac")
         self.storage.put_ledger(row)
@@ -228,7 +228,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual((self.storage.ledger(7), self.storage.ledger_ids()), (row, [3, 7]))
 
     def test_forget(self) -> None:
-        """Nothing of a deleted ledger is found, but that it was fenced, until that is forgotten, too (S3)."""
+        """Only the fence of a deleted ledger is found, until the fence is forgotten as well (S3)."""
         for ledger_id, fenced in ((1, True), (2, False)):
             self.storage.put_ledger(LedgerRow(ledger_id, fenced=fenced))
             self.storage.add(run(ledger_id, 0, 5))
@@ -246,7 +246,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertFalse(self.storage.was_fenced(1))
 
     def test_forget_entries(self) -> None:
-        """A state that is set again behind the deletion of a ledger stays, without any of its entries."""
+        """A state set after the deletion of a ledger stays; the deleted entries do not come back."""
         row = LedgerRow(1, b"key", fenced=True)
         self.storage.put_ledger(row)
         self.storage.add(run(1, 0, 5))

@@ -39,7 +39,7 @@ class PlacementContract(SynchronousTestCase):
         verifyObject(IPlacementPolicy, self.policy)
 
     def test_new_ensemble(self) -> None:
-        """An ensemble has the wanted size, and each bookie once; it is judged."""
+        """An ensemble has the requested size and each bookie once, and the policy judges the ensemble."""
         for size in range(1, len(BOOKIES) + 1):
             ensemble = self.policy.new_ensemble(size, min(2, size), Candidates(BOOKIES))
             self.assertEqual((len(ensemble), len(set(ensemble))), (size, size))
@@ -72,7 +72,7 @@ class PlacementContract(SynchronousTestCase):
         self.assertRaises(NotEnoughBookiesError, self.policy.replace_bookie, 0, BOOKIES, 2, Candidates(BOOKIES))
 
     def test_newcomers(self) -> None:
-        """Bookies that were not there before can be chosen once they were prepared."""
+        """New bookies can be chosen once they were prepared."""
         self.prepare(("new-1:3181", "new-2:3181"))
         ensemble = self.policy.new_ensemble(2, 2, Candidates(("new-1:3181", "new-2:3181")))
         self.assertEqual(set(ensemble), {"new-1:3181", "new-2:3181"})
@@ -102,7 +102,7 @@ class RackResolverContract(SynchronousTestCase):
         verifyObject(IRackResolver, self.resolver)
 
     def test_racks(self) -> None:
-        """Racks are paths, of the hosts that were asked for and of no others; they stay while the version does."""
+        """Racks are paths, of exactly the requested hosts; they do not change while the version stays the same."""
         before = self.resolver.version
         racks = self._racks(BOOKIES[:2])
         self.assertEqual(set(racks), set(BOOKIES[:2]))
@@ -112,5 +112,5 @@ class RackResolverContract(SynchronousTestCase):
             self.assertEqual(self._racks(BOOKIES[:2]), racks)
 
     def test_nobody(self) -> None:
-        """No hosts have no racks."""
+        """A request for no hosts gives no racks."""
         self.assertEqual(self._racks(()), {})

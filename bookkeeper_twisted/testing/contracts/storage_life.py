@@ -1,4 +1,4 @@
-"""Drawn lives of a ledger storage: whichever way an entry is read, it is the newest copy.
+"""Random sequences of calls to a ledger storage: however an entry is read, its newest copy is returned.
 
 A life is a list of steps.  Reads from disk take three of them, as in a bookie: the reactor asks, the read lane loads,
 the reactor takes what was loaded; any other step may come between.  What such a read gives may be any copy that was
@@ -58,7 +58,7 @@ class _Asked:
 
 
 class StorageLife:
-    """One life of a storage, beside a model of the entries that it stores.
+    """One random life of a storage, beside a model of the entries that the storage keeps.
 
     :param case: a case of the contract of storages.
     :param seed: seed of the drawn steps.
@@ -82,7 +82,7 @@ class StorageLife:
         return self._case.storage
 
     def run(self, n_steps: int) -> None:
-        """Take so many steps, then read everything in every way, before a restart and after it."""
+        """Take a number of random steps, then read all entries in every way, before and after a restart."""
         for name in self._chance.choices([*_STEPS], [*_STEPS.values()], k=n_steps):
             step: Callable[[], object] = getattr(self, f"_{name}")
             self.steps.append((name, step()))
@@ -112,7 +112,7 @@ class StorageLife:
         return [drawn_entry(ledger_id, entry_id, self._copies) for ledger_id, entry_id in ids]
 
     def _somewhere(self) -> tuple[int, int]:
-        """Return a ledger and an entry; often one that is being read."""
+        """Return a random ledger and entry, often of a read under way."""
         if self._asked and self._chance.random() < 0.4:
             asked = self._chance.choice(self._asked)
             return asked.ledger_id, asked.entry_id
@@ -138,11 +138,11 @@ class StorageLife:
         self._damaged[ledger_id] = set()
         for asked in self._asked:
             if asked.ledger_id == ledger_id:
-                asked.newest = {}  # the read may return entries that the ledger held before
+                asked.newest = {}  # a read under way may return entries of the deleted ledger
         return ledger_id
 
     def _damage(self) -> object:
-        """Have the disk lose bytes, unless a checkpoint is under way: any entry that is stored may be among them."""
+        """Damage stored bytes of any entries, unless a checkpoint is under way."""
         if self._checkpoint is not None:
             return None
         where = self._case.damage(self._chance)
@@ -154,7 +154,7 @@ class StorageLife:
         return where
 
     def _repair(self) -> object:
-        """Add every entry again that cannot be read, one by one."""
+        """Add again, one by one, each entry that cannot be read."""
         repaired: list[tuple[int, int]] = []
         for ledger_id, damaged in self._damaged.items():
             for entry_id in sorted(damaged):
@@ -189,7 +189,7 @@ class StorageLife:
         self._finish()
 
     def _fail(self) -> None:
-        """Begin a checkpoint, which fails unless there is nothing to write."""
+        """Begin a checkpoint that is made to fail; it succeeds only if nothing has to be written."""
         self._finish()
         self._begin()
         self._case.fail_writes(True)
@@ -211,7 +211,7 @@ class StorageLife:
     def _reopen(self) -> None:
         self._move()
         self._whole()
-        self._whole()  # the first call only ends a checkpoint that was under way
+        self._whole()  # two calls, because the first one only ends a checkpoint that was under way
         self._asked.clear()
         self._case.storage = self._case.reopen()
 
@@ -252,18 +252,18 @@ class StorageLife:
         self._asked = left
 
     def _check(self, run: EntryRun, first: int, oldest: dict[int, int], damaged: set[int]) -> None:
-        """Check the entries of a ``run`` from ``first`` on: each is ``oldest`` or newer, and one that was added."""
+        """Check the entries of a ``run`` from ``first`` upwards: each is an added copy, ``oldest`` or newer."""
         for entry_id, copy in self._copies_of(run, first, "load", damaged).items():
             self._case.assertGreaterEqual(copy, oldest.get(entry_id, 0), f"load of {entry_id} of {run.ledger_id}")
 
     def _check_newest(self, run: EntryRun, first: int, way: str) -> None:
-        """Check that the entries of a ``run`` from ``first`` on are the newest copies."""
+        """Check that the entries of a ``run`` from ``first`` upwards are the newest copies."""
         newest = self._newest[run.ledger_id]
         for entry_id, copy in self._copies_of(run, first, way, self._damaged[run.ledger_id]).items():
             self._case.assertEqual(copy, newest.get(entry_id), f"{way} of entry {entry_id} of {run.ledger_id}")
 
     def _copies_of(self, run: EntryRun, first: int, way: str, damaged: set[int]) -> dict[int, int]:
-        """Return the copies that a ``run`` has from ``first`` on, but for ``damaged`` ones: those say nothing."""
+        """Return the copies in a ``run`` from ``first`` upwards, without ``damaged`` ones, whose number is unknown."""
         self._case.assertTrue(run.first <= first <= run.last, way)
         copies = {}
         for entry_id in set(range(first, run.last + 1)).difference(damaged):
@@ -278,7 +278,7 @@ class StorageLife:
         return ledger_id, first
 
     def _read_from(self, ledger_id: int, first: int, count: int) -> None:
-        """Read entries in every way: by themselves, and as a bookie looks for them."""
+        """Read entries in every way: one by one, and by the look-ups that a bookie makes."""
         newest, damaged = self._newest[ledger_id], self._damaged[ledger_id]
         storage = self._storage
         single = storage.scattered(ledger_id, [*range(first, first + count)], 10_000).entries

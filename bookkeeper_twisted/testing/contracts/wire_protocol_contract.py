@@ -89,7 +89,7 @@ class WireProtocolContract(SynchronousTestCase):
                 self.assertEqual(said, {(_KEY, flags, False)})
 
     def test_deferred_sync(self) -> None:
-        """Adds that need not be durable are read as such, or cannot be said."""
+        """The flag of deferred sync is carried, or the protocol cannot express it."""
         adds = stored_adds(_KEY, run_of(EVEN), deferred_sync=True)
         try:
             data, _ = self.wire.encode_adds(adds, FIRST_NUMBER)
@@ -110,7 +110,7 @@ class WireProtocolContract(SynchronousTestCase):
             self.assertEqual([each for reply in replies for each in reply.txn_ids], list(numbers))
 
     def test_expected_replies(self) -> None:
-        """The replies that the protocol expects are the bytes of a bookie that has done all requests in order."""
+        """The expected replies equal the bytes of a bookie that has answered all requests in order."""
         adds, found = self.adds(UNEVEN)
         _, expected = self.wire.encode_adds(adds, FIRST_NUMBER)
         self.assertEqual(len(expected), self.wire.add_reply_size * len(adds))
@@ -118,7 +118,7 @@ class WireProtocolContract(SynchronousTestCase):
             self.assertEqual(b"".join([run.replies(Status.EOK) for run in found]), expected)
 
     def test_cut(self) -> None:
-        """Wherever the bytes of both directions are cut, reading stops where the incomplete frame begins."""
+        """Wherever the bytes of either direction are cut, reading stops at the beginning of the incomplete frame."""
         adds, found = self.adds(UNEVEN)
         frames, _ = self.wire.encode_adds(adds, FIRST_NUMBER)
         for end in range(0, len(frames), 7):
@@ -131,7 +131,7 @@ class WireProtocolContract(SynchronousTestCase):
             self.assertEqual(self.wire.scan_replies(replies, at, LIMIT, []), len(replies))
 
     def test_reads(self) -> None:
-        """Reads, their entries, and what has no entry."""
+        """The protocol carries reads, replies with entries, and replies without an entry."""
         (run,) = self.requests(self.wire.encode_reads(LEDGER, [3, 4, 5], FIRST_NUMBER))
         self.assertIsInstance(run, ReadRun)
         self.assertEqual((list(run.ledger_ids), list(run.entry_ids)), ([LEDGER] * 3, [3, 4, 5]))
@@ -147,7 +147,7 @@ class WireProtocolContract(SynchronousTestCase):
         self.assertEqual([reply.txn_id for reply in found], numbers)
 
     def test_batch_reads(self) -> None:
-        """Batch reads have all their fields and a number, and their replies the entries of all runs."""
+        """Batch reads carry all their fields and a number, and their replies carry the entries of all runs."""
         for flags, key in ((0, None), (FENCE | HIGH_PRIORITY, _KEY)):
             asked = self.wire.batch_read(LEDGER, 3, FIRST_NUMBER, 100, 5000, flags, key)
             (request,) = self.requests(self.wire.encode_batch_read(asked))
@@ -167,7 +167,7 @@ class WireProtocolContract(SynchronousTestCase):
             self.assertLessEqual(sum(map(len, pieces)), counted + self.wire.batch_head)
 
     def test_authentication(self) -> None:
-        """Every protocol carries tokens, both ways."""
+        """Every protocol carries authentication tokens in both directions."""
         header = self.wire.header(Operation.AUTH, FIRST_NUMBER, 0)
         asked = messages.AuthRequest(header, "plugin", b"token")
         (request,) = self.requests(self.wire.encode_request(asked))
@@ -189,7 +189,7 @@ class WireProtocolContract(SynchronousTestCase):
         ]
 
     def test_cold_requests(self) -> None:
-        """A complete protocol carries every request of a client; another refuses what it lacks."""
+        """A complete protocol carries every request of a client; any other refuses the requests that it lacks."""
         lacking = 0
         for operation, make in self.cold_requests():
             try:
@@ -204,7 +204,7 @@ class WireProtocolContract(SynchronousTestCase):
         self.assertEqual(lacking == 0, self.wire.complete)
 
     def test_refusals(self) -> None:
-        """A refusal answers each request with the status, or there is none."""
+        """A refusal answers each request with the status, or the protocol has no refusals."""
         _, (run, *_) = self.adds(EVEN)
         reads, *_ = self.requests(self.wire.encode_reads(LEDGER, [3, 4], FIRST_NUMBER))
         (batch,) = self.requests(self.wire.encode_batch_read(self.wire.batch_read(LEDGER, 3, 1, 1, 100, 0, None)))
@@ -221,7 +221,7 @@ class WireProtocolContract(SynchronousTestCase):
             self.assertRaises(CodecError, scan, (LIMIT + 1).to_bytes(4, "big"), 0, LIMIT, [])
 
     def test_no_protocol(self) -> None:
-        """A frame of no protocol is left to others, or refused; what came before it is read."""
+        """A frame of no known protocol is left unread or refused; the frames before it are read."""
         adds, _ = self.adds(EVEN)
         data, items = self.wire.encode_adds(adds, FIRST_NUMBER)[0], list[object]()
         try:

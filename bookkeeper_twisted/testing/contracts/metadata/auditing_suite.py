@@ -11,7 +11,7 @@ from .metadata_suites import MetadataSuite
 
 
 class AuditingSuite(MetadataSuite):
-    """The auditor's office, the delay after the loss of a bookie, times of checks."""
+    """The tests of the auditor's election, of the delay after the loss of a bookie, and of the times of checks."""
 
     async def test_auditing_interface(self) -> None:
         """The auditing side provides what it declares."""
@@ -51,7 +51,7 @@ class AuditingSuite(MetadataSuite):
         self.assertTrue(await self.news(second))
 
     async def test_withdrawal(self) -> None:
-        """A candidate that withdraws is out of office without a call, lets the next one in, and can stand again."""
+        """A withdrawn auditor's listener is not called; the next candidate is elected; the first may stand again."""
         one, two = await self.driver(), await self.driver()
         first: list[bool] = []
         second: list[bool] = []
@@ -80,7 +80,7 @@ class AuditingSuite(MetadataSuite):
             (await self.driver()).auditing.stand("a/b", lambda elected: None)
 
     async def test_candidates_of_closed_drivers(self) -> None:
-        """A closed driver has no candidate, and nothing to do."""
+        """A closed driver has no candidate, and leaves no work scheduled."""
         driver = await self.driver()
         driver.auditing.stand("a:1", lambda elected: None)
         await self.settle()
@@ -115,7 +115,7 @@ class AuditingSuite(MetadataSuite):
         self.assertEqual(await two.auditing.lost_bookie_delay(), 0)
 
     async def test_watch_of_the_delay(self) -> None:
-        """A watcher is called with the delay, and after each write, also of the value that it had."""
+        """A watcher is called with the delay, and after each write of the delay, even of an equal value."""
         one, two = await self.driver(), await self.driver()
         received: list[Any] = []
         end = one.auditing.watch_lost_bookie_delay(received.append)
@@ -131,7 +131,7 @@ class AuditingSuite(MetadataSuite):
         self.assertEqual(received, [])
 
     async def test_check_times(self) -> None:
-        """The time of each check is stored on its own, and can be removed."""
+        """The time of each check is stored separately, and can be removed."""
         one, two = await self.driver(), await self.driver()
         for number, check in enumerate(AuditorCheck, 1793410644666):
             self.assertIsNone(await one.auditing.check_time(check))

@@ -63,7 +63,7 @@ class ClusterAdminSuite(TestCase):
         await admin.close()
 
     async def test_initialize(self) -> None:
-        """Only the first makes the cluster, which drivers then find."""
+        """Only the first call makes the cluster, which drivers then find."""
         one = await self.opened(self.store.admin)
         self.assertFalse(await one.exists())
         self.assertTrue(await one.initialize())
@@ -76,7 +76,7 @@ class ClusterAdminSuite(TestCase):
         self.assertEqual(await two.instance_id(), await one.instance_id())
 
     async def test_format(self) -> None:
-        """Ledgers and cookies go, the instance id changes, ids begin anew, registrations stay."""
+        """A format removes ledgers and cookies, changes the instance id, restarts ids, and keeps registrations."""
         admin = await self.cluster()
         before = await admin.instance_id()
         driver = await self.opened(self.store.driver)
@@ -97,14 +97,14 @@ class ClusterAdminSuite(TestCase):
         raise AssertionError("the cookie is still there")
 
     async def test_format_of_nothing(self) -> None:
-        """Formatting makes the cluster if there is none."""
+        """Formatting makes the cluster if it does not exist."""
         admin = await self.opened(self.store.admin)
         await admin.format()
         driver = await self.opened(self.store.driver)
         self.assertEqual(await driver.registration.instance_id(), await admin.instance_id())
 
     async def test_nuke(self) -> None:
-        """Nothing of the cluster is left for the next one."""
+        """A removed cluster leaves nothing for the next cluster at its root."""
         admin = await self.cluster()
         instance_id = await admin.instance_id()
         driver = await self.opened(self.store.driver)
@@ -120,7 +120,7 @@ class ClusterAdminSuite(TestCase):
         self.assertEqual(await driver.registration.all_bookies(), set())
 
     async def test_nuke_refused(self) -> None:
-        """A cluster with registered bookies, writable or read-only, or of another instance id, is left alone."""
+        """A cluster with registered bookies, or with another instance id, is not removed."""
         admin = await self.cluster()
         instance_id = await admin.instance_id()
         driver = await self.opened(self.store.driver)

@@ -1,4 +1,4 @@
-"""The suite every metadata driver passes: all of it, and the part on watches."""
+"""The whole suite that every metadata driver passes, and its part on watches."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,10 +12,10 @@ from .underreplication_suite import UnderreplicationSuite
 
 
 class WatchSuite(MetadataSuite):
-    """Watches, and the end of a driver."""
+    """The tests of watches and of closing a driver."""
 
     async def test_bookies(self) -> None:
-        """A watcher is called with the bookies at once and after each change, by another driver or its own."""
+        """A watcher is called with the bookies soon and after each change, by another driver or its own."""
         one, two = await self.driver(), await self.driver()
         received: list[Any] = []
         one.registration.watch_bookies(lambda writable, read_only: received.append((writable, read_only)))
@@ -28,7 +28,7 @@ class WatchSuite(MetadataSuite):
         self.assertEqual(await self.news(received), (set(), {"b:1"}))
 
     async def test_ledger(self) -> None:
-        """A watcher is called with the value, each change, and None once it is deleted."""
+        """A watcher is called with the value of a ledger, each change, and None once the ledger is deleted."""
         one, two = await self.driver(), await self.driver()
         created = await two.ledgers.create(1, OPEN)
         received: list[Any] = []
@@ -63,7 +63,7 @@ class WatchSuite(MetadataSuite):
         self.assertEqual(len(ended), before)
 
     async def test_failing_listener(self) -> None:
-        """A listener that raises is logged and does not keep the news from others."""
+        """The exception of a listener is logged; other listeners are still called."""
         driver = await self.driver()
         received: list[Any] = []
         driver.registration.watch_bookies(lambda *news: 1 // 0)
@@ -72,13 +72,13 @@ class WatchSuite(MetadataSuite):
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
 
     async def test_nobody_watches(self) -> None:
-        """Without a watcher nothing is polled."""
+        """A driver without a watcher does not poll the store."""
         driver = await self.driver()
         received: list[Any] = []
         end = driver.registration.watch_bookies(lambda *news: received.append(news))
         await self.news(received)
         end()
-        await driver.registration.instance_id()  # whatever was under way has ended
+        await driver.registration.instance_id()  # this call ends after all earlier calls
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     async def test_close(self) -> None:

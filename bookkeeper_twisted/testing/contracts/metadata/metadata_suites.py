@@ -75,12 +75,13 @@ class MetadataSuite(TestCase):
                 return received.pop(0)
             self.clock.advance(POLL)
             for driver in self._drivers:
-                with suppress(MetadataError):  # some may be closed
-                    await driver.registration.instance_id()  # its thread works in order, so all earlier work is done
+                with suppress(MetadataError):  # some of the drivers may be closed
+                    # a driver's thread works in order, so that all its earlier work is done after this call
+                    await driver.registration.instance_id()
         raise AssertionError("no news")
 
     async def settle(self) -> None:
-        """Let time pass until drivers have noticed what happened."""
+        """Let time pass until all drivers have noticed earlier changes."""
         for _ in range(5):
             self.clock.advance(POLL)
             for driver in self._drivers:
@@ -103,7 +104,7 @@ class LedgerSuite(MetadataSuite):
         verifyObject(ILedgerManager, driver.ledgers)
 
     async def test_ids(self) -> None:
-        """Ids from all drivers differ, and none is that of a ledger with a chosen id."""
+        """Ids from all drivers differ, and none is the id of a ledger whose id was chosen."""
         one, two = await self.driver(), await self.driver()
         await one.ledgers.create(3, OPEN)
         ids = [await driver.ledgers.generate_id() for _ in range(5) for driver in (one, two)]
@@ -112,7 +113,7 @@ class LedgerSuite(MetadataSuite):
         self.assertGreaterEqual(min(ids), 0)
 
     async def test_ids_are_not_given_twice(self) -> None:
-        """The id of a removed ledger does not come back."""
+        """The id of a removed ledger is not generated again."""
         driver = await self.driver()
         first = await driver.ledgers.generate_id()
         await driver.ledgers.create(first, OPEN)
@@ -128,14 +129,14 @@ class LedgerSuite(MetadataSuite):
             self.assertEqual(await two.ledgers.read(ledger_id), Versioned(metadata, 0))
 
     async def test_create_twice(self) -> None:
-        """An id is taken once."""
+        """A ledger cannot be created twice with one id."""
         one, two = await self.driver(), await self.driver()
         await one.ledgers.create(1, OPEN)
         await self.raises(LedgerExistsError, two.ledgers.create(1, CLOSED))
         self.assertEqual((await two.ledgers.read(1)).value, OPEN)
 
     async def test_repeated_create(self) -> None:
-        """A create repeated with its token has succeeded; one with another token, or without, has not."""
+        """A repeated create with the same token succeeds; with another token or without a token it fails."""
         driver = await self.driver()
         mine = attrs.evolve(OPEN, c_token=77)
         await driver.ledgers.create(1, mine)
@@ -197,7 +198,7 @@ class LedgerSuite(MetadataSuite):
         self.assertEqual([i async for i in ledgers.ledger_ids()], [(1 << 63) - 1])
 
     async def test_listing(self) -> None:
-        """Ids come in ascending order and complete, over many pages, between any two (S8)."""
+        """A listing between any two ids is ascending and complete, also over many pages (S8)."""
         driver = await self.driver()
         ledgers = driver.ledgers
         ids = [(7 * i + 5) % 2048 * 3 for i in range(2048)]
@@ -253,7 +254,7 @@ class RegistrationSuite(MetadataSuite):
             self.assertEqual(await two.registration.service_info("a:1"), info)
 
     async def test_unregister(self) -> None:
-        """A withdrawn bookie is gone; withdrawing what is not there is harmless."""
+        """An unregistered bookie is not listed; unregistering an unknown bookie is harmless."""
         one, two = await self.driver(), await self.driver()
         await one.registration.register_bookie("a:1", True, INFO)
         for _ in range(2):
@@ -271,7 +272,7 @@ class RegistrationSuite(MetadataSuite):
         self.assertEqual(await self.bookies(one), ({"a:1"}, set()))
 
     async def test_end_of_session(self) -> None:
-        """Closing a driver withdraws its bookies, and only them; the ids are free again."""
+        """Closing a driver unregisters its bookies, and no others; their ids are free again."""
         one, two = await self.driver(), await self.driver()
         await one.registration.register_bookie("a:1", False, INFO)
         await two.registration.register_bookie("b:1", False, INFO)

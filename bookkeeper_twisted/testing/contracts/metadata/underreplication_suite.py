@@ -30,13 +30,13 @@ class UnderreplicationSuite(MetadataSuite):
         )
 
     async def test_not_marked(self) -> None:
-        """A ledger without a mark has none to read or to remove."""
+        """Reading or removing the mark of an unmarked ledger fails."""
         marks = (await self.driver()).underreplication
         await self.raises(NotUnderreplicatedError, marks.read_mark(5))
         await self.raises(NotUnderreplicatedError, marks.remove_mark(5, 0))
 
     async def test_mark_again(self) -> None:
-        """Further replicas join a mark, in order and once; one that names them all says the same in a new version."""
+        """Further replicas are added to a mark in order, each once; a mark that names all only gets a new version."""
         marks = (await self.driver()).underreplication
         await marks.mark(5, ["a:1"], 1)
         await marks.mark(5, ["a:1"], 2)
@@ -51,7 +51,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual((await marks.read_mark(5)).value, UnderreplicatedLedger())
 
     async def test_remove_mark(self) -> None:
-        """A mark is removed at its version only, so that one made meanwhile stays."""
+        """A mark is removed only if its version still matches, so that a newer mark stays."""
         one, two = await self.driver(), await self.driver()
         await one.underreplication.mark(5, ["a:1"])
         before = await one.underreplication.read_mark(5)
@@ -63,7 +63,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual((await one.underreplication.read_mark(5)).value.replicas, ("c:1",))
 
     async def test_replace_mark(self) -> None:
-        """A mark is replaced at its version only; another mark of the ledger adds to what is there."""
+        """A mark is replaced only if its version still matches; marking the ledger again adds to its mark."""
         one, two = await self.driver(), await self.driver()
         nameless = UnderreplicatedLedger((), 1)
         await self.raises(NotUnderreplicatedError, one.underreplication.replace_mark(5, nameless, 0))
@@ -93,7 +93,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertNotEqual(listed, sorted(ids))
 
     async def test_watch_marks(self) -> None:
-        """A worker is called soon, and after marks came and went and locks were released."""
+        """A worker is called soon, and after marks were made or removed and locks were released."""
         one, two = await self.driver(), await self.driver()
         await one.underreplication.lock(7, "host")
         calls: list[Any] = []
@@ -122,7 +122,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await one.underreplication.locked_ledgers(), {})
 
     async def test_ended_watch_of_marks(self) -> None:
-        """A watch that was ended leaves nothing to be done."""
+        """An ended watch leaves no work scheduled."""
         driver = await self.driver()
         calls: list[Any] = []
         end = driver.underreplication.watch_marks(lambda: calls.append(True))
@@ -162,7 +162,7 @@ class UnderreplicationSuite(MetadataSuite):
         await self.raises(LedgerLockedError, two.underreplication.lock(5, "two"))
 
     async def test_lock_that_is_not_described(self) -> None:
-        """The lock of another driver keeps its text, and one that is gone stays so."""
+        """The text of another driver's lock is not replaced, and a released lock is not made again."""
         one, two = await self.driver(), await self.driver()
         await one.underreplication.describe_lock(5, "nothing")
         self.assertEqual(await one.underreplication.locked_ledgers(), {})
@@ -175,7 +175,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await one.underreplication.locked_ledgers(), {5: "two"})
 
     async def test_lock(self) -> None:
-        """A lock excludes other drivers and other callers of the same one, until it is released."""
+        """A lock excludes other drivers, and other callers of the same driver, until it is released."""
         one, two = await self.driver(), await self.driver()
         await one.underreplication.lock(5, "host")
         await self.raises(LedgerLockedError, one.underreplication.lock(5, "host"))

@@ -80,7 +80,7 @@ class ZooKeeperSuite(TestCase):
         await self.raises(NodeNotEmptyError, one.delete(self.root, -1))
 
     async def test_set_and_delete(self) -> None:
-        """Writes name the version, or any; children count both ways."""
+        """Writes name a version or any; creating and deleting a node both raise its parent's cversion."""
         one, path = self.one, f"{self.root}/a"
         await one.create(NewNode(path))
         self.assertEqual((await one.set(path, b"x", 0)).version, 1)
@@ -103,7 +103,7 @@ class ZooKeeperSuite(TestCase):
         self.assertIsNone(await self.one.exists(f"{self.root}/a"))
 
     async def test_sequence(self) -> None:
-        """Numbers count creations below the parent and do not come back."""
+        """The numbers of sequential nodes count creations below the parent, and are never used again."""
         node = NewNode(f"{self.root}/ID-", ephemeral=True, sequence=True)
         first = await self.one.create(node)
         self.assertEqual(first, f"{self.root}/ID-0000000000")
@@ -134,7 +134,7 @@ class ZooKeeperSuite(TestCase):
         await self.one.get(path, written.callback)
         await two.set(path, b"x", -1)
         self.assertIs(await written, True)
-        await two.set(path, b"y", -1)  # a second call would fail the Deferred
+        await two.set(path, b"y", -1)  # a second call of the watch would raise, because the Deferred has fired
 
     async def test_watch_of_missing_node(self) -> None:
         """A failed read leaves no watch."""
