@@ -1,4 +1,4 @@
-"""Values as every driver stores them."""
+"""The encoding of the values that every metadata driver stores."""
 
 from ..codec.metadata_formats import encode_ledger_metadata
 from ..errors import CodecError, MetadataSerializationError
@@ -20,7 +20,7 @@ def stored_form(ledger_id: int, metadata: LedgerMetadata) -> bytes:
 
 
 def stored_text(text: str) -> str:
-    """Return the text of a replication lock: one line of at most 500 characters, a longer text cut.
+    """Return the text of a replication lock as one line, cut to at most 500 characters.
 
     :param text: line breaks and other white space in it become one space.
     """

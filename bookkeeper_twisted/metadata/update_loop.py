@@ -1,4 +1,4 @@
-"""Changes of ledger metadata by compare-and-set, tried again until one is stored, not needed, or too often in vain.
+"""Changes of ledger metadata by compare-and-set, retried until stored, not needed, or beaten too often by others.
 
 The loop makes it harmless to repeat a write after its first answer was lost: whether it was applied is
 decided by what is stored, and a value that has the update already no longer needs it.

@@ -15,7 +15,7 @@ from .underreplication import EmbeddedUnderreplication
 
 @implementer(IMetadataDriver)
 class EmbeddedDriver:
-    """A connection to an embedded store.
+    """The metadata driver on an embedded store.
 
     :param worker: belongs to this driver, which stops it.
     :param poll_interval: seconds between reads of a store that does not report changes.

@@ -158,7 +158,7 @@ class IMetadataStore(Interface):
         """
 
     def withdraw_vote() -> None:
-        """Remove the vote of this session; harmless if there is none."""
+        """Remove this session's vote; harmless without a vote."""
 
     def votes() -> list[tuple[int, str]]:
         """Return number and candidate of each vote of a live session, in ascending order of the numbers."""

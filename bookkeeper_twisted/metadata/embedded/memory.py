@@ -1,4 +1,4 @@
-"""A store in dicts, for one process: standalone bookies, embedding, tests.
+"""A metadata store in dictionaries, for one process: standalone bookies, embedding applications, and tests.
 
 ``memory:`` gives every driver a store of its own; drivers made from one :class:`MemoryStore`, or from
 ``memory:NAME`` by one factory, share it.  A driver's registrations end when it is closed.

@@ -146,7 +146,7 @@ class ZooKeeperAdmin:
         await self._znodes.delete_tree(self._znodes.root)
 
     async def _make_root(self) -> None:
-        """Create the root and its parents where they are missing."""
+        """Create the root and its parents if they are missing."""
         above = Znodes(self._session, "")
         parts = self._znodes.root.split("/")[1:]
         for depth in range(len(parts)):

@@ -22,7 +22,7 @@ from .znodes import Znodes
 
 @implementer(IMetadataDriver, IRackStore)
 class ZooKeeperDriver:
-    """One session on one cluster.
+    """A metadata driver, which has one session on a cluster.
 
     :param zookeeper: belongs to this driver, which alone connects and closes it.
     """

@@ -1,4 +1,4 @@
-"""One connection to ZooKeeper as the driver sees it, and how its calls fail."""
+"""The interface of a connection to ZooKeeper, and the errors of its calls."""
 
 from collections.abc import Callable, Sequence
 from enum import Enum

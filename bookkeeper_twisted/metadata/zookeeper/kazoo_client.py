@@ -229,7 +229,7 @@ class _Relay:
 
 
 def translated(path: str, error: Exception) -> Exception:
-    """Return the error of :mod:`.interfaces` for one of kazoo's.
+    """Return the error of :mod:`.interfaces` that stands for an error of kazoo.
 
     :param path: of the node that the call was about, for the message.
     :param error: the error; an error that is not kazoo's is returned unchanged.

@@ -31,7 +31,7 @@ class RackReader:
         self._has_read = False
 
     def __call__(self, data: bytes | None) -> None:
-        """Read the ``data`` of the node, None where there is no node."""
+        """Read the ``data`` of the racks node; None stands for a missing node."""
         racks: Mapping[str, str] = {}
         try:
             racks = decode_racks(data) if data else {}

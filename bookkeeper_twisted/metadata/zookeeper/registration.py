@@ -76,7 +76,7 @@ class ZooKeeperRegistration:
         await self._claims.withdraw(bookie_id)
 
     async def _locked(self, change: Callable[..., object], *args: object) -> None:
-        """Run one change of registrations at a time, renewals included."""
+        """Run changes and renewals of registrations one at a time."""
         self._session.check_open()
         await self._lock.acquire()
         try:

@@ -115,7 +115,7 @@ class Znodes:
         raise missing
 
     async def ensure(self, path: str, open: bool = False) -> None:
-        """Create an empty persistent node and its parents up to the root, where they are missing.
+        """Create an empty persistent node and its parents up to the root, as far as they are missing.
 
         :param open: whether every client may write it, however the connection is secured.
         :raises NodeMissingError: the root does not exist.

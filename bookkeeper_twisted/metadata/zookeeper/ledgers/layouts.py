@@ -1,4 +1,4 @@
-"""Layouts: the paths of the ledgers of a cluster, and where their ids come from.
+"""Layouts, which define the paths of a cluster's ledgers and the source of their ids.
 
 A path is the decimal id, cut into groups, with ``L`` before the last (:class:`LedgerForm`).
 """
@@ -15,7 +15,7 @@ from ....errors import IncorrectParameterError, MetadataError
 
 @attrs.frozen
 class LedgerForm:
-    """One form of the path of a ledger, made of its id.
+    """A form in which the path of a ledger is made of the ledger id.
 
     :ivar groups: digits of each part of the path.
     """

@@ -70,7 +70,7 @@ class LedgerIds:
             await self._add_high(high + 1)
 
     async def _current_high(self) -> int:
-        """Return the largest number of high bits in use, after creating the first one if there is none."""
+        """Return the largest number of high bits in use; create the first number if none is in use."""
         if not self._high:
             names = await self._znodes.fresh_children(self._znodes.path(_LONG))
             self._high = sorted(int(name.removeprefix(_HIGH)) for name in names if _is_high(name))

@@ -195,7 +195,7 @@ class LedgerWatch:
         self._loop.start()
 
     def stop(self) -> None:
-        """End the watch: no more calls."""
+        """End the watch; the listener is not called any more."""
         self._listener = None
         self._end(self)
         self._loop.stop()

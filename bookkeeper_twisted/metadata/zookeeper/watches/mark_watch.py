@@ -25,7 +25,7 @@ GATHERING_SECONDS = 0.1
 
 
 class TreeWatch:
-    """The watch of one listener."""
+    """The watch of one listener on all marks and locks."""
 
     _log = Logger()
 

@@ -1,4 +1,4 @@
-"""Listeners for one node each, which are called with its decoded data soon and after every write."""
+"""Watches of single nodes, whose listeners are called with the decoded data soon and after every write."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
