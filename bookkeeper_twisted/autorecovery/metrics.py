@@ -1,4 +1,4 @@
-"""The metrics of checker, replicator and worker.  Where Apache's worker counts the same, the name is the same."""
+"""The metrics of checker, replicator and worker.  Metrics that Apache's worker has too keep their names."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ _CHECKER = "ledger_checker_"
 
 
 class CheckerMetrics:
-    """The checks of one process.
+    """The metrics of the checks of ledgers in one process.
 
     :ivar requests: number of requests to bookies.
     :ivar retries: requests that were sent again after an overload, a time-out or a lost connection.
@@ -35,7 +35,7 @@ class CheckerMetrics:
 
 
 class ReplicationMetrics:
-    """The copies of one process.
+    """The metrics of the copies of entries in one process.
 
     :ivar read_latency: milliseconds until a bookie answered a read, by its number of entries; ``write_latency``: until
         a bookie acknowledged a write.
@@ -83,7 +83,7 @@ class WorkerMetrics:
         self._exceptions: dict[str, Counter] = {}
 
     def failed(self, error: Exception) -> None:
-        """Count an attempt that failed with ``error``, under the name of Apache's exception where there is one."""
+        """Count an attempt that failed with ``error``, under the name of Apache's exception if Apache has one."""
         name = type(error).__name__
         name = _APACHE_NAMES.get(name, name)
         if name not in self._exceptions:

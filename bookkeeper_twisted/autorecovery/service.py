@@ -164,5 +164,5 @@ def worker_settings(config: AutorecoveryConfig, holder: str) -> WorkerSettings:
 
 
 def _rate(entries: float = 0, n_bytes: float = 0) -> Rate:
-    """Return a rate from configured numbers, where 0 or less means no limit."""
+    """Return a rate from configured numbers, of which 0 or less means no limit."""
     return Rate(max(entries, 0), max(n_bytes, 0))

@@ -1,4 +1,4 @@
-"""The metrics of an auditor.  Where Apache's auditor counts the same, the name is the same."""
+"""The metrics of an auditor.  Metrics that Apache's auditor has too keep their names."""
 
 from collections.abc import Callable
 

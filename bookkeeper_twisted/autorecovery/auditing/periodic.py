@@ -80,7 +80,7 @@ class PeriodicWork:
             await deferLater(self._clock, min(wait, LOOK_AGAIN_SECONDS))
 
     async def _seconds_left(self) -> float:
-        """Return the seconds until the next run; a last run in the future (the clock was changed) counts as one now."""
+        """Return the seconds until the next run; a last run in the future (the clock was set back) counts as now."""
         last = await self._schedule.last_run()
         if last is None:
             return 0.0

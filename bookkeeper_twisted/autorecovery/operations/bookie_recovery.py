@@ -175,7 +175,7 @@ class BookieRecovery:
         return deleted
 
     async def recover(self, planned: PlannedLedger) -> RecoveredLedger:
-        """Copy the bookies' entries of one ledger, and name other bookies in their place, under the ledger's lock.
+        """Under a ledger's lock, copy the entries of the lost bookies, and replace these bookies in the metadata.
 
         Cancelling it leaves extra copies and nothing else.
 

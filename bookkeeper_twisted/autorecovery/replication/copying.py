@@ -177,7 +177,7 @@ class FragmentCopy:
         return None  # never reached, because the last call of _pause() raises
 
     async def _striped_loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
-        """Read entries that are spread over an ensemble one by one, and yield those that each target keeps."""
+        """Read striped entries one by one, and yield the entries that each target keeps."""
         wanted: dict[int, tuple[str, ...]] = {}
         for run in plan:
             for entry_id in range(run.first, run.last + 1):

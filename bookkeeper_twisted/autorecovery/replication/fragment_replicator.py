@@ -187,6 +187,6 @@ class FragmentReplicator:
     async def _moved(
         self, stored: Versioned[LedgerMetadata], ledger_id: int, moves: Moves
     ) -> Versioned[LedgerMetadata]:
-        """Replace the old bookies by the new ones in the metadata, after all copies are acknowledged."""
+        """Replace the old bookies by the new bookies in the metadata, after all copies are acknowledged."""
         await self._metadata_limit.acquire()
         return await update(self._context.ledgers, ledger_id, stored, moves.are_needed, moves.apply)

@@ -98,7 +98,7 @@ class _Job:
 
 
 class ReplicationWorker(Service):
-    """One worker, which can be started again after it was stopped.
+    """A replication worker, which can be started again after it was stopped.
 
     :param metadata_limit: of requests about marks and locks.
     """
