@@ -37,7 +37,7 @@ class Bar:
 
 
 def replica_bars(totals: Iterable[Any]) -> list[Bar]:
-    """Make a bar for each bookie, with its entries by state, the sound ones last.
+    """Make a bar for each bookie with the numbers of its entries by state, sound entries last.
 
     :param totals: rows of :func:`~.verify.summary`.
     """
@@ -63,7 +63,7 @@ def space_bars(ledgers: Iterable[Any], names: Mapping[int, str] = MappingProxyTy
 
 
 def chart(title: str, bars: Sequence[Bar]) -> str:
-    """Draw a bar chart as HTML: a heading, the ``title``, and an SVG, with a legend where bars have different parts.
+    """Draw a bar chart as HTML: the ``title`` as a heading, and an SVG, with a legend if bars have several parts.
 
     :param bars: the bars from top to bottom; the longest fills the width.
     """
@@ -106,7 +106,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 
 def findings(rows: Iterable[Any]) -> str:
-    """Draw a table of the damage of replicas; empty text where there is none.
+    """Draw a table of the damage of replicas; return an empty text if no replica is damaged.
 
     :param rows: of :func:`~.verify.damages`.
     """

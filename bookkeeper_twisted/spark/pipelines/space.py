@@ -91,7 +91,7 @@ def _asked(url: str) -> Any:
 
 
 def used_in(directory: str, log_id: int, spend: Spend = _unlimited) -> dict[int, int]:
-    """Return the bytes of each ledger in one entry log, size words included.
+    """Return the bytes of each ledger in one entry log, including the length fields of entries.
 
     :param directory: see :func:`entry_logs`.
     :param spend: takes entries and bytes that were read; returns when more may be read.

@@ -190,7 +190,7 @@ def summary(findings: DataFrame) -> DataFrame:
 
 
 def speed(findings: DataFrame) -> Rate:
-    """Return the entries and bytes a second that bookies gave between the first read of ``findings`` and the last one.
+    """Return entries and bytes per second that bookies gave between the first and the last read of ``findings``.
 
     :returns: unlimited without any.
     """

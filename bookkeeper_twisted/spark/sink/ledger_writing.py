@@ -1,4 +1,4 @@
-"""Writing the rows of one partition to ledgers, in a task.
+"""The writing of the rows of one partition to ledgers, in a task.
 
 Every value of ``ledger_key`` has a ledger of its own, in which its rows keep their order. The client runs in the
 reactor thread of the worker process and stays connected from task to task. While a record batch is being written the

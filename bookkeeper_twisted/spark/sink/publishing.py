@@ -1,4 +1,4 @@
-"""Committing and aborting batches of the sink, on the driver.
+"""The commit and the abort of batches of the sink, on the driver.
 
 The order of steps is what makes a batch appear exactly once. An attempt creates its ledgers, then looks whether the
 batch is published; a commit publishes, then looks for ledgers. So of a ledger and a publication at least one is seen

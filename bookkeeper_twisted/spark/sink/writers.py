@@ -113,7 +113,7 @@ class BatchSink(_Sink, DataSourceArrowWriter):
         self._end()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Remove the ledgers of the batch, where tasks have failed for good; called by Spark on the driver.
+        """Remove the ledgers of the batch after tasks have failed for good; called by Spark on the driver.
 
         :param messages: not used: the ledgers are found by their metadata.
         """
@@ -188,7 +188,7 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
             self._commit(key, messages)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Remove the ledgers of a micro-batch, where tasks have failed for good; called by Spark on the driver.
+        """Remove the ledgers of a micro-batch after tasks have failed for good; called by Spark on the driver.
 
         :param messages: what :meth:`write` returned in tasks that succeeded.
         :param batchId: not used: the messages name query and batch.

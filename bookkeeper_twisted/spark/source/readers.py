@@ -64,7 +64,7 @@ class BatchReader(DataSourceReader):
 
 
 class PushdownReader(BatchReader):
-    """The reader of a batch query where Spark offers its filters.
+    """The reader of a batch query in a Spark session with filter pushdown switched on.
 
     A class of its own, because Spark fails every query of a reader that has the method while
     ``spark.sql.python.filterPushdown.enabled`` is off.
