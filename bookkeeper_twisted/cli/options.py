@@ -114,7 +114,7 @@ class ConfigOptions(usage.Options):
             _refuse(self.program, error)
 
     def opt_version(self) -> NoReturn:
-        """Print the version of this package, where Twisted would print its own alone."""
+        """Print the version of this package, because Twisted would print only its own version."""
         print(f"bookkeeper-twisted {__version__}, Twisted {twisted.__version__}")
         raise SystemExit(0)
 

@@ -45,7 +45,7 @@ class UsageError(Exception):
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that raises where its parent ends the process."""
+    """A parser that raises UsageError, where the parent class would end the process."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message)
@@ -135,7 +135,7 @@ def _taken_apart(arguments: Sequence[str]) -> _Invocation:
 
 
 def _index_of_command(arguments: Sequence[str]) -> int:
-    """Return the index of the first argument that is neither an option nor the value of one.
+    """Return the index of the first argument that is neither an option nor the value of an option.
 
     ``-localbookie`` may have no value: the bookie of the configuration is meant in any case.
     """

@@ -76,7 +76,7 @@ def allow_files(limit: Limit = resource.getrlimit, set_limit: SetLimit = resourc
 
 
 def collect_seldom(set_thresholds: Callable[[int, int, int], object] = gc.set_threshold) -> None:
-    """Let Python search for cycles of objects after 100,000 new ones, not after 700.
+    """Let Python search for cycles of objects after 100,000 new objects, not after 700.
 
     A bookie keeps some objects for each ledger and makes many for a flush, none of them in cycles: with 100,000
     ledgers a third of the CPU of an add went into walking over them.

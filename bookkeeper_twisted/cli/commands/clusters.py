@@ -28,7 +28,7 @@ async def metaformat(shell: ShellContext, options: Namespace) -> int:
 
 
 async def initnewcluster(shell: ShellContext, options: Namespace) -> int:
-    """Make a cluster where there is none."""
+    """Make a cluster if it does not exist."""
     uri = shell.config.metadata_service_uri
     async with cluster_admin(shell.world.reactor, uri) as admin:
         if not await admin.initialize():

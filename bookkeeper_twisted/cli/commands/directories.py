@@ -67,7 +67,7 @@ async def initbookie(shell: ShellContext, options: Namespace) -> int:
 
 
 async def bookieformat(shell: ShellContext, options: Namespace) -> int:
-    """Remove all data of the bookie from its directories, after a question, and its cookie where that is asked for."""
+    """After a question, remove all data of the bookie from its directories, and its stored cookie on request."""
     disk = shell.world.store.writable_disk
     with _locked(shell) as there:
         files = read_cookies(disk, there)
@@ -176,7 +176,7 @@ async def regenerate_index_files(shell: ShellContext, options: Namespace) -> int
 
 
 def _password(options: Namespace) -> bytes | None:
-    """Return the password of the options, None without one.
+    """Return the password that the options give, None without a password.
 
     :raises OperandError: the text of ``-b64password`` is none of base64.
     """

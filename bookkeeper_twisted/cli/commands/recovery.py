@@ -24,7 +24,7 @@ _AT_ONCE = 4
 
 
 async def recover(shell: ShellContext, options: Namespace) -> int:
-    """List the ledgers that a loss concerns, close one ledger, or copy the entries of lost bookies."""
+    """List the ledgers with entries on lost bookies, close one ledger, or copy the entries of lost bookies."""
     bookies = [check_bookie_id(bookie_id) for bookie_id in (options.bookies or "").split(",") if bookie_id]
     if not bookies and (options.query or options.ledger is None):
         shell.out("Must specify bookies" if options.query else "Must specify bookies, or a ledger with -l")
