@@ -126,7 +126,7 @@ class BookieApi:
         )
 
     async def _expand_storage(self, question: ApiRequest) -> Answer:
-        """Confirm that all directories of the configuration belong to the bookie; new ones join at a start."""
+        """Confirm that all configured directories belong to the bookie; new directories join at its next start."""
         try:
             await self._admin.check_directories()
         except BookKeeperError as error:

@@ -219,7 +219,7 @@ class BoundedChannel(HTTPChannel):
     # -- what is answered --
 
     def serve(self) -> None:
-        """Begin to answer the request that waits for its turn, or parse more of an incomplete one."""
+        """Begin to answer the request that waits for its turn, or parse more bytes of an incomplete request."""
         if self._lost or self._refused:
             return
         if self.phase is AnswerPhase.READING:
