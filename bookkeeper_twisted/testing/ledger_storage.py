@@ -254,7 +254,7 @@ class _MemoryCheckpoint:
 
 
 def _run(entries: Mapping[int, bytes], ledger_id: int, entry_id: int, max_bytes: int | None = None) -> EntryRun | None:
-    """Return the consecutive entries from an id on that fit, at least one; None if the first is missing."""
+    """Return as many consecutive entries from an id upwards as fit, at least one; None if the first is missing."""
     found: list[bytes] = []
     size = 0
     while (entry := entries.get(entry_id + len(found))) is not None:

@@ -132,7 +132,7 @@ class MemoryBookie:
         return max([int.from_bytes(lac, "big", signed=True) for lac in packets if lac], default=INVALID_ENTRY_ID)
 
     def write_lac(self, ledger_id: int, body: bytes) -> None:
-        """Store an explicit LAC packet if it is higher than the stored one."""
+        """Store an explicit LAC packet if its LAC is higher than the stored LAC."""
         if body[_LAC_AT] > self.explicit_lacs.get(ledger_id, b"")[_LAC_AT]:
             self.explicit_lacs[ledger_id] = body
             self.wake()
@@ -144,7 +144,7 @@ class MemoryBookie:
                 news.callback(None)
 
     def get(self, ledger_id: int, entry_id: int) -> bytes:
-        """Return an entry; entry id -1 is the last one."""
+        """Return an entry; entry id -1 stands for the last entry."""
         entries = self.entries.get(ledger_id)
         if entries is None:
             raise (NoSuchEntryError if ledger_id in self.keys else NoSuchLedgerError)(ledger_id, entry_id)

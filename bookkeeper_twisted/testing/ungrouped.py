@@ -22,7 +22,7 @@ class UngroupedConnection(ServerConnection):
 
 
 def split_frames(frames: bytes) -> list[bytes]:
-    """Return the frames in some bytes one by one."""
+    """Return the single frames that the bytes ``frames`` consist of."""
     split, at = [], 0
     while at < len(frames):
         end = at + 4 + int.from_bytes(frames[at : at + 4], "big")

@@ -181,7 +181,7 @@ class MemoryConnection:
         self._changed(SessionState.CONNECTED)
 
     def expire(self) -> None:
-        """End the session; :meth:`resume` begins another one."""
+        """End the session; :meth:`resume` begins a new session."""
         self._connected = False
         self._server.end_session(self.session_id)
         self._changed(SessionState.EXPIRED)

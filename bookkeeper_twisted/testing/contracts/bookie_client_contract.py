@@ -110,7 +110,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(ids, {"one": [0, 1, 2], "two": [3, 4, 5]})
 
     def test_read_last(self) -> None:
-        """Entry -1 is the last one."""
+        """A read of entry -1 gives the last entry."""
         run = self.run_of(0, [b"a", b"b"])
         self.add(run)
         reply = self.result(self.client.read(self.bookie_id, LEDGER, INVALID_ENTRY_ID))
@@ -239,7 +239,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual((reply.max_lac, reply.entries.count), (0, 1))
 
     def test_batch_poll_without_an_entry(self) -> None:
-        """A batch read whose wait a fence ends gives no missing entry; an unknown ledger gives a different error."""
+        """A batch read whose wait a fence ends gives no missing entry; an unknown ledger gives another error."""
         self.error(self.client.read_batch(self.bookie_id, LEDGER, 0, 10, 1 << 20, patience=60.0), NoSuchLedgerError)
         self.add(self.run_of(0, [b"a"]))
         waiting = self.client.read_batch(self.bookie_id, LEDGER, 1, 10, 1 << 20, patience=60.0)
@@ -279,7 +279,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(list(self.result(self.client.list_entries(self.bookie_id, LEDGER))), [(0, 1), (5, 5)])
 
     def test_info(self) -> None:
-        """A bookie has a capacity, and no more free space than that."""
+        """A bookie reports its capacity, and free space of at most the capacity."""
         capacity, free = self.result(self.client.bookie_info(self.bookie_id))
         self.assertTrue(0 <= free <= capacity)
 

@@ -68,7 +68,7 @@ class _FileSystemContract(SynchronousTestCase):
             self.assertEqual(file.pread(size, offset), expected[offset : offset + size])
 
     def test_resident(self) -> None:
-        """A resident read gives the bytes of a read, or none; some file systems do not report resident bytes."""
+        """A resident read gives the bytes of a read or None; some file systems do not report resident bytes."""
         data = bytes(range(256)) * 40
         file = self.create(data)
         for offset, size in ((0, len(data)), (700, 5000), (9000, 1), (0, 0)):
@@ -108,7 +108,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual((file.pread(1, 3), file.pread(10, 700)), (b"", b""))
 
     def test_truncate(self) -> None:
-        """A file is cut, and extended with zeros, also where it held bytes before."""
+        """Truncation cuts a file or extends it with zeros, even over bytes that were cut off before."""
         file = self.create(b"x" * 1500)
         file.truncate(700)
         self.assertEqual((file.size(), file.pread(2000, 690)), (700, b"x" * 10))
@@ -215,7 +215,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual(file.pread(20000, 0), b"x" * 10000)
 
     def test_write_parts(self) -> None:
-        """Parts are written one after the other, few or many, durable if that is asked for."""
+        """Any number of parts are written one after the other, durably on request."""
         for parts in ([b"abc"], [b"abc", b"", b"defg"], [bytes([i % 251]) * 7 for i in range(3000)]):
             file = self.create()
             file.pwritev(parts, 5, durable=True)

@@ -23,7 +23,7 @@ def _row(ledger_id: int, first: int, last: int, log_id: int = 0, offset: int = 1
 
 
 def _locations(row: IndexRow) -> dict[int, _EntryLocation]:
-    """Return where each entry of a row lies: log, offset and size."""
+    """Return the location of each entry of a row: log, offset and size."""
     offsets = record_offsets(row)
     return {
         row.first + i: (row.log_id, row.offset + offsets[i], offsets[i + 1] - offsets[i])
@@ -46,7 +46,7 @@ def _fits(row: IndexRow) -> bool:
 
 
 class PackedIndex:
-    """An index to which batches are committed in packed form where that is possible.
+    """An index to which batches are committed in packed form if possible.
 
     :param index: receives the batches.
     """
@@ -59,7 +59,7 @@ class PackedIndex:
         return getattr(self.index, name)
 
     def commit(self, batch: IndexBatch) -> None:
-        """Commit a batch of which no row overlaps another one in packed form."""
+        """Commit a batch, in packed form if no two of its rows overlap."""
         ordered = sorted(batch.runs)
         if all(one[0] != two[0] or one[2] < two[1] for one, two in pairwise(ordered)):
             mixed = packed_rows(filter(_fits, ordered))
@@ -177,7 +177,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*index.rows(1)], [_row(1, 0, 9, 1)])
 
     def test_split(self) -> None:
-        """A row within an older one splits it; the parts lose their checksums, which cover the whole."""
+        """A new row within an older row splits the older row, whose parts lose the checksums of the whole."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 0)]))
         index.commit(IndexBatch(runs=[_row(1, 4, 5, 1)]))

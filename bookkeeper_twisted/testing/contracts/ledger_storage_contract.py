@@ -63,7 +63,7 @@ class LedgerStorageContract(SynchronousTestCase):
         return None
 
     def check_index(self, ledger_id: int) -> None:
-        """Check that all look-ups of the index agree on the rows of a ledger, where there is an index."""
+        """Check that all look-ups of the index agree on the rows of a ledger, if the storage has an index."""
 
     def unpacked_rows(self) -> int:
         """Return how many index rows look-ups in memory have unpacked so far."""
@@ -175,7 +175,7 @@ class LedgerStorageContract(SynchronousTestCase):
             self.storage.close()
 
     def test_load(self) -> None:
-        """A load has as many entries as fit, at least one."""
+        """A load returns as many entries as fit, but at least one entry."""
         self.storage.add(run(1, 0, 10))
         self.checkpoint()
         loaded = self.storage.load(1, 2, 3 * _RECORD)
@@ -262,14 +262,14 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual((self.storage.forget_fences(101), self.storage.ledger(1)), (0, kept))
 
     def test_one_checkpoint(self) -> None:
-        """One checkpoint runs at a time."""
+        """Only one checkpoint runs at a time."""
         begun = self.storage.begin_checkpoint([])
         self.assertIsNone(self.storage.begin_checkpoint([]))
         begun.finish()
         self.checkpoint()
 
     def test_failed_write(self) -> None:
-        """S7: where a write failed the marks stay, and what was not stored is read from memory and stored later."""
+        """S7: after a failed write, marks stay; entries that were not stored are read from memory and stored later."""
         self.storage.add(run(1, 0, 10))
         self.checkpoint(1)
         self.storage.add(run(1, 10, 10))

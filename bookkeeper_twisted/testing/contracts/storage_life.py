@@ -93,7 +93,7 @@ class StorageLife:
         self._read_all()
 
     def _read_all(self) -> None:
-        """Read every entry alone, and from each on as many as there are, in every way."""
+        """Read every entry alone, and runs of entries that begin at each entry, in every way."""
         for ledger_id in LEDGERS:
             for count in (1, len(ENTRIES)):
                 for entry_id in ENTRIES:
@@ -218,7 +218,7 @@ class StorageLife:
     # -- reads --
 
     def _ask(self) -> object:
-        """Ask for entries from disk, as a bookie does where memory does not hold the first."""
+        """Begin a read of entries from disk, as a bookie does if memory does not hold the first entry."""
         ledger_id, entry_id = self._somewhere()
         if self._storage.cached(ledger_id, entry_id) is None:
             newest, damaged = dict(self._newest[ledger_id]), set(self._damaged[ledger_id])

@@ -22,7 +22,7 @@ class AuditingSuite(MetadataSuite):
         self.assertIsNone(await (await self.driver()).auditing.auditor())
 
     async def test_election(self) -> None:
-        """The first candidate is elected, and the second one after its session has ended."""
+        """The first candidate is elected, and the second candidate after the first one's session has ended."""
         one, two = await self.driver(), await self.driver()
         first: list[bool] = []
         second: list[bool] = []

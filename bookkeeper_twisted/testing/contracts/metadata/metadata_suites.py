@@ -89,7 +89,7 @@ class MetadataSuite(TestCase):
                     await driver.registration.instance_id()
 
     async def quiet(self, received: list[Any]) -> None:
-        """Wait until a watch gives no more values, and forget those that it gave."""
+        """Wait until a watch gives no more values, and drop the values that it gave."""
         await self.settle()
         received.clear()
 
@@ -170,7 +170,7 @@ class LedgerSuite(MetadataSuite):
         await self.raises(NoSuchLedgerMetadataError, ledgers.remove(1, 0))
 
     async def test_remove(self) -> None:
-        """A removal names the stored version or none."""
+        """A removal must name the stored version or no version."""
         one, two = await self.driver(), await self.driver()
         for ledger_id, version in ((1, 0), (2, -1)):
             await one.ledgers.create(ledger_id, OPEN)
@@ -237,7 +237,7 @@ class RegistrationSuite(MetadataSuite):
         self.assertEqual(await two.registration.instance_id(), instance_id)
 
     async def test_register(self) -> None:
-        """A registered bookie is seen by all, with what it published."""
+        """All drivers see a registered bookie, with the service info that it published."""
         one, two = await self.driver(), await self.driver()
         await one.registration.register_bookie("a:1", False, INFO)
         await one.registration.register_bookie("b:1", True, BookieServiceInfo())

@@ -111,7 +111,7 @@ class ZooKeeperSuite(TestCase):
         self.assertEqual(await self.one.create(node), f"{self.root}/ID-0000000001")
 
     async def test_all_or_none(self) -> None:
-        """Several nodes are created together, or none of them."""
+        """Several nodes are created atomically."""
         nodes = [NewNode(f"{self.root}/a"), NewNode(f"{self.root}/a/b", b"x")]
         await self.one.create_all(nodes)
         self.assertEqual((await self.one.get(f"{self.root}/a/b"))[0], b"x")
