@@ -64,7 +64,7 @@ T = TypeVar("T")
 
 
 class Creation(Enum):
-    """What to do without a store: raise an error, make a store that is removed if it stays unused, or make a store."""
+    """The ways to treat a missing store: raise an error, make a store that is removed if unused, or make a store."""
 
     NEVER = "never"
     UNTIL_USED = "until used"
@@ -150,8 +150,7 @@ class SqliteStore:
     def close(self) -> None:
         try:
             if self._db is not None:
-                with suppress(MetadataSpaceError):
-                    # on a full disk the rows of this session stay, but other sessions treat them as dead
+                with suppress(MetadataSpaceError):  # rows that stay on a full disk count as dead
                     self._end_session()
                 if self._made and self._creation is Creation.UNTIL_USED:
                     self._remove_unused()
@@ -259,8 +258,7 @@ class SqliteStore:
             yield
             self._run("COMMIT")
         except BaseException:
-            if self._db is not None and self._db.in_transaction:
-                # SQLite has rolled some failed transactions back by itself
+            if self._db is not None and self._db.in_transaction:  # SQLite itself has rolled some back
                 self._run("ROLLBACK")
             raise
 
@@ -343,8 +341,7 @@ class SqliteStore:
     def next_ledger_id(self) -> int:
         with self._transaction():
             ((ledger_id,),) = self._run("SELECT next_ledger_id FROM bookkeeper_store")
-            while self._run("SELECT 1 FROM ledgers WHERE ledger_id = ?", ledger_id):
-                # skip ids that callers chose themselves when they created ledgers
+            while self._run("SELECT 1 FROM ledgers WHERE ledger_id = ?", ledger_id):  # skip ids that callers chose
                 ledger_id += 1
             self._run("UPDATE bookkeeper_store SET next_ledger_id = ?", ledger_id + 1)
             return int(ledger_id)
