@@ -6,7 +6,7 @@ Theory of operation.  Three services share one client and one metadata driver, a
   it when it loses;
 * the *auditor* finds ledgers that lack replicas and marks them in the metadata store: ledgers of lost bookies after a
   delay, and what its periodic checks find.  Detection of lost bookies never waits for a periodic check;
-* the *replication worker* (:mod:`.replication`) takes the locks of marked ledgers, several at once up to a limit; it
+* the *replication worker* (:mod:`.replication`) takes the locks of marked ledgers, several at a time up to a limit; it
   checks each of them, copies what its replicas lack, and removes the mark at the version that it read before the check.
 
 Checker and replicator do the work.  The *checker* asks the bookies of each fragment by batch reads, verifies digests,

@@ -23,7 +23,7 @@ class ILedgerChecker(Interface):
         :param suspects: bookies of which every entry is read, whatever the percentage of other checks, and for which
             the store is asked whether they are there.
         :param before: an earlier check of the same repair: what it found whole on other bookies is not read again.
-        :raises bookkeeper_twisted.errors.ClientClosedError: the client was closed meanwhile.
+        :raises bookkeeper_twisted.errors.ClientClosedError: the client was closed during the check.
         """
 
 

@@ -15,7 +15,7 @@ _FRESH_SECONDS = 1.0
 class Presence:
     """A watcher that tests whether bookies are registered.
 
-    The watched sets of the client name registered bookies at once, and a lost bookie perhaps for a moment.  A bookie is
+    The watched sets of the client name new bookies immediately, and a lost bookie perhaps for a moment.  A bookie is
     reported as lost only after a request to the store: the sets are empty when a client begins, and outdated after its
     session was lost.
 

@@ -14,7 +14,7 @@ def is_transient(error: object) -> bool:
 class Retries:
     """The number of attempts to ask a bookie, and the pauses between them.
 
-    :ivar attempts: number of attempts, the first one included.
+    :ivar attempts: number of attempts, including the first attempt.
     :ivar first_pause: seconds before the second attempt, doubled for each further one.
     :ivar longest_pause: seconds, at most.
     """

@@ -20,7 +20,7 @@ class ExitStatus:
 
     :param reactor: the reactor of the process, which is stopped.
     :param at_exit: registers a function for the very end of the process.
-    :param leave: ends the process at once.
+    :param leave: ends the process immediately.
     :param on_signal: sets the handler of a signal and returns the handler before.
     """
 

@@ -70,7 +70,7 @@ class DiskFiles:
 def ask(question: str) -> bool:
     """Ask a ``question`` until the answer is Y or N.
 
-    The reactor waits meanwhile: nothing else is under way, and a thread that waits for a terminal could not be
+    The reactor waits for the answer: no other work is under way, and a thread that waits for a terminal could not be
     interrupted.
 
     :raises NotConfirmedError: the input ended before.
@@ -173,7 +173,7 @@ def heed_signals(patience: int) -> None:
     """Let SIGINT and SIGTERM end a command that keeps the reactor busy; called once the reactor handles signals.
 
     The reactor stops, as it does without this.  If it has not come to that in time, KeyboardInterrupt is raised in the
-    command; a further SIGINT ends the process at once.
+    command; a further SIGINT ends the process immediately.
 
     :param patience: seconds.
     """

@@ -182,7 +182,7 @@ class AutorecoveryApi:
         self._log.info("{name} has ended: {recovered} ledgers recovered, {failed} failed",
                        name=name, recovered=recovered, failed=failed)  # fmt: skip
 
-    # -- what goes on after an answer --
+    # -- operations that continue after the answer --
 
     def _begin(self, name: str, work: Callable[[], Coroutine[Deferred[Any], Any, None]]) -> None:
         if name in self._working:

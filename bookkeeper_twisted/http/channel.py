@@ -134,7 +134,7 @@ class BoundedChannel(HTTPChannel):
         self.site.channels.pop(self, None)
         super().connectionLost(reason)
 
-    # -- what arrives --
+    # -- arriving bytes --
 
     def dataReceived(self, data: bytes) -> None:
         if self._refused or self._lost:
@@ -216,7 +216,7 @@ class BoundedChannel(HTTPChannel):
         half_close = getattr(self.transport, "loseWriteConnection", self.loseConnection)
         half_close()
 
-    # -- what is answered --
+    # -- answers --
 
     def serve(self) -> None:
         """Begin to answer the request that waits for its turn, or parse more bytes of an incomplete request."""

@@ -410,7 +410,7 @@ class IClusterAdmin(Interface):
     async def format() -> None:
         """Remove ledgers, cookies and marks, and draw a new instance id (``metaformat``).
 
-        Makes the cluster if there is none.  Registrations stay; whether bookies run is not checked.
+        Makes the cluster if it does not exist.  Registrations stay; whether bookies run is not checked.
         """
 
     async def nuke(instance_id: str | None) -> None:

@@ -2,7 +2,7 @@
 
 A mark is removed once every bookie that it names (or every bookie of the ledger, if it names none) has left the ledger,
 or was found to keep all entries that it should.  Other clients may mark the ledger during the check, so the mark is
-read before the check and removed at that version: a ledger that was marked again meanwhile stays marked.
+read before the check and removed at that version: a ledger that was marked again since then stays marked.
 
 Apache's auditor makes no new version of a mark that names its bookies already.  So where such a bookie is in the ledger
 still, its name is taken out of the mark first: from then on another mark for it makes a new version, and a loss from

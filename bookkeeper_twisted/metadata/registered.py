@@ -7,7 +7,7 @@ from .interfaces import IRegistration
 async def registered_bookies(registration: IRegistration) -> tuple[frozenset[str], frozenset[str]]:
     """Return the ids of writable and of read-only bookies, as the store has them now.
 
-    A bookie that changes from one to the other meanwhile is in one of the sets at least.
+    A bookie that changes its mode during the call is in at least one of the sets.
 
     :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
     """

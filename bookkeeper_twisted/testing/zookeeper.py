@@ -159,7 +159,7 @@ class MemoryConnection:
         self._connected = False
         self._losses: dict[int, tuple[bool, bool]] = {}
 
-    # -- what a test makes happen --
+    # -- events that a test triggers --
 
     def lose(self, is_executed: bool, after: int = 0, expires: bool = False) -> None:
         """Lose the answer of a call, and break the connection briefly.

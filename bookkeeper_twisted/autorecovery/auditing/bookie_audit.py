@@ -68,7 +68,7 @@ class BookieAudit:
 
         :param there: the bookies that are registered.
         :param is_expected: whether a bookie that is not among them is not, or not yet, to be taken for lost: it has
-            come back meanwhile, or its delay is not over.  Asked when a ledger names it.
+            come back during the audit, or its delay is not over.  Asked when a ledger names it.
         :returns: how many ledgers were marked.
         :raises bookkeeper_twisted.errors.MetadataError: the audit is not complete.
         """

@@ -129,7 +129,7 @@ class LostBookieDetector:
     async def _consider(self) -> None:
         """Wait until autorecovery is on, then forget the lost bookies that no ledger names.
 
-        Registrations that change meanwhile are taken into account.
+        Registrations that change during the search are taken into account.
         """
         await self._switch.wait()
         unnamed: frozenset[str] = frozenset()

@@ -20,7 +20,7 @@ Visit = Callable[[int, LedgerMetadata], Awaitable[None]]
 class LedgerScan:
     """A walk that visits each ledger with the metadata that the ledger has at the time of the visit.
 
-    A ledger that is deleted meanwhile is left out.  While autorecovery is switched off, the walk pauses.
+    A ledger that is deleted during the walk is left out.  While autorecovery is switched off, the walk pauses.
 
     :ivar operations: limit of reads of metadata.
     :ivar parallel: ledgers that are visited at a time.

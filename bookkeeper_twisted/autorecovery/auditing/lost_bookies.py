@@ -1,9 +1,10 @@
 """The rules of lost bookies: whether an audit of their ledgers begins immediately or after a delay.
 
-The ledgers of one lost bookie are audited when the delay is over, as the bookie may only be restarted; the ledgers of
-two are audited at once, as another loss might cost entries.  A bookie that no ledger names has no entries to lose, and
-counts only while it is the only lost one: the cookie of a bookie that died long ago, whose ledgers were moved to
-others, must not end the delay of the next loss.  This module is arithmetic; clock and metadata store are the caller's.
+The ledgers of one lost bookie are audited when the delay is over, as the bookie may only be restarted.  Those of two
+bookies are audited without delay, as another loss might cost entries.  A bookie that no ledger names has no entries to
+lose, and counts only while it is the only lost one: the cookie of a bookie that died long ago, whose ledgers were moved
+to others, must not end the delay of the next loss.  This module is arithmetic; clock and metadata store are the
+caller's.
 """
 
 from collections.abc import Collection

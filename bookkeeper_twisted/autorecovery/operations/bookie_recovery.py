@@ -1,7 +1,7 @@
 """Recovery of bookies by hand: copies of all their entries, whether or not an auditor has marked the ledgers.
 
-A ledger is repaired under its replication lock, so that no worker is at it meanwhile.  One that a writer has open, with
-a bookie of the recovery in its newest ensemble, is recovered first, which ends the writer.
+A ledger is repaired under its replication lock, so that no worker repairs it at the same time.  A ledger
+that a writer has open, with a bookie of the recovery in its newest ensemble, is recovered first, which ends the writer.
 """
 
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator

@@ -59,7 +59,7 @@ class Decommission:
     """The decommission of one bookie.
 
     :ivar bookie_id: of the bookie that has left.
-    :param patience: seconds after which it ends if no ledger has become free of the bookie meanwhile.
+    :param patience: seconds without a ledger becoming free of the bookie, after which the wait ends.
     """
 
     def __init__(self, clock: IReactorTime, driver: IMetadataDriver, bookie_id: str, patience: float = 600.0) -> None:

@@ -112,7 +112,7 @@ class FragmentReplicator:
         :raises EntriesLostError: no bookie has some entries; the others were copied if possible, the metadata stay.
         :raises NotEnoughBookiesError: too few bookies are writable for some of the positions.
         :raises WriteError: targets failed, and so did targets chosen after them.
-        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger was deleted meanwhile.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger was deleted during the repair.
         :raises bookkeeper_twisted.errors.BookKeeperError: bookies or the metadata store could not be asked.
         """
         fragment = report.fragment

@@ -1,8 +1,8 @@
 """The replication worker: takes marked ledgers, repairs them, and removes their marks.
 
-It walks through the marks in random order, several workers at once, and takes the lock of one ledger after the other
+It walks through the marks in random order, several workers at a time, and takes the lock of one ledger after the other
 while it has a slot free.  The mark is read under the lock and before the check, and removed as
-:mod:`...metadata.mark_removal` says: if the ledger was marked again meanwhile, it stays marked.  A ledger that waits
+:mod:`...metadata.mark_removal` says: if the ledger was marked again since, it stays marked.  A ledger that waits
 (for the grace period of its writer, or for the next attempt after one that failed) keeps its lock, so that no other
 worker repeats the same in vain, and gives its slot to another one; the lock says why, for people to read.  Between
 walks the worker waits for news of marks and locks.  After each repair it walks again without news, too: walks meanwhile

@@ -71,7 +71,7 @@ def file_id(operand: str, suffix: str) -> tuple[str, int]:
 
     :param operand: text of the operand.
     :param suffix: of the names of such files.
-    :returns: the directory, empty if there is none, and the id.
+    :returns: the directory, empty if the operand has none, and the id.
     :raises OperandError: the operand is none of these.
     """
     directory, name = posixpath.split(operand)

@@ -34,7 +34,7 @@ class EmbeddedAuditing:
         if candidacy is not None:
             candidacy.lose()
 
-    # -- the office --
+    # -- the election --
 
     def stand(self, candidate: str, listener: Callable[[bool], None]) -> None:
         check_bookie_id(candidate)

@@ -1,9 +1,9 @@
 """Disk space reserved beside a store, so that changes that free space work on a full disk.
 
-A bookie's disk that is full gets space back by deletions of ledgers, and those are written to the store.  Where it lies
-on the same disk, the file ``-reserve`` beside it takes space and holds nothing.  It is cut to nothing for a change of
-the store that finds no space, and made again, as long as it can be, right behind it: what is free for longer, another
-file may take.  Its lock keeps other processes from taking the space back meanwhile, and has them wait for their turn.
+A full disk of a bookie gets space back by deletions of ledgers, which are written to the store.  If the store lies on
+the same disk, the file ``-reserve`` beside the store takes space and holds no data.  The file is emptied for a change
+of the store that finds no space, and filled again, as far as possible, right after the change, before another file
+takes the space.  Its lock keeps other processes from taking the space during the change, and makes them wait.
 
 The file may be missing, or have any length: nothing that is stored depends on it.
 """

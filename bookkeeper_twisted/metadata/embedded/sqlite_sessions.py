@@ -42,7 +42,7 @@ def make_private_file(path: str) -> None:
 class SessionFiles:
     """The session files of one store, and the session of this driver.
 
-    :ivar session_id: of the open session, empty if there is none.
+    :ivar session_id: of the open session, empty without a session.
     """
 
     def __init__(self, folder: str) -> None:

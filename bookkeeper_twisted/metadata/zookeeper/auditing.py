@@ -62,7 +62,7 @@ class ZooKeeperAuditing:
         if self._candidacy is not None:
             self._candidacy.lose()
 
-    # -- the office --
+    # -- the election --
 
     def stand(self, candidate: str, listener: Callable[[bool], None]) -> None:
         check_bookie_id(candidate)

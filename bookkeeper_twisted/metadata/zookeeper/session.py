@@ -196,14 +196,14 @@ class Session:
     async def pause(self, seconds: float) -> None:
         """Wait for some ``seconds``.
 
-        :raises MetadataError: the session was closed meanwhile.
+        :raises MetadataError: the session was closed during the wait.
         """
         await self.wait_for(Deferred(), seconds)
 
     async def wait_for(self, event: "Deferred[bool]", seconds: float) -> None:
         """Wait until ``event`` fires, or some ``seconds`` are over.
 
-        :raises MetadataError: the session was closed meanwhile.
+        :raises MetadataError: the session was closed during the wait.
         """
         waiter: Deferred[None] = Deferred()
         event.addBoth(lambda _: None if waiter.called else waiter.callback(None))

@@ -14,7 +14,7 @@ LEDGER, ENTRY = "ledger_id", "entry_id"
 class IdBounds:
     """The ids of one column that a read selects.
 
-    :ivar low, high: both included; None without a limit.
+    :ivar low, high: lowest and highest id, inclusive; None without a limit.
     :ivar members: the only selected ids; None for all between the bounds.
     """
 

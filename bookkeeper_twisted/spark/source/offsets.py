@@ -12,7 +12,7 @@ ledgers with ids of its choice; such a ledger would be skipped.
 
 The number of ranges is bounded by this: ids are given out one after the other, so two ranges are apart only where an
 id between them is that of a ledger that is being read, or was given out and no look has found its ledger, as its
-create failed or it was deleted at once.  The sink uses every id that it draws for a batch (:mod:`..sink.publishing`),
+create failed or it was soon deleted.  The sink uses every id that it draws for a batch (:mod:`..sink.publishing`),
 so its batches add no range.
 """
 

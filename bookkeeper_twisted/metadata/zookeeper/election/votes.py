@@ -1,8 +1,8 @@
 """A candidacy for auditor by the vote nodes of Apache BookKeeper's election.
 
-A vote is an ephemeral sequence node; the lowest number is in office, and each of the others watches the next lower
-one.  Unlike Apache's, a candidate in office watches its own vote as well.  The office is lost at once when the session
-expires, and when there is no connection for the time after which the server may have ended the session.
+A vote is an ephemeral sequential node.  The candidate with the lowest number is the auditor, and each other candidate
+watches the next lower vote.  Unlike Apache's, an auditor watches its own vote as well.  The election is lost when the
+session expires, and when there is no connection for the time after which the server may have ended the session.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 A test has one store, as many drivers on it as it asks for, and a :class:`Clock` that all of them poll
 by.  Calls are awaited and watches polled until there is news, so that the suite runs alike on drivers
-that answer at once and on those that have a thread.
+that answer immediately and on those that have a thread.
 """
 
 from collections.abc import Callable
