@@ -132,7 +132,7 @@ class BookKeeper(Connection[client.BookKeeper]):
         return await result_of(self._inner.ledger_metadata(ledger_id))
 
     async def close(self) -> None:
-        """Close all connections; later calls share the result.
+        """Close all connections; later calls return the same result.
 
         Ledgers are not closed: their writers close them.
         """

@@ -33,12 +33,12 @@ class LedgerReader(Handle[client.LedgerReader]):
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest entry id that can be read, -1 if there is none; it never falls."""
+        """The highest entry id that can be read, -1 without such an entry; this id never decreases."""
         return self._inner.last_add_confirmed
 
     @property
     def length(self) -> int:
-        """The bytes of all payloads; of a ledger that is not closed, up to the last entry that a bookie reported."""
+        """The bytes of all payloads; in an unclosed ledger, those up to the last entry that a bookie reported."""
         return self._inner.length
 
     @property
@@ -47,7 +47,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return self._inner.is_closed
 
     async def read(self, first: int, last: int) -> list[Entry]:
-        """Read the entries ``first .. last``; the first one that cannot be read fails the call.
+        """Read the entries ``first .. last``; the first entry that cannot be read fails the call.
 
         :param first: id of the first entry, >= 0.
         :param last: id of the last entry, <= the LAC.
@@ -68,7 +68,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return await result_of(self._inner.read_entry(entry_id))
 
     async def read_unconfirmed(self, first: int, last: int) -> list[Entry]:
-        """Read entries, also beyond the LAC: such entries may not be acknowledged, and a recovery may drop them.
+        """Read entries, also beyond the LAC, where entries may be unacknowledged and a recovery may drop them.
 
         :param first: id of the first entry, >= 0.
         :param last: id of the last entry.
@@ -80,7 +80,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return await result_of(self._inner.read_unconfirmed(first, last))
 
     async def read_batch(self, start: int, max_count: int = 0, max_size: int = 0) -> EntryBatch:
-        """Read consecutive entries from ``start`` on: at least one, perhaps fewer than asked for.
+        """Read consecutive entries, beginning with ``start``: at least one, perhaps fewer than requested.
 
         :param start: id of the first entry, from 0 to the LAC.
         :param max_count: number of entries at most; 0 sets no limit.
@@ -118,7 +118,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return self.entries()
 
     def tail(self, start: int = 0) -> AsyncGenerator[Entry, None]:
-        """Iterate over the entries from ``start`` on, each as soon as it is confirmed, until the ledger is closed.
+        """Iterate over the entries from ``start`` onwards, each as soon as it is confirmed, until the ledger is closed.
 
         Open the ledger with ``recover=False`` for this: a recovery ends its writer.  Leaving the loop, and
         cancelling a step of it, end the requests under way.
@@ -130,7 +130,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return each(self.tail_batches(start))
 
     def tail_batches(self, start: int = 0) -> AsyncGenerator[EntryBatch, None]:
-        """Iterate over the entries as :meth:`tail`, in the batches in which they arrive.
+        """Iterate as :meth:`tail` does, but over the batches in which the entries arrive.
 
         :param start: id of the first entry, >= 0.
         :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`tail`.
@@ -138,7 +138,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return iterate(self._inner.tail_batches(start))
 
     async def read_last_add_confirmed(self) -> int:
-        """Ask the bookies for the last add confirmed, and wait until no write set can have a higher one.
+        """Ask the bookies for the last add confirmed (LAC), and wait until no write set can have a higher LAC.
 
         :returns: the highest entry id that can be read, -1 if there is none.
         :raises bookkeeper_twisted.errors.ReadError: too few bookies answered.
@@ -146,7 +146,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return await result_of(self._inner.read_last_add_confirmed())
 
     async def try_read_last_add_confirmed(self) -> int:
-        """Ask the bookies for the last add confirmed, and take the first that is higher than the one known.
+        """Ask the bookies for the last add confirmed (LAC), and take the first answer above the known LAC.
 
         :returns: the highest entry id that can be read, -1 if there is none.
         :raises bookkeeper_twisted.errors.BookKeeperError: no bookie answered.
@@ -165,5 +165,5 @@ class LedgerReader(Handle[client.LedgerReader]):
         return await result_of(self._inner.read_last_add_confirmed_and_entry(entry_id, timeout))
 
     async def close(self) -> None:
-        """Close the reader: later calls and reads under way raise LedgerClosedError.  The ledger is not touched."""
+        """Close the reader: later calls and reads under way raise LedgerClosedError.  The ledger does not change."""
         await super().close()

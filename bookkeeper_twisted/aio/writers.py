@@ -66,7 +66,7 @@ class LedgerWriter(Handle[client.LedgerWriter]):
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest id up to which every entry is acknowledged and synced, -1 if there is none."""
+        """The highest id up to which every entry is acknowledged and synced, -1 without such an entry."""
         return self._inner.last_add_confirmed
 
     @property
@@ -84,7 +84,7 @@ class LedgerWriter(Handle[client.LedgerWriter]):
         await result_of(self._inner.force())
 
     async def close(self) -> None:
-        """Close the ledger after its last confirmed entry; later calls share the result.
+        """Close the ledger after its last confirmed entry; later calls return the same result.
 
         Appends made before are completed (and synced) first, later ones raise LedgerClosedError.
 
@@ -139,7 +139,7 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest id up to which every entry is acknowledged and synced, -1 if there is none."""
+        """The highest id up to which every entry is acknowledged and synced, -1 without such an entry."""
         return self._inner.last_add_confirmed
 
     @property
@@ -157,7 +157,7 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
         await result_of(self._inner.force())
 
     async def close(self) -> None:
-        """Close the ledger after its last confirmed entry; later calls share the result.
+        """Close the ledger after its last confirmed entry; later calls return the same result.
 
         Appends made before are completed (and synced) first, later ones raise LedgerClosedError.
 

@@ -154,7 +154,7 @@ class BookKeeper(Handle[client.BookKeeper]):
         return self._wait(lambda: self._inner.ledger_metadata(ledger_id), timeout)
 
     def close(self, *, timeout: float | None = None) -> None:
-        """Close all connections; later calls share the result.
+        """Close all connections; later calls return the same result.
 
         Ledgers are not closed: their writers close them.
 

@@ -32,12 +32,12 @@ class LedgerReader(Handle[client.LedgerReader]):
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest entry id that can be read, -1 if there is none; it never falls."""
+        """The highest entry id that can be read, -1 without such an entry; this id never decreases."""
         return self._inner.last_add_confirmed
 
     @property
     def length(self) -> int:
-        """The bytes of all payloads; of a ledger that is not closed, up to the last entry that a bookie reported."""
+        """The bytes of all payloads; in an unclosed ledger, those up to the last entry that a bookie reported."""
         return self._inner.length
 
     @property
@@ -46,7 +46,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return self._inner.is_closed
 
     def read(self, first: int, last: int, *, timeout: float | None = None) -> list[Entry]:
-        """Read the entries ``first .. last``; the first one that cannot be read fails the call.
+        """Read the entries ``first .. last``; the first entry that cannot be read fails the call.
 
         :param first: id of the first entry, >= 0.
         :param last: id of the last entry, <= the LAC.
@@ -71,7 +71,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return self._wait(lambda: self._inner.read_entry(entry_id), timeout)
 
     def read_unconfirmed(self, first: int, last: int, *, timeout: float | None = None) -> list[Entry]:
-        """Read entries, also beyond the LAC: such entries may not be acknowledged, and a recovery may drop them.
+        """Read entries, also beyond the LAC, where entries may be unacknowledged and a recovery may drop them.
 
         :param first: id of the first entry, >= 0.
         :param last: id of the last entry.
@@ -87,7 +87,7 @@ class LedgerReader(Handle[client.LedgerReader]):
     def read_batch(
         self, start: int, max_count: int = 0, max_size: int = 0, *, timeout: float | None = None
     ) -> EntryBatch:
-        """Read consecutive entries from ``start`` on: at least one, perhaps fewer than asked for.
+        """Read consecutive entries, beginning with ``start``: at least one, perhaps fewer than requested.
 
         :param start: id of the first entry, from 0 to the LAC.
         :param max_count: number of entries at most; 0 sets no limit.
@@ -131,7 +131,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return self.entries()
 
     def tail(self, start: int = 0, *, timeout: float | None = None) -> Iterator[Entry]:
-        """Iterate over the entries from ``start`` on, each as soon as it is confirmed, until the ledger is closed.
+        """Iterate over the entries from ``start`` onwards, each as soon as it is confirmed, until the ledger is closed.
 
         Open the ledger with ``recover=False`` for this: a recovery ends its writer.  Leaving the loop, and
         cancelling a step of it, end the requests under way.
@@ -145,7 +145,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return each(self.tail_batches(start, timeout=timeout))
 
     def tail_batches(self, start: int = 0, *, timeout: float | None = None) -> Iterator[EntryBatch]:
-        """Iterate over the entries as :meth:`tail`, in the batches in which they arrive.
+        """Iterate as :meth:`tail` does, but over the batches in which the entries arrive.
 
         :param start: id of the first entry, >= 0.
         :param timeout: seconds that each step of the iteration waits at most; None for any time.
@@ -155,7 +155,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return self._iterate(self._inner.tail_batches(start), 1, timeout)
 
     def read_last_add_confirmed(self, *, timeout: float | None = None) -> int:
-        """Ask the bookies for the last add confirmed, and wait until no write set can have a higher one.
+        """Ask the bookies for the last add confirmed (LAC), and wait until no write set can have a higher LAC.
 
         :param timeout: seconds that the call waits at most; None for any time.
         :returns: the highest entry id that can be read, -1 if there is none.
@@ -165,7 +165,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return self._wait(lambda: self._inner.read_last_add_confirmed(), timeout)
 
     def try_read_last_add_confirmed(self, *, timeout: float | None = None) -> int:
-        """Ask the bookies for the last add confirmed, and take the first that is higher than the one known.
+        """Ask the bookies for the last add confirmed (LAC), and take the first answer above the known LAC.
 
         :param timeout: seconds that the call waits at most; None for any time.
         :returns: the highest entry id that can be read, -1 if there is none.
@@ -186,7 +186,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return self._wait(lambda: self._inner.read_last_add_confirmed_and_entry(entry_id, timeout))
 
     def close(self, *, timeout: float | None = None) -> None:
-        """Close the reader: later calls and reads under way raise LedgerClosedError.  The ledger is not touched.
+        """Close the reader: later calls and reads under way raise LedgerClosedError.  The ledger does not change.
 
         :param timeout: seconds that the call waits at most; None for any time.
         :raises TimeoutError: no result within ``timeout``.

@@ -71,7 +71,7 @@ class LedgerWriter(Handle[client.LedgerWriter]):
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest id up to which every entry is acknowledged and synced, -1 if there is none."""
+        """The highest id up to which every entry is acknowledged and synced, -1 without such an entry."""
         return self._inner.last_add_confirmed
 
     @property
@@ -91,7 +91,7 @@ class LedgerWriter(Handle[client.LedgerWriter]):
         self._wait(lambda: self._inner.force(), timeout)
 
     def close(self, *, timeout: float | None = None) -> None:
-        """Close the ledger after its last confirmed entry; later calls share the result.
+        """Close the ledger after its last confirmed entry; later calls return the same result.
 
         Appends made before are completed (and synced) first, later ones raise LedgerClosedError.
 
@@ -150,7 +150,7 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest id up to which every entry is acknowledged and synced, -1 if there is none."""
+        """The highest id up to which every entry is acknowledged and synced, -1 without such an entry."""
         return self._inner.last_add_confirmed
 
     @property
@@ -170,7 +170,7 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
         self._wait(lambda: self._inner.force(), timeout)
 
     def close(self, *, timeout: float | None = None) -> None:
-        """Close the ledger after its last confirmed entry; later calls share the result.
+        """Close the ledger after its last confirmed entry; later calls return the same result.
 
         Appends made before are completed (and synced) first, later ones raise LedgerClosedError.
 

@@ -54,7 +54,7 @@ def readable(size: int) -> str:
 
 @attrs.frozen
 class LedgerReport:
-    """A ledger and the bookies that keep it.
+    """A ledger, and the bookies that keep its entries.
 
     :ivar bookies: the bookies of all segments.
     :ivar unavailable: bookies of a segment that are neither writable nor read-only.
@@ -68,7 +68,7 @@ class LedgerReport:
 
 @asynccontextmanager
 async def cluster_admin(reactor: Any, uri: str, config: MetadataConfig | None = None) -> AsyncIterator[IClusterAdmin]:
-    """Connect to the cluster administrator of a metadata service URI for the length of a context.
+    """Connect an administrator to the cluster of a metadata service URI, until the context ends.
 
     :param config: the configuration of a client or of a bookie.
     :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.
@@ -82,7 +82,7 @@ async def cluster_admin(reactor: Any, uri: str, config: MetadataConfig | None = 
 
 
 class BookKeeperAdmin:
-    """An administrator's view of a cluster, with the operations that change it.
+    """An administrator's client, which inspects and changes the ledgers, bookies and cookies of one cluster.
 
     :param client: the client to use; it is closed with this object.
     :ivar client: the client, for the operations that need no administrator.
@@ -116,7 +116,7 @@ class BookKeeperAdmin:
                 yield ledger_id, metadata
 
     async def inspect(self, ledger_id: int) -> LedgerReport:
-        """Report the metadata of a ledger, its bookies, and those of them that are not registered.
+        """Report the metadata of a ledger, the bookies of its ensembles, and which of these bookies are not registered.
 
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """
@@ -133,7 +133,7 @@ class BookKeeperAdmin:
         return await self.client.open_ledger(ledger_id, metadata.password, recover)
 
     async def recover_ledger(self, ledger_id: int) -> LedgerMetadata:
-        """Recover a ledger: fence it and close it; a closed ledger stays as it is.
+        """Fence and close a ledger; a ledger that is closed already does not change.
 
         :returns: the metadata of the closed ledger.
         """
@@ -199,7 +199,7 @@ class BookKeeperAdmin:
             bookie_id: SharedResult[DiskSpace | BookKeeperError]()
             for bookie_id in sorted(await self.writable_bookies())
         }
-        for bookie_id, question in questions.items():  # all at once
+        for bookie_id, question in questions.items():  # all questions run concurrently
             question.run(self._disk_space(bookie_id))
         return {bookie_id: await question.wait() for bookie_id, question in questions.items()}
 
@@ -212,7 +212,7 @@ class BookKeeperAdmin:
     # ---- cookies -------------------------------------------------------------------------------------
 
     async def cookie(self, bookie_id: str) -> Versioned[Cookie]:
-        """Return the cookie of a bookie, and the version to change it by.
+        """Return the cookie of a bookie, and the version that an update or deletion of the cookie must name.
 
         :raises bookkeeper_twisted.errors.CookieNotFoundError: the bookie has no cookie.
         :raises bookkeeper_twisted.errors.CodecError: the stored cookie cannot be decoded.
@@ -238,7 +238,7 @@ class BookKeeperAdmin:
         await self._registration.write_cookie(cookie.bookie_id, cookie.encode(), version)
 
     async def delete_cookie(self, bookie_id: str) -> None:
-        """Delete the cookie of a bookie, which cannot start on its old directories after that.
+        """Delete the cookie of a bookie; the bookie can then no longer start on its old directories.
 
         :raises bookkeeper_twisted.errors.CookieNotFoundError: the bookie has no cookie.
         :raises IncorrectParameterError: the bookie is registered.

@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 _TOKEN_BITS = 63
 _CLOSED = "close() was called"
-_LISTED_A_TURN = 500  # ids; so many take a few milliseconds
+_LISTED_A_TURN = 500  # number of ids yielded in one turn of the reactor, which takes a few milliseconds
 
 
 class BookKeeper:
@@ -60,7 +60,7 @@ class BookKeeper:
         config: ClientConfig | None = None, placement: IPlacementPolicy | None = None,
         quarantine: Quarantine | None = None, threads: Threads | None = None,
     ) -> None:  # fmt: skip
-        """Make a client from its parts, which are closed with it; :meth:`connect` makes the parts too.
+        """Make a client from its parts, which the client closes; :meth:`connect` makes the parts as well.
 
         :param driver: an open metadata driver; kept as ``metadata``.
         :param quarantine: the counter of the answers and failures of bookies that ``bookie_client`` reports to.
@@ -265,7 +265,7 @@ class BookKeeper:
         return self._listed()
 
     async def _listed(self) -> AsyncGenerator[int, None]:
-        """Yield ledger ids; the reactor gets a turn after every few hundred, even if the store answers at once."""
+        """Yield ledger ids; let the reactor run after every few hundred, even if the store answers immediately."""
         count = 0
         async for ledger_id in self._ledgers.ledger_ids():
             count += 1
@@ -298,7 +298,7 @@ class BookKeeper:
         return Deferred.fromCoroutine(_named(asked, work))
 
     def close(self) -> "Deferred[None]":
-        """Close all connections; later calls share the result.
+        """Close all connections; later calls return the same result.
 
         Ledgers are not closed: their writers close them.
         """
@@ -335,7 +335,7 @@ class BookKeeper:
 
 
 async def _named(asked: str, work: Coroutine[Deferred[Any], Any, T]) -> T:
-    """Await ``work``; if the metadata store is unavailable, name in the error what was ``asked`` of it."""
+    """Await ``work``; if the metadata store is unavailable, name the request that was ``asked`` in the error."""
     try:
         return await work
     except MetadataUnavailableError as error:
@@ -346,7 +346,7 @@ async def open_reader(
     context: ClientContext, ledger_id: int, password: bytes | None, recover: bool,
     rules: Callable[[LedgerMetadata], RecoveryRules] = RecoveryRules,
 ) -> LedgerReader:  # fmt: skip
-    """Open a stored ledger as a reader; the arguments are as of :meth:`BookKeeper.open_ledger`.
+    """Open a stored ledger as a reader; the arguments are those of :meth:`BookKeeper.open_ledger`.
 
     :param rules: the function that makes the rules of a recovery.
     """

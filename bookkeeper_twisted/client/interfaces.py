@@ -10,7 +10,7 @@ from ..codec.runs import BatchReply, ReadReply
 
 
 class IBookieClient(Interface):
-    """Calls to bookies by id over shared connections; the flow of one handle, or of a whole client.
+    """The flow of calls of one handle or of one client to bookies, by bookie id, over shared connections.
 
     Every call fails with the :class:`~bookkeeper_twisted.errors.BookieError` that the bookie answered, or
     BookieHandleNotAvailableError (no connection, or a lost one), RequestTimeoutError, ClientClosedError.
@@ -53,10 +53,10 @@ class IBookieClient(Interface):
         bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
         master_key: bytes | None = None, patience: float | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
-        """Read consecutive entries from ``first`` on, at least one; ``flags`` as for :meth:`read`.
+        """Read one or more consecutive entries, beginning with ``first``; ``flags`` are those of :meth:`read`.
 
         :param max_count: most entries, <= 0 for any number.
-        :param max_size: most bytes of the reply; a first entry that is longer comes all the same.
+        :param max_size: most bytes of the reply; a first entry that is longer is returned all the same.
         :param patience: seconds that the bookie waits at most until the LAC that it knows is not below ``first``.
             The reply has the ``max_lac`` that the bookie knows, and the entries that it keeps, confirmed or not.
         """
@@ -66,11 +66,11 @@ class IBookieClient(Interface):
 
         :param patience: seconds that the bookie waits at most.
         :returns: a reply with the ``max_lac`` that the bookie knows, and the entry after ``previous_lac`` if that is
-            confirmed and the bookie keeps it; a wait that ended without news is a success without an entry.
+            confirmed and the bookie keeps it; a wait that ended without a higher LAC is a success without an entry.
         """
 
     def read_lac(bookie_id: str, ledger_id: int) -> "Deferred[tuple[bytes | None, bytes | None]]":
-        """Read how far a ledger is confirmed.
+        """Read the explicit LAC and the last entry of a ledger from one bookie.
 
         :returns: explicit LAC packet and last entry, as they are stored; None where the bookie has none.
         """
@@ -83,27 +83,27 @@ class IBookieClient(Interface):
         """
 
     def force(bookie_id: str, ledger_id: int) -> "Deferred[None]":
-        """Make all acknowledged adds of ``ledger_id`` durable on the bookie ``bookie_id``; fire when they are."""
+        """Make all acknowledged adds of ``ledger_id`` durable on the bookie ``bookie_id``, then fire."""
 
     def list_entries(bookie_id: str, ledger_id: int) -> "Deferred[Sequence[tuple[int, int]]]":
         """List the entries that a bookie holds of the ledger ``ledger_id``.
 
-        :returns: first and last id, both included, of each contiguous range, ascending.
+        :returns: first and last id (inclusive) of each contiguous range, ascending.
         """
 
     def bookie_info(bookie_id: str) -> "Deferred[tuple[int, int]]":
         """Ask the bookie ``bookie_id`` for total capacity and free space of its ledger directories, in bytes."""
 
     def open_flow() -> "IBookieClient":
-        """Open a flow for the calls of one handle, over the same connections, with replies of its own.
+        """Open a flow for the calls of one handle, which shares the connections and gets its own replies.
 
         A connection that is lost fails its outstanding requests, each of them once, in the order in which they
         were made; the flow goes on with another connection.
         """
 
     def retire() -> None:
-        """Refuse further requests with ClientClosedError.  Requests under way end as usual, and so does
-        the flow after them; connections stay."""
+        """Refuse further requests with ClientClosedError.  Requests under way end as usual, and
+        then the flow ends; the connections stay open."""
 
     def close() -> "Deferred[None]":
         """Fail outstanding requests, in order, and all later calls with ClientClosedError.
@@ -137,4 +137,4 @@ class IEnsembleChange(Interface):
         """Test whether a writable bookie outside an ``ensemble`` is known."""
 
     def stay(bookies: Collection[str], why: Exception) -> None:
-        """Record that ``bookies`` that failed stay in the ensemble, and ``why`` none could take their place."""
+        """Record that ``bookies`` that failed stay in the ensemble, and ``why`` no bookie could replace them."""

@@ -27,5 +27,5 @@ class OperationContext:
     config: ClientConfig
 
     def with_flow(self) -> Self:
-        """Return the same context for one handle, with a flow of its own; the handle ends the flow."""
+        """Return a copy of this context with a new flow for one handle; the handle must end the flow."""
         return attrs.evolve(self, bookies=self.bookies.open_flow())

@@ -1,4 +1,4 @@
-"""The client's door to the world: TCP endpoints, randomness, racks.  All other modules get these as arguments."""
+"""The client's access to the outside world: TCP endpoints, randomness, racks.  Other modules get these as arguments."""
 
 import random
 import socket
@@ -46,7 +46,7 @@ def system_chance() -> Chance:
 
 def rack_resolver(reactor: Any, config: ClientConfig, driver: IMetadataDriver) -> IRackResolver:
     """Make the resolver that the configuration names: a mapping file, else the plugin of ``reppDnsResolverClass``, else
-    a script, else one that knows nothing.
+    a script, else a resolver that knows no racks.
 
     :param reactor: the reactor that runs the script.
     :param config: ``networkTopologyMappingFileName`` and ``networkTopologyScriptFileName`` are used; no file is read

@@ -75,7 +75,7 @@ class BookieRenaming:
         try:
             self._check_apart(ledger_id, (await self._ledgers.read(ledger_id)).value)
         except NoSuchLedgerMetadataError:
-            pass  # deleted meanwhile
+            pass  # the ledger was deleted after it was listed
 
     def _check_apart(self, ledger_id: int, metadata: LedgerMetadata) -> None:
         if any({self._old, self._new} <= set(segment.bookies) for segment in metadata.segments):
@@ -85,7 +85,7 @@ class BookieRenaming:
 
     async def _rename(self, ledger_id: int) -> None:
         if self._left == 0:
-            return  # the limit
+            return  # the limit of ledgers to change is reached
         try:
             current = await self._ledgers.read(ledger_id)
             if self._names_old(current.value) and self._take_one():
@@ -93,7 +93,7 @@ class BookieRenaming:
                 await update(self._ledgers, ledger_id, current, self._names_old, partial(self._renamed, ledger_id))
                 self.progress.updated += 1
         except NoSuchLedgerMetadataError:
-            pass  # deleted meanwhile
+            pass  # the ledger was deleted after it was listed
         self.progress.examined += 1
         self._examined(self.progress)
 

@@ -53,7 +53,7 @@ def _payload(number: int) -> bytes:
 async def trial_ledger(
     client: BookKeeper, ensemble_size: int, write_quorum: int, ack_quorum: int
 ) -> AsyncIterator[LedgerWriter]:
-    """Create a ledger for the length of a context, and delete it at its end.
+    """Create a ledger, and delete it when the context ends.
 
     :param ensemble_size: as of :meth:`.BookKeeper.create_ledger`, as are ``write_quorum`` and ``ack_quorum``.
     :raises bookkeeper_twisted.errors.BookKeeperError: the ledger could not be created, or not deleted.
@@ -62,7 +62,7 @@ async def trial_ledger(
     try:
         yield writer
     finally:
-        await writer.close().addErrback(lambda failure: None)  # the append that failed has raised the reason
+        await writer.close().addErrback(lambda failure: None)  # the failed append has raised the reason already
         await client.delete_ledger(writer.ledger_id)
 
 
@@ -89,7 +89,7 @@ class OneBookie:
     bookie_id: str
 
     async def prepare(self, bookies: Collection[str]) -> None:
-        """Do nothing: the policy asks nobody about bookies."""
+        """Do nothing: this policy needs no facts about bookies."""
 
     def new_ensemble(
         self, size: int, write_quorum: int, candidates: Candidates,

@@ -104,7 +104,7 @@ class BookKeeperService(Service):
             waiter.errback(error)
 
     def stopService(self) -> "Deferred[None]":
-        """Close the client; fire when it is closed."""
+        """Close the client; the result fires when the client is closed."""
         super().stopService()
         return Deferred.fromCoroutine(self._stop())
 

@@ -41,15 +41,15 @@ class _Blocked:
 
 
 class ClaimLog:
-    """A queue of frames: threads claim through handles of their own; all else is called on the reactor's thread.
+    """A queue of frames: each thread claims frames by its own handle; other methods need the reactor's thread.
 
     :ivar tail: position behind the last claim.
     :ivar limit: position up to which claims need no lock.
     :ivar term: the term that is being filled.
     :ivar taken: position up to which frames were given to the sender.
-    :ivar acknowledged: position up to which everything is acknowledged.
-    :ivar failure: the reason why it takes no more claims, None while it does.
-    :ivar lost_from: position from which on nothing will be acknowledged; None while everything may be.
+    :ivar acknowledged: position up to which all frames are acknowledged.
+    :ivar failure: the reason why the log takes no more claims, None while it takes them.
+    :ivar lost_from: first position that will never be acknowledged; None while every position may be.
     :ivar shapes: the shapes of :class:`~.frames.FrameLayout` by payload size; :meth:`shape` makes those it lacks.
     :ivar armed: whether the sender has been woken and has not looked yet.
     :ivar dropped: number of offers that found no room and were dropped.
@@ -69,7 +69,7 @@ class ClaimLog:
         :param wake: wakes the sender; called on any thread, once until the sender has looked for frames.
         :param window: bytes that may be claimed and not acknowledged, by default the size of three terms.
         :param start: the first position.
-        :param max_terms: number of terms that it may hold.
+        :param max_terms: number of terms that the log may hold.
         """
         self.tail = self.taken = self.acknowledged = start
         self.limit = 0
@@ -85,11 +85,12 @@ class ClaimLog:
         self._wake = wake
         self._window = MAX_TERMS * pool.size if window is None else window
         self._max_terms = max_terms
-        self._terms: list[Term] = []  # a list, as it is short, and an empty list is smaller than an empty deque
+        # a list: a log has few terms, and an empty list takes less memory than an empty deque
+        self._terms: list[Term] = []
         self._skipped: list[tuple[int, int]] = []
         self._waiters: list[tuple[int, int, Deferred[int]]] = []
         self._asked = 0
-        self._lock = threads.lock()  # held by code that runs behind the gate
+        self._lock = threads.lock()  # every method that works behind the gate holds this lock
         self._blocked: deque[_Blocked] = deque()
         self._producers: tuple[Producer, ...] = ()
         self._locked = not getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -112,14 +113,14 @@ class ClaimLog:
         return producer
 
     def use_lock(self) -> None:
-        """Make every claim use the lock from now on."""
+        """Make every later claim take the lock."""
         if not self._locked:
             with self._lock:
                 self.limit = 0
                 self._locked = True
 
     def wake(self) -> None:
-        """Wake the sender, unless that was done since it last looked."""
+        """Wake the sender, unless it was woken already since it last looked for frames."""
         if not self.armed:
             self.armed = True
             self._wake()
@@ -176,7 +177,7 @@ class ClaimLog:
     # ---- room, behind the gate -----------------------------------------------------------------------
 
     def _claim(self, producer: Producer) -> int:
-        """Take the next place in the log for the claim of a producer."""
+        """Assign the next free position in the log to the claim of a producer."""
         result = self._make_room(producer.size)
         if result:
             return result
@@ -186,7 +187,7 @@ class ClaimLog:
         return self.tail
 
     def _make_room(self, size: int) -> int:
-        """Give the active term room for a frame of ``size`` bytes, by rotation to another term if need be.
+        """Make room for a frame of ``size`` bytes in the active term; rotate to another term if necessary.
 
         :returns: 0, or the :class:`~.producer.ClaimResult` that says why there is no room.
         """
@@ -208,7 +209,7 @@ class ClaimLog:
         return 0
 
     def _serve(self) -> None:
-        """Make the claims that wait for room, the oldest first, until one finds no room."""
+        """Grant the claims that wait for room, the oldest first, until a claim finds no room."""
         while self._blocked:
             blocked = self._blocked[0]
             result = self._claim(blocked.producer)
@@ -219,7 +220,7 @@ class ClaimLog:
             blocked.signal.set()
 
     def _open_gate(self) -> None:
-        """Let claims pass the gate again, up to the end of the term and of the window.
+        """Let claims without the lock go up to the end of the term or of the window, whichever comes first.
 
         The gate stays shut while claims wait for room, and if every claim has to use the lock.
         """
@@ -240,12 +241,12 @@ class ClaimLog:
         return self.tail > self.taken
 
     def disarm(self) -> None:
-        """Record that the sender looks now: frames committed from now on wake it again."""
+        """Record that the sender looks for frames now; the next frame to be committed wakes the sender again."""
         self.armed = False
 
     def _committed(self) -> int:
         """Return the position up to which every claim is committed or aborted."""
-        # reads the tail before the open claims, so that a claim made in between is behind the result
+        # the tail is read before the open claims, so that a claim made between the two reads lies after the result
         committed = self.tail
         for producer in self._producers:
             start = producer.start
@@ -254,7 +255,7 @@ class ClaimLog:
         return committed
 
     def take(self, limit: int) -> Frames | None:
-        """Take the next frames to send, ``limit`` bytes at most but at least one frame; None if there is none."""
+        """Take the next frames to send, ``limit`` bytes at most but at least one frame; None if no frame is ready."""
         committed = self._committed()
         for term in self._terms:
             if term.end <= self.taken:
@@ -271,7 +272,7 @@ class ClaimLog:
         return None
 
     def _skip_holes(self, term: Term, end: int) -> int:
-        """Skip the holes of aborted claims at the position that is taken next.
+        """Skip the holes that aborted claims have left at the position of the next frame to take.
 
         :param end: position up to which every claim is committed or aborted.
         :returns: position up to which there are frames before the next hole.
@@ -310,7 +311,7 @@ class ClaimLog:
     # ---- acknowledgement and the end -------------------------------------------------------------------
 
     def acknowledge(self, position: int) -> None:
-        """Record that everything below a position is acknowledged, so that its memory may be reused.
+        """Record that all frames below a position are acknowledged, so that their memory may be reused.
 
         Deferreds of :meth:`when_acknowledged` fire in the order of their positions.
 
@@ -336,7 +337,7 @@ class ClaimLog:
             self._open_gate()
 
     def when_acknowledged(self, position: int) -> "Deferred[int]":
-        """Return a Deferred that fires with ``position`` once everything below it is acknowledged.
+        """Return a Deferred that fires with ``position`` once all frames below this position are acknowledged.
 
         :returns: it fails with :attr:`failure` if that can no longer happen.
         """
@@ -355,7 +356,7 @@ class ClaimLog:
         return waiter
 
     def trim(self) -> None:
-        """Give back the last term of an idle log: everything is acknowledged and no claim is open."""
+        """Give back the last term of an idle log, in which all frames are acknowledged and no claim is open."""
         with self._lock:
             self.limit = 0
             if self._terms and self.tail == self.acknowledged and self._committed() == self.tail:
@@ -375,7 +376,7 @@ class ClaimLog:
             self._serve()
 
     def abandon(self, why: Exception) -> None:
-        """Give up the log and its memory: claimed frames will not be sent, nor sent again.
+        """Give up the log and its memory; claimed frames will be neither sent nor resent.
 
         It must be called again if threads had claims open.
 

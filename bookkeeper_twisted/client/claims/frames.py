@@ -50,7 +50,7 @@ class FrameLayout:
         self.shapes: dict[int, FrameShape] = {}
 
     def shape(self, size: int) -> FrameShape:
-        """Make the shape of frames with payloads of ``size`` bytes, and keep it if the payloads are small."""
+        """Make the shape of frames with payloads of ``size`` bytes, and cache the shape if the payloads are small."""
         payload_at = self.payload_at
         word = _LENGTH.pack(payload_at - 4 + size)
         if size >= STORED_BY_SLICE:
@@ -80,7 +80,7 @@ def _stored_by_slice(payload_at: int) -> StoreFrame:
 
 
 class Frames:
-    """At least one frame: consecutive frames of one term, without holes.
+    """One or more consecutive frames of one term, without holes.
 
     :ivar start: position of the first byte.
     :ivar end: position behind the last frame.
@@ -94,7 +94,7 @@ class Frames:
         self._term = term
 
     def view(self) -> memoryview:
-        """Return the bytes of all frames.  Do not keep the view: memory with a view on it is lost for the pool."""
+        """Return the bytes of all frames.  Do not keep the view: the pool cannot reuse its memory."""
         base = self._term.base
         return self._term.view[self.start - base : self.end - base]
 
@@ -115,7 +115,7 @@ class Frames:
         self, digester: Digester, ledger_id: int, first: int, last_add_confirmed: int, length: int,
         deferred_sync: bool = False,
     ) -> tuple[Adds, Sequence[int]]:  # fmt: skip
-        """Seal the entries from ``first`` on.
+        """Seal the entries of the frames in place; the first entry gets the id ``first``.
 
         :param last_add_confirmed: the LAC in their headers.
         :param length: bytes of all payloads of the ledger before the first one.
@@ -147,21 +147,22 @@ def cut_frames(term: Term, start: int, end: int, limit: int) -> Frames:
 
 
 def _common_stride(buffer: bytearray, at: int, size: int) -> int:
-    """Return the size of each of the frames that fill ``size`` bytes, 0 if their sizes differ."""
+    """Return the common size of the frames that fill ``size`` bytes, 0 if these frames have different sizes."""
     stride: int = _LENGTH.unpack_from(buffer, at)[0] + 4
     if stride == size:
         return stride
     count, rest = divmod(size, stride)
     if rest:
         return 0
-    for i in range(at + 3, at - 1, -1):  # first the byte of the length word that differs most often
+    # compares the lowest byte of the length words first, because this byte differs most often
+    for i in range(at + 3, at - 1, -1):
         if buffer[i : at + size : stride].count(buffer[i]) != count:
             return 0
     return stride
 
 
 def _frame_ends(buffer: bytearray, at: int, size: int) -> Iterator[int]:
-    """Return the ends of frames, counted from ``at``, up to the first that ends ``size`` bytes behind it or later."""
+    """Return the end of each frame relative to ``at``, up to the first frame that ends at ``size`` or later."""
     unpack, end = _LENGTH.unpack_from, 0
     while end < size:
         end += unpack(buffer, at + end)[0] + 4

@@ -1,4 +1,4 @@
-"""The handle by which one thread claims places in a claim log.
+"""The handle by which one thread claims room for frames in a claim log.
 
 Theory of operation.  CPython lets another thread run only at a call, a return or a backward jump.  So a straight
 run of loads, additions, comparisons, forward branches and stores cannot be split, and *is* the atomic
@@ -39,7 +39,7 @@ class ClaimResult(IntEnum):
 
 
 class WhenFull(Enum):
-    """The choices for an offer that finds no room."""
+    """The actions of an offer that finds no room in the log."""
 
     CODE = "code"
     """Says so."""
@@ -52,7 +52,7 @@ class WhenFull(Enum):
 
 
 class ProducersLog(Protocol):
-    """The log of a producer (:class:`~.claim_log.ClaimLog`), as the producer needs it.
+    """The methods and attributes of a log (:class:`~.claim_log.ClaimLog`) that a producer uses.
 
     :ivar tail: the position behind the last claim.
     :ivar limit: the position up to which claims need no lock.
@@ -79,11 +79,11 @@ class ProducersLog(Protocol):
         """Return the shape that frames with payloads of ``size`` bytes share."""
 
     def wake(self) -> None:
-        """Wake the reactor, unless that was done since it last looked."""
+        """Wake the reactor, unless it was woken already since it last looked for frames."""
 
 
 class Producer:
-    """The handle of one thread; its frames keep their order.
+    """The handle of one thread on a claim log; the frames of one handle keep their order.
 
     :ivar start: the claimed position, :data:`IDLE` without a claim, :data:`REVOKED` if the log gave the claim up.
     :ivar size: bytes of the last claim; stored before ``start``, so that a thread that sees ``start`` sees ``size``.
@@ -130,14 +130,14 @@ class Producer:
             if end < 0:
                 return end
             start, term = self.start, self.term
-            if start < 0:  # the log gave the claim up before this thread went on
+            if start < 0:  # the log revoked the claim before this thread continued
                 self._revoked()
         try:
             store(term.buffer, start - term.base, head, payload)
         except BaseException:
             self.give_up(term)
             raise
-        # compares the identity with the stored number: comparing values takes longer where positions are large
+        # compares identities, because comparing the values of large positions takes longer
         if self.start is start: self.start = IDLE  # fmt: skip
         else:
             self._revoked()
@@ -157,7 +157,8 @@ class Producer:
             at = end - frame_size - self.term.base
             store(self.term.buffer, at, head, bytes(size))
             self._payload = self.term.view[at + frame_size - size : at + frame_size]
-            self._shapes = _NO_SHAPES  # offers then find no shape, and need no test of their own for an open claim
+            # an offer during an open claim then finds no shape, so offers need not test for an open claim
+            self._shapes = _NO_SHAPES
         return end
 
     @property
@@ -185,7 +186,7 @@ class Producer:
         return end
 
     def abort(self) -> None:
-        """Give the open claim up, if the log has not done so.
+        """Give up the open claim, unless the log has revoked this claim already.
 
         :raises IllegalOperationError: no claim is open.
         """

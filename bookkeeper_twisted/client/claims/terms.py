@@ -30,7 +30,7 @@ class Term:
         self.tainted = False
 
     def sort_holes(self) -> None:
-        """Move the ranges of aborted claims to their places among the holes."""
+        """Insert the ranges of aborted claims into the sorted list of holes."""
         while self.aborted:
             insort(self.holes, self.aborted.pop())
 
@@ -40,7 +40,7 @@ NO_TERM = Term(0, bytearray())
 
 
 class TermPool:
-    """The memory for the terms of the logs that share it; it keeps the memory of terms that are given back.
+    """A pool of memory for the terms of several logs; the pool reuses the memory of terms that are given back.
 
     A log without frames in flight holds no term, so thousands of idle ledgers take no memory.  Any
     thread may take and give.
@@ -65,7 +65,7 @@ class TermPool:
         self._free[size] += [self._make(size) for _ in range(prepared)]
 
     def take(self, base: int, room: int) -> Term:
-        """Return a term that begins at position ``base`` and has room for ``room`` bytes, small if that suffices."""
+        """Return a term that begins at position ``base`` and has room for ``room`` bytes; a small term if possible."""
         size = self.small if room <= self.small else max(room, self.size)
         try:
             buffer = self._free[size].pop()
@@ -76,14 +76,14 @@ class TermPool:
     def give(self, term: Term) -> None:
         """Take back a ``term``, which must not be used any more.
 
-        Its memory is reused unless a slice of it is still held.
+        The memory is reused unless somebody still holds a slice of it.
         """
         buffer = term.buffer
         term.view.release()
         free = self._free.get(len(buffer))
         if term.tainted or free is None or len(free) >= self._kept:
             return
-        try:  # a bytearray with a live view cannot be resized
+        try:  # append() fails if somebody still holds a view of the memory, which must then not be reused
             buffer.append(0)
         except BufferError:
             return

@@ -27,7 +27,7 @@ def _failed(failure: Failure, future: "Future[int]") -> None:
 
 
 class ThreadAppender:
-    """An appender to one ledger, for any thread and for many at once.
+    """An appender to one ledger, which any number of threads may use concurrently.
 
     The entries of one thread keep their order; those of several threads are in the order of their calls.  A thread that
     has its entry as bytes offers it; a thread that encodes it claims memory first, and encodes it there.
@@ -55,7 +55,7 @@ class ThreadAppender:
         self._patience = patience
 
     def offer(self, data: bytes | bytearray | memoryview) -> int:
-        """Append an entry without a wait for its acknowledgement; with ``WhenFull.BLOCK`` it may wait for room.
+        """Append an entry without waiting for its acknowledgement; with ``WhenFull.BLOCK`` wait for room if necessary.
 
         :param data: bytes, a bytearray or a memoryview; copied before this returns.
         :returns: the position behind the entry, or a negative number, which is a ``ClaimResult``: BACK_PRESSURED if
@@ -181,7 +181,8 @@ class ThreadAppends:
         self._drain = drain
         self._repeated = False
         self.log = new_log(lambda: threads.call(self.look))
-        self._asked: deque[tuple[int, Future[int]]] = deque()  # position and future of flushes
+        # the position that each waiting flush waits for, and its future
+        self._asked: deque[tuple[int, Future[int]]] = deque()
 
     def appender(self, largest: int, when_full: WhenFull, patience: float | None) -> ThreadAppender:
         """Make a handle by which threads append to the ledger; see :class:`ThreadAppender`.
@@ -193,7 +194,7 @@ class ThreadAppends:
         return ThreadAppender(self._ledger_id, self.log, self.flush, self._threads, largest, when_full, patience)
 
     def flush(self) -> "Future[int]":
-        """Return a future that completes once all entries offered up to now are acknowledged; for any thread.
+        """Return a future that completes once all entries offered up to now are acknowledged; any thread may call this.
 
         :returns: a future that fails with the error that ended the log, if the log ends first.
         """
@@ -212,7 +213,7 @@ class ThreadAppends:
     def look(self) -> None:
         """Send committed frames, register the futures of flushes, and give up a claim that blocks the log."""
         log = self.log
-        log.disarm()  # before all else, so that a frame committed from now on leads to another look
+        log.disarm()  # comes first, so that a frame committed after this line wakes the sender again
         self._take_up_flushes()
         if log.lost_from is not None and log.failure is not None:
             log.abandon(log.failure)

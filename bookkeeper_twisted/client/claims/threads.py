@@ -1,4 +1,4 @@
-"""The client's door to threads: the operations that logs filled by many threads get as arguments."""
+"""The operations on threads that claim logs get as arguments."""
 
 import threading
 from collections.abc import Callable
@@ -12,7 +12,7 @@ class Signal(Protocol):
     """An event that one thread waits for, once."""
 
     def set(self) -> None:
-        """Let the waiting thread go on."""
+        """Wake the waiting thread."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the event is set, ``timeout`` seconds at most; return whether it was set."""

@@ -23,7 +23,7 @@ EndpointOf = Callable[[str, int], IStreamClientEndpoint]
 
 
 class BookieAddresses:
-    """The addresses of bookies: the registered one, else that in an id of the form ``host:port``."""
+    """The look-up of bookie addresses: the registered address, else the one in an id of the form ``host:port``."""
 
     def __init__(self, registration: IRegistration, endpoint_of: EndpointOf) -> None:
         self._registration = registration
@@ -48,8 +48,8 @@ class BookieAddresses:
 
 
 class NetworkBookieClient(Flow):
-    """The flow of calls that belong to no handle; the flows of handles are opened from it, and it owns the
-    pool that all of them share.
+    """The flow of calls that belong to no handle; this flow opens the flows of handles, and
+    owns the connection pool that all flows share.
 
     :param resolve: a function from a bookie id to an endpoint; see :class:`BookieAddresses`.
     :param answered: called with the outcome of every request, if given.

@@ -1,4 +1,4 @@
-"""The sockets to one bookie in one wire protocol: which of them a flow gets, when one is opened or closed.
+"""The sockets to one bookie in one wire protocol: which socket a flow gets, and when a socket is opened or closed.
 
 A flow gets the socket with the least to do; a new one is made while the limit allows it and none is without
 flows.  A socket that is being connected counts as one, and a flow counts from the moment it chose, so that a
@@ -22,7 +22,7 @@ LOG_PAUSE = 60.0
 
 
 def least_busy(sockets: "list[BookieSocket]") -> BookieSocket:
-    """Choose the socket with the least to do.
+    """Choose the least busy of some sockets.
 
     Sockets are compared by their unacknowledged and lately written bytes, then by flows, then by the last choice.
 
@@ -132,14 +132,14 @@ class BookiePeer:
         self._last_error = socket.error
 
     def _log_lost(self, socket: BookieSocket) -> None:
-        """Log one line for a lost bookie, however many sockets and ledgers it had, and again if it stays away."""
+        """Log one line for a lost bookie, not one for each socket and ledger; log again if the bookie stays away."""
         now = self._clock.seconds()
         if now >= self._silent_until:
             self._silent_until = now + LOG_PAUSE
             self._log.warn("bookie {bookie_id}: {error}", bookie_id=self.key[0], error=socket.error)
 
     def leave(self, socket: BookieSocket, ids: RequestIds, error: Exception) -> None:
-        """Take a flow off a socket.  The socket stays, unless it was that flow's own.
+        """Take a flow off a socket; the socket stays open, unless the flow had the socket for itself.
 
         :param ids: the request ids of the flow.
         :param error: the error that its outstanding requests fail with.
@@ -175,7 +175,7 @@ class BookiePeer:
         )
 
     def close(self, error: Exception, grace: float = 0.0) -> "Deferred[None]":
-        """Close all sockets; fire when they are gone.
+        """Close all sockets; the result fires when all sockets are closed.
 
         :param grace: seconds; see :meth:`BookieSocket.close`.
         """

@@ -1,4 +1,4 @@
-"""One socket to a bookie: connected once, shared by flows, then closed or lost; its peer opens another."""
+"""One socket to a bookie, shared by flows; once it is closed or lost, the peer opens another socket."""
 
 from collections import deque
 from collections.abc import Callable
@@ -58,7 +58,7 @@ class _QuietFactory(Factory):
 
 
 class BookieSocket:
-    """One socket and the flows that are on it, from the moment they chose it.
+    """One socket to a bookie, and the flows that have chosen this socket.
 
     :ivar key: bookie id and wire protocol.
     :ivar flows: ids of the flows.
@@ -101,7 +101,7 @@ class BookieSocket:
         return self._settings.resolve(self._bookie_id).addCallback(self._dial)
 
     def _dial_again(self, failure: Failure, began: float) -> "Deferred[IProtocol] | Failure":
-        """Dial once more after a time-out that came late: the process was held up, and the bookie may have answered."""
+        """Dial once more after a late time-out: the process was held up, and the bookie may have answered in time."""
         late = self._settings.clock.seconds() - began - self._settings.connect_timeout
         if failure.check(ConnectTimeout) and late > TOLERANCE and self.usable:
             return self._dialled()
@@ -128,7 +128,7 @@ class BookieSocket:
         left = [waiter for flow_id, waiter in self._waiting if flow_id == ids.flow_id]
         self._waiting = deque(item for item in self._waiting if item[0] != ids.flow_id)
         for waiter in left:
-            if not waiter.called:  # an errback of an earlier waiter may have cancelled it
+            if not waiter.called:  # the errback of an earlier waiter may have cancelled this waiter
                 waiter.errback(error)
 
     @property
@@ -194,13 +194,13 @@ class BookieSocket:
 
     def _opened(self, protocol: IProtocol) -> None:
         connection = cast(ClientConnection, protocol)
-        if not self.usable:  # the socket was closed while the attempt succeeded
+        if not self.usable:  # this socket was closed while the connection was being established
             connection.abort(cast(Exception, self.error))
             return
         self.connection = connection
         connection.disconnected.addCallback(self._disconnected)
         self._enter(ConnectionState.READY)
-        while self._waiting:  # a waiter that asks again queues behind the others
+        while self._waiting:  # a callback that waits for the connection again joins the end of the queue
             self._waiting.popleft()[1].callback(connection)
         if self.usable:
             self.ready = connection
@@ -264,7 +264,7 @@ class BookieSocket:
         self.error, self.ready = error, None
         self.flows.clear()
         self._ended(self)
-        while self._waiting:  # an errback may cancel the waiters behind it
+        while self._waiting:  # pops one by one, because an errback may cancel waiters further down the queue
             self._waiting.popleft()[1].errback(error)
         if state is ConnectionState.CLOSED:
             self.gone.callback(None)

@@ -1,4 +1,4 @@
-"""The calls of one handle: bound to a socket of each bookie they go to, matched by request ids of their own.
+"""The calls of one handle: on one socket to each bookie, with request ids that match replies to requests.
 
 The main protocol, V2, carries adds, reads and batch reads.  The complete one, V3, carries the operations that only it
 has, and the requests whose V2 reply could be mistaken for that of another: fencing reads, and requests whose key is
@@ -191,7 +191,7 @@ class Flow:
         return succeed(None)
 
     def _refuse(self, error: Exception) -> None:
-        """Fail the requests that are made from now on with ``error``."""
+        """Fail every later request with ``error``."""
         self._end = error
 
     def _leave_if_quiet(self) -> None:
@@ -224,7 +224,7 @@ class Flow:
     def _with(
         self, bookie_id: str, wire: IWireProtocol, request: "Callable[[ClientConnection], Deferred[T]]"
     ) -> "Deferred[T]":
-        """Make a request on the connection to a bookie, at once if the connection is established."""
+        """Make a request on the connection to a bookie, immediately if the connection is established."""
         self._pending += 1
         ready = self._ready(bookie_id, wire)
         if ready is None:
@@ -256,7 +256,7 @@ class Flow:
         self._log.failure("completing adds failed", failure)
 
     def _ready(self, bookie_id: str, wire: IWireProtocol) -> ClientConnection | None:
-        """Return the connection to a bookie if a request may be made on it at once, else None."""
+        """Return the connection to a bookie if it can take a request immediately, else None."""
         socket = self._sockets.get((bookie_id, wire))
         return None if socket is None or self._end is not None else socket.ready
 

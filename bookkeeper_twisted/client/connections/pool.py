@@ -90,7 +90,7 @@ class ConnectionPool:
         self._tick_call = self.settings.clock.callLater(self._interval, self._tick)
 
     def _tick(self) -> None:
-        """Check the sockets, unless this call comes late: then the replies sent meanwhile are not read yet."""
+        """Check the sockets, unless this call is late: replies that arrived during the delay are not read yet."""
         self._tick_call = None
         if not self._time.arrived():
             idle = ClientClosedError("the connection was not used")
@@ -104,7 +104,7 @@ class ConnectionPool:
         return {key: peer.counts() for key, peer in self._peers.items()}
 
     def close(self, error: Exception) -> "Deferred[None]":
-        """Refuse requests from now on and end all connections with ``error``; fire when they are gone.
+        """Refuse later requests, end all connections with ``error``, and fire when all connections are closed.
 
         Requests under way may take ``connectionGraceSec`` seconds first.
         """

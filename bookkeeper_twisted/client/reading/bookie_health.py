@@ -1,4 +1,4 @@
-"""The record of a client about the bookies it read from: failures, slowness, missing batch reads."""
+"""A client's record of the bookies that it read from: failures, slow answers, no support for batch reads."""
 
 from twisted.internet.interfaces import IReactorTime
 
@@ -37,19 +37,19 @@ class BookieHealth:
             self._failures[bookie_id] = self._clock.seconds()
 
     def was_slow(self, bookie_id: str) -> None:
-        """Record that the bookie ``bookie_id`` was overtaken by another that was asked later."""
+        """Record that another bookie, which was asked later, answered before ``bookie_id``."""
         self._slow[bookie_id] = self._clock.seconds()
 
     def succeeded(self, bookie_id: str) -> None:
-        """Forget the failure of ``bookie_id``, which gave an entry; that it was slow stays recorded."""
+        """Forget the failure of ``bookie_id`` because it returned an entry; keep the record that it was slow."""
         self._failures.pop(bookie_id, None)
 
     def failed_at(self, bookie_id: str) -> float | None:
-        """Return the time at which ``bookie_id`` failed last, in seconds of the clock; None if not or too long ago."""
+        """Return the clock time, in seconds, of the last failure of ``bookie_id``; None without a recent failure."""
         return self._recent(self._failures, bookie_id)
 
     def is_slow(self, bookie_id: str) -> bool:
-        """Test whether ``bookie_id`` was overtaken within the remembered time."""
+        """Test whether a bookie that was asked later has answered before ``bookie_id`` recently."""
         return self._recent(self._slow, bookie_id) is not None
 
     def _recent(self, times: dict[str, float], bookie_id: str) -> float | None:
@@ -70,7 +70,7 @@ _ENOUGH_FAILURES = 2
 
 
 class BatchSupport:
-    """The record of the bookies that do not know batch reads; every other bookie is taken to know them.
+    """The record of the bookies that do not support batch reads; all others are assumed to support batch reads.
 
     A bookie that does not know batch reads refuses the operation, closes the connection, or does not answer.  The last
     two also have other causes, so they count only twice in a row, each followed by a plain read that succeeded.
@@ -82,7 +82,7 @@ class BatchSupport:
         self._unanswered: dict[str, int] = {}
 
     def is_expected(self, bookie_id: str) -> bool:
-        """Test whether ``bookie_id`` is taken to know batch reads."""
+        """Test whether ``bookie_id`` is assumed to support batch reads."""
         until = self._lacking.get(bookie_id)
         if until is None:
             return True
@@ -96,7 +96,7 @@ class BatchSupport:
         self._unanswered.pop(bookie_id, None)
 
     def refused(self, bookie_id: str) -> None:
-        """Record that ``bookie_id`` answered that it does not know batch reads; none are sent to it for
+        """Record that ``bookie_id`` does not support batch reads, so that none are sent to this bookie for
         :data:`REMEMBERED` seconds.
         """
         self._lacking[bookie_id] = self._clock.seconds() + REMEMBERED

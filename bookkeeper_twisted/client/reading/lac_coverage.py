@@ -1,4 +1,4 @@
-"""Reading the last add confirmed of a ledger that is not closed from its bookies."""
+"""Reading the last add confirmed (LAC) of an unclosed ledger from its bookies."""
 
 from collections.abc import Callable, Collection
 
@@ -22,7 +22,7 @@ from ..interfaces import IBookieClient
 
 @attrs.frozen
 class KnownLac:
-    """The last add confirmed (LAC) that bookies reported, and the entry it came with.
+    """The last add confirmed (LAC) that bookies reported, and the entry that carried this LAC.
 
     :ivar last_add_confirmed: the highest LAC reported, -1 if none.
     :ivar length: bytes of the ledger up to the entry that the LAC came with, 0 if it came without an entry.
@@ -35,7 +35,7 @@ class KnownLac:
 
 
 class LacCoverage:
-    """A question for the LAC to every bookie of the last ensemble; it ends as soon as the answers cover the ensemble.
+    """The requests for the LAC to all bookies of the last ensemble, until the answers cover the ensemble.
 
     An answer counts once its bytes are verified; "no such entry" and "no such ledger" are answers.
 
@@ -71,7 +71,7 @@ class LacCoverage:
             await self._covered
         finally:
             for answer in asked:
-                answer.cancel()  # answers that have not arrived are not needed
+                answer.cancel()  # the answers that are still missing are not needed
         return self._best
 
     async def _ask(self, position: int, bookie_id: str) -> None:

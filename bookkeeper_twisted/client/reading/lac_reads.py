@@ -1,4 +1,4 @@
-"""Asking bookies for the LAC of a ledger: by coverage, from the first that knows a higher one, or by a long poll."""
+"""Asking bookies for the LAC of a ledger: by coverage, from the first with a higher LAC, or by a long poll."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
@@ -42,7 +42,7 @@ class Confirmed:
 
 @attrs.frozen
 class _News:
-    """The news that ended a wait: the entries that came, None if none came."""
+    """The result that ended a wait: the entries that arrived, None if no entries arrived."""
 
     entries: EntryRun | None = None
 
@@ -73,7 +73,7 @@ class LacReads:
         self._bookies = context.bookies
         self._patience = context.poll_patience
         self._support = context.poll_support
-        # the entries a bookie of a striped ledger holds are not consecutive
+        # a batch read returns consecutive entries, which a bookie of a striped ledger does not hold
         self._batching = context.config.batch_read_enabled and not order.schedule.striped
         self._digester = digester
         self._view = view
@@ -84,7 +84,7 @@ class LacReads:
         return self._view.metadata.segments[-1].bookies
 
     async def read(self) -> int:
-        """Read the LAC from answers that cover every write set, so that no entry acknowledged before is above it.
+        """Read a LAC at or above every entry acknowledged before the call, from answers that cover every write set.
 
         :raises BookKeeperError: as :meth:`~.lac_coverage.LacCoverage.read`.
         """
@@ -97,7 +97,7 @@ class LacReads:
     # ---- any that knows more -------------------------------------------------------------------------
 
     async def read_any(self) -> int:
-        """Read the LAC from the first bookie that knows a higher one than this handle.
+        """Read the LAC from the first bookie that knows a higher LAC than this handle.
 
         :raises bookkeeper_twisted.errors.LedgerRecoveryError: no bookie answered.
         """
@@ -118,7 +118,7 @@ class LacReads:
                 raise DigestMatchError(ledger_id, INVALID_ENTRY_ID, "nothing came with the reply")
             last = self._digester.entry(ledger_id, None, reply.entry)
         except (NoSuchEntryError, NoSuchLedgerError):
-            return None  # an answer, though without news
+            return None  # the bookie has answered, but knows no higher LAC
         except BookKeeperError as error:
             errors.append(error)
             return None
@@ -140,9 +140,9 @@ class LacReads:
         return Confirmed(self._view.last_add_confirmed, entry)
 
     async def wait_for_batch(self, first: int, timeout: float, max_size: int) -> EntryBatch | None:
-        """Wait as :meth:`wait` does, and return the confirmed entries from ``first`` on that came with the news.
+        """Wait as :meth:`wait` does, and return the confirmed entries that arrived, the first being ``first``.
 
-        A batch read that waits brings them in one round trip.  Bookies that do not know it, and bookies of striped
+        A waiting batch read brings these entries in one round trip.  Bookies without batch reads, and those of striped
         ledgers, give one entry.
 
         :param first: the entry that is waited for.
@@ -160,7 +160,7 @@ class LacReads:
         polling = Deferred.fromCoroutine(self._poll(poll, ask))
 
         def news() -> None:
-            if view.metadata is not known or view.ended:  # other bookies, or an end
+            if view.metadata is not known or view.ended:  # the bookies have changed, or no more entries can come
                 polling.cancel()
 
         forget = view.listen(news)
@@ -168,15 +168,15 @@ class LacReads:
             return (await polling).entries
         except CancelledError:
             if view.metadata is known and not view.ended:
-                raise  # the caller cancelled, not this wait
+                raise  # the caller has cancelled this wait, not news()
             view.check()
             return None
         finally:
             forget()
 
     async def _poll(self, poll: _Poll, ask: "_Ask") -> _News:
-        """Ask the bookies one after the other, the next one also when the one before is slow to answer."""
-        # the LAC travels with later entries, so the bookies of the next entry learn it first
+        """Ask the bookies one after the other; do not wait long for a slow bookie before the next is asked."""
+        # the entry after the polled one carries the LAC, so the bookies of that entry learn the LAC first
         bookies = self._order.everybody(self._ensemble, poll.first + 1)
         asked = [partial(self._poll_one, bookie_id, poll, ask) for bookie_id in bookies]
         success = await Speculation(self._clock, asked, self._patience).run()
@@ -219,7 +219,7 @@ class LacReads:
         return run, reply.max_lac
 
     async def _batch_from(self, bookie_id: str, poll: _Poll) -> "_Told":
-        """Read several entries by a batch read that waits, from a bookie that knows batch reads."""
+        """Read several entries by a batch read that waits, from a bookie that supports batch reads."""
         ledger_id = self._view.ledger_id
         if not self._support.is_expected(bookie_id):
             return await self._entry_from(bookie_id, poll)
@@ -231,11 +231,11 @@ class LacReads:
             self._support.refused(bookie_id)
             return await self._entry_from(bookie_id, poll)
         except NoSuchEntryError:
-            return None, None  # time is up, or the bookie has later entries only
+            return None, None  # the time is up, or the bookie has only later entries
         return verified_batch(reply.entries, ledger_id, poll.first, MAX_COUNT, self._digester), reply.max_lac
 
     def _enough(self, poll: _Poll) -> _News | None:
-        """Return the news that end the wait if further answers cannot help, else None."""
+        """Return the empty result that ends the wait if further answers cannot help, else None."""
         metadata = self._view.metadata
         needed = metadata.ensemble_size - metadata.ack_quorum_size + 1
         if poll.empty >= needed or self._clock.seconds() >= poll.deadline:
@@ -244,7 +244,7 @@ class LacReads:
 
 
 _Told = tuple[EntryRun | None, int | None]
-"""Verified entries from the one that is waited for on, and the LAC that came with them."""
+"""Verified entries, the first being the one that is waited for, and the LAC that came with them."""
 
 _Ask = Callable[[str, _Poll], Coroutine[Deferred[Any], Any, _Told]]
 """A function that asks one bookie."""

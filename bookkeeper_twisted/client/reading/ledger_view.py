@@ -10,11 +10,11 @@ HANDLE_CLOSED = "close() was called"
 
 
 def _nothing() -> None:
-    """Do nothing: the function that ends a watch, while no watch is set."""
+    """Do nothing; stand in for the function that ends a watch while no watch is set."""
 
 
 class LedgerView:
-    """The end of a ledger as one handle sees it.
+    """The metadata, the LAC and the length of a ledger, as one handle knows them.
 
     The LAC never falls.  It rises with the answers of bookies; to the entry before the newest ensemble, which
     began when everything before it was acknowledged; and to the last entry once the ledger is closed,
@@ -57,7 +57,7 @@ class LedgerView:
         return self.closed or self._deleted or self.handle_closed
 
     def confirmed(self, last_add_confirmed: int, length: int = 0) -> None:
-        """Take over a LAC that a bookie reported; a LAC below the known one has no effect.
+        """Take over a LAC that a bookie reported, unless it is below the known LAC.
 
         :param length: bytes of all payloads up to the entry that came with the LAC, 0 if none did.
         """

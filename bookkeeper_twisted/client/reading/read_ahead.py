@@ -1,4 +1,4 @@
-"""Read-ahead: batches in order, several of them requested while the consumer works on the one before."""
+"""Read-ahead: batches in order; later batches are requested while the consumer works on an earlier batch."""
 
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -52,10 +52,10 @@ class ReadAhead:
         self._last = last
         self._budget = budget
         self._share = max(1, budget // _SHARES)
-        self._cost = self._share  # bytes of a request; more if entries are larger
+        self._cost = self._share  # bytes that one request is expected to return; more if single entries are larger
         self._pieces: deque[_Piece] = deque()
-        self._count: int | None = None  # entries of a piece, None until the first reply
-        self._used = 0  # bytes of the budget
+        self._count: int | None = None  # number of entries in a piece; None until the first reply
+        self._used = 0  # bytes of the budget that are in use
         self._advancing = False
         self._consumer: Deferred[None] | None = None
 
@@ -91,7 +91,7 @@ class ReadAhead:
         self._wake()
 
     async def _something(self) -> None:
-        """Wait until a request has ended."""
+        """Wait until any request has ended."""
         self._consumer = Deferred()
         try:
             await self._consumer
@@ -108,7 +108,7 @@ class ReadAhead:
     def _advance(self) -> None:
         """Make requests while the budget has room, in the order in which the consumer needs their entries."""
         if self._advancing:
-            return  # called by a request that was answered within the call
+            return  # the loop below is running: a request of it was answered immediately
         self._advancing = True
         while (piece := self._to_ask()) is not None:
             piece.cost = self._cost
@@ -147,7 +147,8 @@ class ReadAhead:
         if self._count is None:
             self._count = len(batch)
         elif batch.last < piece.last:
-            self._count = max(1, len(batch) * 7 // 8)  # a gap costs a request, so rather fewer
+            # requests slightly fewer entries than fit, because a short reply costs one more request
+            self._count = max(1, len(batch) * 7 // 8)
         elif 2 * batch.size < self._share:
             self._count = max(self._count, 2 * len(batch))
 

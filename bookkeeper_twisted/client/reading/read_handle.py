@@ -55,12 +55,12 @@ class LedgerReader:
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest entry id that can be read, -1 if there is none; it never falls."""
+        """The highest entry id that can be read, -1 without such an entry; this id never decreases."""
         return self._view.last_add_confirmed
 
     @property
     def length(self) -> int:
-        """The bytes of all payloads; of a ledger that is not closed, up to the last entry that a bookie reported."""
+        """The bytes of all payloads; in an unclosed ledger, those up to the last entry that a bookie reported."""
         return self._view.length
 
     @property
@@ -69,13 +69,13 @@ class LedgerReader:
         return self._view.closed
 
     def _follow(self) -> None:
-        """Watch the metadata from now on, until the ledger is closed or deleted, or the handle is closed."""
+        """Watch the metadata until the ledger is closed or deleted, or the handle is closed."""
         self._view.follow(self._ledgers)
 
     # ---- entries -------------------------------------------------------------------------------------
 
     def read(self, first: int, last: int) -> "Deferred[list[Entry]]":
-        """Read the entries ``first .. last``; the first one that cannot be read fails the call.
+        """Read the entries ``first .. last``; the first entry that cannot be read fails the call.
 
         :param first: id of the first entry, >= 0.
         :param last: id of the last entry, <= the LAC.
@@ -101,7 +101,7 @@ class LedgerReader:
         return entry
 
     def read_unconfirmed(self, first: int, last: int) -> "Deferred[list[Entry]]":
-        """Read entries, also beyond the LAC: such entries may not be acknowledged, and a recovery may drop them.
+        """Read entries, also beyond the LAC, where entries may be unacknowledged and a recovery may drop them.
 
         :param first: id of the first entry, >= 0.
         :param last: id of the last entry.
@@ -113,7 +113,7 @@ class LedgerReader:
         return Deferred.fromCoroutine(self._read(first, last, None))
 
     def read_batch(self, start: int, max_count: int = 0, max_size: int = 0) -> "Deferred[EntryBatch]":
-        """Read consecutive entries from ``start`` on: at least one, perhaps fewer than asked for.
+        """Read consecutive entries, beginning with ``start``: at least one, perhaps fewer than requested.
 
         :param start: id of the first entry, from 0 to the LAC.
         :param max_count: number of entries at most; 0 sets no limit.
@@ -166,7 +166,7 @@ class LedgerReader:
         try:
             stored = await self._ledgers.read(self.ledger_id)
         except MetadataError:
-            return False  # the caller then raises the error of the bookies, which says more
+            return False  # the caller then raises the error of the bookies, which is more informative
         self._view.stored(stored)
         self._replicas.moved(self._view.metadata)
         return self._replicas.metadata.ensemble_at(entry_id) != asked
@@ -220,7 +220,7 @@ class LedgerReader:
             batches.close()
 
     def tail(self, start: int = 0) -> AsyncGenerator[Entry, None]:
-        """Iterate over the entries from ``start`` on, each as soon as it is confirmed, until the ledger is closed.
+        """Iterate over the entries from ``start`` onwards, each as soon as it is confirmed, until the ledger is closed.
 
         Open the ledger with ``recover=False`` for this: a recovery ends its writer.  Leaving the loop, and
         cancelling a step of it, end the requests under way.
@@ -232,7 +232,7 @@ class LedgerReader:
         return self._tail(start).entries()
 
     def tail_batches(self, start: int = 0) -> AsyncGenerator[EntryBatch, None]:
-        """Iterate over the entries as :meth:`tail`, in the batches in which they arrive.
+        """Iterate as :meth:`tail` does, but over the batches in which the entries arrive.
 
         :param start: id of the first entry, >= 0.
         :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`tail`.
@@ -247,7 +247,7 @@ class LedgerReader:
     # ---- the end -------------------------------------------------------------------------------------
 
     def read_last_add_confirmed(self) -> "Deferred[int]":
-        """Ask the bookies for the last add confirmed, and wait until no write set can have a higher one.
+        """Ask the bookies for the last add confirmed (LAC), and wait until no write set can have a higher LAC.
 
         :returns: the highest entry id that can be read, -1 if there is none.
         :raises bookkeeper_twisted.errors.ReadError: too few bookies answered.
@@ -255,7 +255,7 @@ class LedgerReader:
         return Deferred.fromCoroutine(self._ask(self._lac_reads.read))
 
     def try_read_last_add_confirmed(self) -> "Deferred[int]":
-        """Ask the bookies for the last add confirmed, and take the first that is higher than the one known.
+        """Ask the bookies for the last add confirmed (LAC), and take the first answer above the known LAC.
 
         :returns: the highest entry id that can be read, -1 if there is none.
         :raises bookkeeper_twisted.errors.BookKeeperError: no bookie answered.
@@ -293,7 +293,7 @@ class LedgerReader:
     # ---- life ----------------------------------------------------------------------------------------
 
     def close(self) -> "Deferred[None]":
-        """Close the reader: later calls and reads under way raise LedgerClosedError.  The ledger is not touched."""
+        """Close the reader: later calls and reads under way raise LedgerClosedError.  The ledger does not change."""
         self._view.close()
         self._bookies.retire()
         return succeed(None)

@@ -48,7 +48,7 @@ class ReadOrder:
         return self.preferred([*ensemble[start:], *ensemble[:start]])
 
     def preferred(self, bookies: list[str]) -> list[str]:
-        """Return the same ``bookies``, the most promising first; equally promising ones keep their order."""
+        """Return the same ``bookies``, the most promising first; equally promising bookies keep their order."""
         return sorted(bookies, key=self._rank) if self._reorder else bookies
 
     def _rank(self, bookie_id: str) -> tuple[int, float]:
@@ -62,15 +62,15 @@ class ReadOrder:
         return (_HEALTHY, 0.0) if failed_at is None else (_FAILED, failed_at)
 
     def succeeded(self, bookie_id: str) -> None:
-        """Record that the bookie ``bookie_id`` gave an entry."""
+        """Record that the bookie ``bookie_id`` returned an entry."""
         self._health.succeeded(bookie_id)
 
     def overtaken(self, bookie_id: str) -> None:
-        """Record that the bookie ``bookie_id`` was overtaken by another that was asked later."""
+        """Record that another bookie, which was asked later, answered before ``bookie_id``."""
         self._health.was_slow(bookie_id)
 
     def failed(self, bookie_id: str, ensemble: Sequence[str], error: Exception) -> None:
-        """Record that a bookie did not give an entry; a sticky reader goes to the next position.
+        """Record that a bookie did not return an entry; a sticky reader moves to the next position in the ensemble.
 
         :param ensemble: the ensemble of the entry.
         :param error: the error; "no such entry" does not move a sticky reader.

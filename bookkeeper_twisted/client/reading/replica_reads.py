@@ -56,7 +56,7 @@ class _BatchAttempt:
 
 
 class ReplicaReader:
-    """The reads of one ledger from its replicas; newer metadata may replace the metadata.
+    """The reads of one ledger from its replicas; :meth:`moved` replaces its metadata by newer metadata.
 
     :ivar metadata: the metadata whose segments say which bookies keep the entries.
     :ivar order: the order in which bookies are asked.
@@ -81,12 +81,12 @@ class ReplicaReader:
         self._patience = context.read_patience
         self._support = context.batch_support
         self._max_frame_size = config.netty_max_frame_size_bytes
-        # the entries a bookie of a striped ledger holds are not consecutive
+        # a batch read returns consecutive entries, which a bookie of a striped ledger does not hold
         self._batching = config.batch_read_enabled and not self._schedule.striped
         self._usual_size = UsualSize()
 
     async def fetch(self, first: int, max_count: int, max_size: int) -> EntryRun:
-        """Fetch entries from ``first`` on: at least one, fewer than asked for if one reply gave no more.
+        """Fetch consecutive entries, beginning with ``first``: at least one, and as many as one reply holds.
 
         :param max_count: number of entries at most, > 0.
         :param max_size: bytes at most; <= 0, and more than a frame holds, mean the bytes that a frame holds.
@@ -104,7 +104,7 @@ class ReplicaReader:
         return await self._one_by_one(first, count, size, attempt.unanswered)
 
     async def _by_batch(self, first: int, count: int, size: int, attempt: _BatchAttempt) -> EntryRun | None:
-        """Send batch reads to replicas, and return the first verified answer, None if there is none."""
+        """Send batch reads to replicas, and return the first verified answer; None if no replica gives one."""
         replicas = self._replicas(first)
         capable = [bookie_id for bookie_id in replicas if self._support.is_expected(bookie_id)]
         attempt.incomplete = len(capable) < len(replicas)
@@ -141,14 +141,14 @@ class ReplicaReader:
         return run
 
     def moved(self, metadata: LedgerMetadata) -> None:
-        """Read from the bookies that newer ``metadata`` names from now on."""
+        """Send all later reads to the bookies that newer ``metadata`` names."""
         self.metadata = metadata
 
     def _failed(self, bookie_id: str, entry_id: int, error: Exception) -> None:
         self.order.failed(bookie_id, self.metadata.ensemble_at(entry_id), error)
 
     def _entries_of_segment(self, first: int) -> int:
-        """Return the number of entries from ``first`` on that the same bookies keep."""
+        """Return the number of entries, beginning with ``first``, that the same ensemble keeps."""
         starts = [s.first_entry_id for s in self.metadata.segments if s.first_entry_id > first]
         return min(starts) - first if starts else MAX_COUNT
 
@@ -183,7 +183,7 @@ class ReplicaReader:
 
     async def _read_each(self, reads: SingleReads, wanted: Sequence[int]) -> None:
         size, replicas = self._schedule.ensemble_size, dict[int, list[str]]()
-        for entry_id in wanted:  # write sets repeat after as many entries as the ensemble has bookies
+        for entry_id in wanted:  # the write set of an entry depends only on its id modulo the size of the ensemble
             if entry_id % size not in replicas:
                 replicas[entry_id % size] = self._replicas(entry_id)
         rounds = [partial(self._round, rank, replicas, reads) for rank in range(self._schedule.write_quorum)]
@@ -195,7 +195,7 @@ class ReplicaReader:
         :param replicas: bookie ids in the order to ask, by entry id modulo the size of the ensemble.
         :returns: True if no entry is missing any more.
         """
-        self._check(reads)  # a round under way has answers
+        self._check(reads)  # an earlier round that is still under way may have received answers
         by_bookie: dict[str, list[int]] = {}
         size = self._schedule.ensemble_size
         for entry_id in reads.missing():

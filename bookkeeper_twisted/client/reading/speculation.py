@@ -1,4 +1,4 @@
-"""Speculative attempts: one after the other, the next one also while a slow one is still under way."""
+"""Speculative attempts: the next attempt begins when all earlier attempts have failed or take long."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Generic, TypeVar
@@ -16,7 +16,7 @@ Attempt = Callable[[], Coroutine[Deferred[Any], Any, T | None]]
 
 @attrs.frozen
 class Patience:
-    """The time that one attempt may take before the next is made as well.
+    """The time that one attempt may take before the next attempt begins as well.
 
     :ivar first: seconds for the first attempt; 0 waits until it has failed.
     :ivar longest: seconds for any attempt at most.
@@ -41,7 +41,7 @@ class Success(Generic[T]):
 
 
 class Speculation(Generic[T]):
-    """Attempts that are made in order until one succeeds, each when all earlier ones have failed or take long.
+    """Attempts in order, until one succeeds; each begins when all earlier attempts have failed or take long.
 
     :param at_once: number of attempts to begin with.
     """
@@ -94,12 +94,13 @@ class Speculation(Generic[T]):
             return
         if result is not None:
             self._outcome.callback(Success(result, tuple(i for i in self._running if i < index)))
-        elif not self._running:  # else one of them may still succeed, or the timer makes the next attempt
+        # while attempts are under way, one of them may succeed, and the timer makes the next attempt
+        elif not self._running:
             self._next()
 
     def _crashed(self, failure: Failure, index: int) -> None:
         del self._running[index]
-        if not self._outcome.called:  # else it was only cancelled
+        if not self._outcome.called:  # a failure after the outcome is only the cancellation of an attempt
             self._outcome.errback(failure)
 
     def _stop_timer(self) -> None:

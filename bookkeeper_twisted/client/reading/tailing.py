@@ -30,7 +30,7 @@ begin at the same time, and its bookies do not let a reader wait before they hav
 
 
 class Tail:
-    """The iteration over the entries of one ledger from ``first`` on, never above the LAC (S12, S13)."""
+    """The iteration over the entries of one ledger from ``first`` onwards, never above the LAC (S12, S13)."""
 
     def __init__(
         self, clock: IReactorTime, view: LedgerView, reads: LacReads, fetch: Fetch, first: int, batch_bytes: int
@@ -73,13 +73,13 @@ class Tail:
         return self._view.last_add_confirmed - self._next + 1
 
     async def _news(self) -> EntryBatch | None:
-        """Wait for a higher LAC or the end of the ledger; return the next entries if they came with the news."""
+        """Wait for a higher LAC or the end of the ledger; return the next entries if they arrived during the wait."""
         self._view.check_growing()
         began, known, is_empty = self._clock.seconds(), self._view.last_add_confirmed, False
         try:
             batch = await self._reads.wait_for_batch(self._next, POLL_TIME, POLL_BYTES)
         except (NoSuchEntryError, NoSuchLedgerError):
-            batch, is_empty = None, True  # nothing was written yet, or nothing to this ensemble
+            batch, is_empty = None, True  # no entry was written yet, or none to this ensemble
         if self._view.last_add_confirmed > known:
             self._pause = FIRST_PAUSE
         elif not self._view.ended and self._clock.seconds() - began < self._pause:

@@ -56,7 +56,7 @@ class LedgerRecovery:
         self._rules_for = rules
 
     async def run(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
-        """Recover the ledger: fence it, find its end, write back what only some bookies have, and close it.  Once only.
+        """Recover the ledger: fence it, find its end, write back entries that only some bookies have, close it.
 
         :param known: the metadata as last seen.
         :returns: the metadata of the closed ledger, as stored.
@@ -86,7 +86,7 @@ class LedgerRecovery:
         confirmed = rules.confirmed(heard.last_add_confirmed)
         changes = RememberedEnsembleChange(stored.value, self._context.watcher)
         last, length = await self._rescue(rules, confirmed, changes)
-        if last == confirmed:  # no entry was written back, so none has told the length
+        if last == confirmed:  # no entry was written back, so no entry has shown the length of the ledger
             length = await self._length_of(stored.value, confirmed, fence.lengths)
         return await self._close(stored, last, length, changes)
 
@@ -105,7 +105,7 @@ class LedgerRecovery:
         return await update(self._context.ledgers, self._ledger_id, known, is_open, announced)
 
     async def _rescue(self, rules: RecoveryRules, confirmed: int, changes: RememberedEnsembleChange) -> tuple[int, int]:
-        """Read the entries beyond the confirmed ones, and write all that are found back.
+        """Read the entries beyond the LAC, and write back every entry that is found.
 
         :returns: the id of the last entry, and the length in bytes up to it, which is valid if it was written back.
         """
@@ -142,7 +142,7 @@ class LedgerRecovery:
     async def _close(
         self, stored: Versioned[LedgerMetadata], last: int, length: int, changes: RememberedEnsembleChange
     ) -> Versioned[LedgerMetadata]:
-        """Set the state CLOSED, unless another client has closed the ledger: then its metadata is in force."""
+        """Set the state CLOSED; if another client has closed the ledger before, return the metadata it stored."""
 
         def is_not_closed(metadata: LedgerMetadata) -> bool:
             if metadata.state is LedgerState.OPEN:
@@ -157,7 +157,7 @@ class LedgerRecovery:
 
 
 class FencingCoverage(LacCoverage):
-    """Reads of the last entry of every bookie with a fence, until the bookies without an answer cannot acknowledge.
+    """Fencing reads of the last entry of every bookie, until the bookies without an answer cannot acknowledge adds.
 
     An answer that does not verify does not count, though its bookie is fenced: its LAC is lost, and another bookie
     of the write set has to report it.

@@ -38,17 +38,17 @@ class RecoveryReads:
         self._rules = rules
         self._ensemble = rules.metadata.segments[-1].bookies
         self._support = support
-        # the entries that a bookie of a striped ledger keeps are not consecutive
+        # a batch read returns consecutive entries, which a bookie of a striped ledger does not keep
         self._batch_size = 0 if rules.schedule.striped else batch_size
         self._max_votes = max_votes
         self._window = 1
         self._source: str | None = None
-        self._unanswered: set[str] = set()  # bookies that get no further batch read
-        self._doubted: set[str] = set()  # those of them that have not answered a plain read since then
+        self._unanswered: set[str] = set()  # bookies to which no further batch read is sent
+        self._doubted: set[str] = set()  # unanswered bookies that have not answered a plain read since then
         self._end: int | None = None
 
     async def entries_from(self, first: int) -> EntryRun | None:
-        """Read entries from ``first`` on: at least one, or None if the ledger ends before ``first``.
+        """Read at least one entry, beginning with ``first``; return None if the ledger ends before ``first``.
 
         :raises BookKeeperError: too few bookies answered to say whether the entry was acknowledged.
         """
@@ -71,7 +71,7 @@ class RecoveryReads:
         except BadRequestError:
             self._support.refused(source)
         except UNANSWERED:
-            # each further batch would cost the timeout of a read for the one entry that the vote then finds
+            # each further batch read would wait for its time-out, and the vote would then find only one entry
             self._unanswered.add(source)
             self._doubted.add(source)
         except BookKeeperError:
@@ -90,7 +90,7 @@ class RecoveryReads:
     # ---- votes ---------------------------------------------------------------------------------------
 
     async def _by_votes(self, first: int) -> EntryRun | None:
-        """Put the next entries to the vote, and return those that are kept; None if the ledger ends here."""
+        """Let the bookies vote on the next entries; return the entries to keep, None if the ledger ends here."""
         votes = [Deferred.fromCoroutine(self._vote(first + i)) for i in range(self._window)]
         stored: list[bytes] = []
         try:
@@ -104,7 +104,7 @@ class RecoveryReads:
             if not stored:
                 raise
         finally:
-            for vote in votes:  # votes behind the end, or behind an error, are not needed any more
+            for vote in votes:  # votes on entries after the end or after an error are not needed any more
                 vote.addErrback(lambda _: None)
                 vote.cancel()
         if len(stored) == self._window and self._source is not None and not self._gives_batches(self._source):
@@ -112,7 +112,7 @@ class RecoveryReads:
         return EntryRun.of_entries(self._ledger_id, first, stored) if stored else None
 
     async def _vote(self, entry_id: int) -> bytes | None:
-        """Put one entry to the vote; return it as stored, or None if it was never acknowledged."""
+        """Let the bookies vote on one entry; return the stored entry, or None if it was never acknowledged."""
         poll = _EntryPoll(self._rules)
         asked = [Deferred.fromCoroutine(self._ask(b, entry_id, poll)) for b in self._write_set(entry_id)]
         for answer in asked:
@@ -147,7 +147,7 @@ class RecoveryReads:
 
 
 class _EntryPoll:
-    """The vote on one entry.
+    """The vote of the bookies on one entry.
 
     :ivar decided: fires with the first verdict.
     :ivar entry: the entry as stored, None if no bookie gave it.
@@ -171,7 +171,7 @@ class _EntryPoll:
         self._tell()
 
     def crashed(self, failure: Failure) -> None:
-        if not self.decided.called:  # after a verdict the failure is only the cancellation of a read
+        if not self.decided.called:  # a failure after the decision is only the cancellation of a read
             self.decided.errback(failure)
 
     def _tell(self) -> None:

@@ -51,7 +51,7 @@ class WriteBack:
 
     @property
     def last_add_confirmed(self) -> int:
-        """The id of the last entry that is written back, as all entries before it are."""
+        """The id of the last entry up to which all entries are written back."""
         return self._writer.completed
 
     @property
@@ -60,7 +60,7 @@ class WriteBack:
         return self._writer.length
 
     async def add(self, run: EntryRun) -> None:
-        """Send the entries that follow the last ones sent; wait while too much is in flight.
+        """Send the entries that follow the last entry sent; wait while too many bytes are in flight.
 
         :raises BookKeeperError: an entry cannot get its ack quorum.
         """

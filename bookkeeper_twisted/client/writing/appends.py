@@ -1,4 +1,4 @@
-"""Appends: entries get their ids, and join the batch of the turn as long as there is room for them.
+"""Appends: entries get their ids, and join the batch of the current reactor turn while they find room.
 
 The room is bounded for each writer and, by a budget, for all writers of a client.  Entries without room are held back
 in order.  With thousands of ledgers the cost of an append matters, so it is one call that does not leave this module.
@@ -40,7 +40,7 @@ class ByteBudget:
     _waiting: dict[Callable[[], None], None] = attrs.field(factory=dict)
 
     def room(self, resume: Callable[[], None]) -> int:
-        """Return the bytes that are left, 0 or less if there is no room.
+        """Return the bytes of the budget that are left; 0 or less means that no entry may be sent.
 
         :param resume: called once as soon as there is room again, if there is none now; equal functions count as one.
         """
@@ -54,7 +54,7 @@ class ByteBudget:
         self.used -= size
         if size and self._waiting and self.used < self.limit:
             waiting, self._waiting = self._waiting, {}
-            for resume in waiting:  # in the order in which they found no room
+            for resume in waiting:  # writers resume in the order in which they ran out of room
                 resume()
 
 
@@ -144,7 +144,7 @@ class Gatherer:
         self.open = None
 
     def put(self, writer: QuorumWriter, adds: Adds, lengths: Sequence[int], waiter: Waiter) -> None:
-        """Send entries that are sealed already, behind the entries that have joined.
+        """Send entries that are sealed already, after the entries that have joined the batch.
 
         :param writer: the writer of all of them.
         :param adds: the sealed entries.
@@ -194,7 +194,8 @@ class AppendingWriter(Source):
         "_quorum", "_batcher", "last_add_pushed", "length", "_largest", "_held_size", "_held", "_max_in_flight",
         "_overhead", "_budget", "_most_held",
     )  # fmt: skip
-    # in the order of use by an append, so that with thousands of open ledgers an append touches few cache lines
+    # slots are in the order in which an append uses them, so that with thousands of open ledgers an append touches
+    # few cache lines
 
     def __init__(self, largest: int, max_in_flight: int, overhead: int, budget: ByteBudget) -> None:
         """
@@ -203,7 +204,7 @@ class AppendingWriter(Source):
         :param overhead: bytes of a frame without the payload.
         """
         super().__init__()
-        self._quorum: QuorumWriter  # made by the class that ends the ledger, as is the batcher
+        self._quorum: QuorumWriter  # the subclass that closes the ledger makes the quorum writer and the batcher
         self._batcher: Gatherer
         self.last_add_pushed = INVALID_ENTRY_ID
         self.length = 0
@@ -216,7 +217,7 @@ class AppendingWriter(Source):
         self._budget = budget
 
     def _refusal(self, size: int) -> Exception:
-        """Return why a payload of ``size`` bytes cannot be taken now."""
+        """Return the error that explains why a payload of ``size`` bytes cannot be accepted now."""
         raise NotImplementedError
 
     def _push(self, payload: bytes, waiter: Waiter) -> None:
@@ -234,7 +235,7 @@ class AppendingWriter(Source):
         ):
             self._hold(_HeldBack(entry_id, length - size, (payload,), waiter), frame)
             return
-        batcher = self._batcher  # from here on the code of its join_many() for one entry, to save the call
+        batcher = self._batcher  # the code below repeats join_many() of the batcher for one entry, to save the call
         batch = batcher.open or batcher.begin()
         joined = batch.joined
         joined += (quorum, entry_id, length, payload, waiter)
@@ -275,7 +276,8 @@ class AppendingWriter(Source):
         while held and (room := self._room()) is not None:
             head, payloads = held[0], held[0].payloads
             overhead = self._overhead
-            some = payloads[: max(room // overhead, 1)]  # an upper bound: even empty payloads take their overhead
+            # no more payloads than this fit, because even an empty payload takes its overhead
+            some = payloads[: max(room // overhead, 1)]
             ends = list(accumulate([len(payload) + overhead for payload in some], initial=0))
             count = max(bisect_right(ends, room) - 1, 1)
             self._held_size -= ends[count]

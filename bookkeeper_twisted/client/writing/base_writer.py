@@ -1,4 +1,4 @@
-"""The base class of all writers: completion, forced syncs, the end of the ledger; :mod:`.appends` takes entries in.
+"""The base class of all writers: completion, forced syncs, the close of the ledger; :mod:`.appends` takes entries in.
 
 A writer that has ended fails every later call with the reason, and closes the ledger after its last confirmed entry
 (S12-S16): all entries are synced, then the state CLOSED is stored with last entry and length by compare-and-set.
@@ -57,7 +57,7 @@ class BaseWriter(AppendingWriter):
     ledger_id: int
 
     _log = Logger()
-    _core = QuorumWriter  # decides about answers and failures
+    _core = QuorumWriter  # the class that handles the answers and failures of bookies
 
     __slots__ = (
         "ledger_id", "_ledger", "_stored", "_synced_length", "_drained", "_failure", "_closing", "__weakref__",
@@ -98,7 +98,7 @@ class BaseWriter(AppendingWriter):
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest id up to which every entry is acknowledged and synced, -1 if there is none."""
+        """The highest id up to which every entry is acknowledged and synced, -1 without such an entry."""
         return self._quorum.confirmed
 
     @property
@@ -112,13 +112,13 @@ class BaseWriter(AppendingWriter):
         return LedgerClosedError(f"the writer of ledger {self.ledger_id} is closed: {_CLOSED}")
 
     def _end_reason(self) -> Exception | None:
-        """Return why nothing can be appended any more, None while it can."""
+        """Return the error that explains why no entry can be appended any more, None while entries can be appended."""
         if self._failure is not None:
             return self._failure
         return None if self._quorum.state.appends else self._closed_error()
 
     def _refusal(self, size: int) -> Exception:
-        """Return why a payload of ``size`` bytes cannot be taken now."""
+        """Return the error that explains why a payload of ``size`` bytes cannot be accepted now."""
         reason = self._end_reason()
         if reason is not None:
             return reason
@@ -129,7 +129,7 @@ class BaseWriter(AppendingWriter):
 
     @property
     def _at_rest(self) -> bool:
-        """Whether no entry is to be sent or to complete."""
+        """Whether no entry waits to be sent or to complete."""
         return self._quorum.idle and not self._held
 
     # ---- completing ----------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class BaseWriter(AppendingWriter):
                 waiter.errback(error)
         self._drop_later(error)
         self._notify_drained()
-        self.close().addErrback(lambda _: None)  # callers of close() share this result, and get its error
+        self.close().addErrback(lambda _: None)  # callers of close() get this result, and with it the error
 
     def _drop_later(self, error: Exception) -> None:
         """Fail the entries that wait without an id, in writers that have such entries."""
@@ -177,7 +177,7 @@ class BaseWriter(AppendingWriter):
         completed, length = quorum.completed, quorum.length
         await force_ensemble(self._ledger.bookies, self.ledger_id, quorum.ensemble)
         if self._failure is not None:
-            raise self._failure  # the ledger may be closed before these entries
+            raise self._failure  # the ledger may be closed without these entries
         if completed > quorum.confirmed:
             quorum.confirm(completed)
             self._synced_length = length
@@ -191,7 +191,7 @@ class BaseWriter(AppendingWriter):
     # ---- closing -------------------------------------------------------------------------------------
 
     def close(self) -> "Deferred[None]":
-        """Close the ledger after its last confirmed entry; later calls share the result.
+        """Close the ledger after its last confirmed entry; later calls return the same result.
 
         Appends made before are completed (and synced) first, later ones raise LedgerClosedError.
 
@@ -217,7 +217,7 @@ class BaseWriter(AppendingWriter):
     async def _close(self, drained: "Deferred[None]") -> None:
         await drained
         self._quorum.close()
-        del self._batcher  # this writer sends nothing more; without writers the flow of the batcher ends
+        del self._batcher  # this writer sends nothing more, and the flow of a batcher ends with its last writer
         await self._sync_all()
         if self._may_store_end():
             end = self._quorum.confirmed, self._confirmed_length
@@ -267,7 +267,7 @@ class BaseWriter(AppendingWriter):
 
 
 async def force_ensemble(bookies: IBookieClient, ledger_id: int, ensemble: Sequence[str]) -> None:
-    """Ask all bookies of an ensemble to sync: the copy of any of them may be needed.
+    """Ask all bookies of an ensemble to sync, because the copy on any bookie may be needed.
 
     :param ensemble: ids of the bookies.
     :raises bookkeeper_twisted.errors.BookKeeperError: the error of the first bookie that did not sync.

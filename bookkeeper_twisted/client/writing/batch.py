@@ -52,7 +52,7 @@ class BatchSettings(Generic[Owner]):
 
 
 class BatchRequest:
-    """The adds of some entries of a batch to one bookie; it takes the bookie's answers.
+    """The adds of some entries of a batch to one bookie; this object receives the bookie's answers.
 
     :ivar number: the number of the request in its batch, by which answers are counted.
     :ivar places: the places of the entries in the batch.
@@ -112,8 +112,8 @@ class Batch(Generic[Owner]):
         self._waiters: list[Waiter]
         self._tally: AckTally
         self._requests: list[BatchRequest] = []
-        self._next = 0  # if all entries are of one owner: the place of the first that has not completed
-        self._ended = 0  # else: the set of the places of entries that have ended
+        self._next = 0  # with one owner: the index of the first entry that has not completed
+        self._ended = 0  # with several owners: the bit set of the indexes of entries that have ended
 
     # ---- joining -------------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class Batch(Generic[Owner]):
         self.join_many(owner, adds.entry_ids, lengths, [b""] * len(adds), waiter)
 
     def drop(self, owner: Owner) -> list[Waiter]:
-        """Take out the joined entries of an ``owner``.
+        """Remove the joined entries of an ``owner``.
 
         :returns: their waiters, in order.
         """
@@ -165,7 +165,7 @@ class Batch(Generic[Owner]):
         self, owners: list[Owner], entry_ids: list[int], lengths: list[int], waiters: list[Waiter], adds: Adds,
         kept: Mapping[str, Sequence[int]], of_one: bool,
     ) -> None:  # fmt: skip
-        """Send each bookie its entries; a bookie that answers within the call finds all requests made.
+        """Send each bookie its entries; make all requests first, because a bookie may answer immediately.
 
         :param owners: the owner of the entry at each place.
         :param adds: the joined entries, sealed.
@@ -185,7 +185,7 @@ class Batch(Generic[Owner]):
             for number, ((bookie_id, places), bits) in enumerate(zip(kept.items(), sets, strict=True))
         ]
         self._tally = tally = AckTally(settings.write_quorum, settings.ack_quorum)
-        for request in requests[:]:  # the replacement of a bookie within a call adds requests
+        for request in requests[:]:  # iterates over a copy, because replacing a bookie during this loop adds requests
             if tally.replaced is None or not tally.is_replaced(request.number, request.bits):
                 some = adds if request.bits == everything else adds.some(request.places)
                 settings.bookies.add(request.bookie_id, some, request, settings.fresh)
@@ -193,7 +193,7 @@ class Batch(Generic[Owner]):
     # ---- answers -------------------------------------------------------------------------------------
 
     def acknowledged(self, request: BatchRequest, places: int) -> None:
-        """Count the acknowledgements of a ``request`` for ``places``; tell owners which have their ack quorum."""
+        """Count the acknowledgements of a ``request`` for ``places``; tell owners which entries have ack quorum."""
         reached = self._tally.acknowledge(request.number, places)
         if reached:
             self._settings.reached(self, reached)
@@ -219,7 +219,7 @@ class Batch(Generic[Owner]):
         return sum(self.adds.sizes(places))
 
     def acked_next(self, owner: Owner) -> Sequence[int]:
-        """Return the places of an ``owner``'s entries with their ack quorum, from its first open entry up to a gap."""
+        """Return the places of an ``owner``'s entries with ack quorum, from the first open entry up to a gap."""
         if self.adds is None or not self.sent:
             return ()
         acked = self._tally.reached
@@ -234,11 +234,11 @@ class Batch(Generic[Owner]):
 
     @property
     def has_acked_later(self) -> bool:
-        """Test whether an entry has its ack quorum before an entry in front of it, in a batch of one owner."""
+        """Test whether an entry has its ack quorum although an earlier entry lacks it, in a batch of one owner."""
         return bool(self._tally.reached >> self._next)
 
     def take(self, places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
-        """Take out the entries at some ``places``, which complete; :meth:`ended` follows.
+        """Take completed entries at some ``places`` out of the batch; the caller must call :meth:`ended` next.
 
         :returns: their ids, and their waiters in reverse order.
         """
@@ -248,7 +248,7 @@ class Batch(Generic[Owner]):
             waiters = self._waiters[first:end]
             waiters.reverse()
             return self.entry_ids[first:end], waiters
-        if len(places) == len(self.owners):  # the usual case
+        if len(places) == len(self.owners):  # usually all entries of a batch complete together
             waiters, self._waiters = self._waiters, []
             waiters.reverse()
             return self.entry_ids, waiters
@@ -263,7 +263,8 @@ class Batch(Generic[Owner]):
         """Record that ``count`` more entries have ended."""
         self.left -= count
         if not self.left:
-            self.adds, self._requests = None, []  # else requests of slow bookies would keep the frames in memory
+            # otherwise the requests of slow bookies would keep the frames in memory
+            self.adds, self._requests = None, []
             self._settings.give_back(self.size)
 
     def abandon(self, owner: Owner) -> list[Waiter]:

@@ -77,7 +77,8 @@ class Batcher(Gatherer):
         for writer in writers:
             if writer.failures is not None:
                 writer.replace_late()
-        joined, seals = batch.joined, self._seals  # the loop above may end writers, whose entries are then gone
+        # read after the loop above, which may end writers and remove their entries
+        joined, seals = batch.joined, self._seals
         if not joined:
             return
         writers, entry_ids, lengths, payloads, waiters = (
@@ -189,7 +190,7 @@ class Batchers:
     ) -> Batcher:  # fmt: skip
         settings = BatchSettings[QuorumWriter](
             bookies, self._budget.give_back, schedule.write_quorum, schedule.ack_quorum,
-            # a writer of this client may have sent the entries of a recovery before
+            # the entries of a recovery are not fresh: a writer of this client may have sent them before
             fresh=not flags, overhead=FRAME_OVERHEAD + digester.size,
             reached=QuorumWriter.reached, failed=QuorumWriter.failed_at,
         )  # fmt: skip

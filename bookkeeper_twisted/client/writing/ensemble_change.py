@@ -46,7 +46,7 @@ def substituted(ensemble: Sequence[str], failed: Mapping[int, str], substitutes:
 async def find_substitutes(
     bookies: BookieWatcher, metadata: LedgerMetadata, failed: Mapping[int, str], excluded: Collection[str]
 ) -> dict[int, str]:
-    """Choose substitutes for failed bookies, for as many as there are other bookies.
+    """Choose substitutes for failed bookies, as far as other bookies are available.
 
     :param metadata: the metadata whose newest ensemble is to be changed.
     :param failed: ids of bookies by position, at least one.
@@ -140,7 +140,7 @@ class StoredEnsembleChange:
 
 @implementer(IEnsembleChange)
 class RememberedEnsembleChange:
-    """The ensemble change of a recovery: remembered, and stored when the ledger is closed.
+    """The ensemble change of a recovery: kept in memory, and stored when the ledger is closed.
 
     A recovery is short: a bookie that failed is never chosen again, so the recovery ends at the latest when all have
     failed.
@@ -186,7 +186,7 @@ class RememberedEnsembleChange:
 
 @implementer(IEnsembleChange)
 class NoEnsembleChange:
-    """The ensemble change with deferred sync: none, as a failed bookie may lose acknowledged entries before a sync."""
+    """The refusal of ensemble changes with deferred sync: a failed bookie may lose acknowledged, unsynced entries."""
 
     async def replace(
         self, failed: Mapping[int, str], first_entry_id: int, excluded: Collection[str] = ()

@@ -43,9 +43,9 @@ class FailedBookies:
         self.late: dict[str, None] = {}
         self.useless: dict[str, None] = {}
         self._failed: dict[str, None] = {}
-        self._staying: dict[str, float] = {}  # time until which a bookie that could not be replaced stays
+        self._staying: dict[str, float] = {}  # until when a bookie stays that could not be replaced
         self._errors: dict[str, Exception] = {}  # the first error of each bookie since it became a member
-        self._deadline: float | None = None  # end of the tries of bookies that could not be replaced
+        self._deadline: float | None = None  # until when bookies that could not be replaced are tried again
 
     def note(self, bookie_id: str, error: Exception) -> bool:
         """Record the ``error`` with which a member of the ensemble failed.
@@ -59,7 +59,7 @@ class FailedBookies:
         self._failed.update(dict.fromkeys(failed))
 
     def take(self, ensemble: Sequence[str], tried: Collection[tuple[int, str]]) -> dict[int, str]:
-        """Take out the bookies of the next round of an ensemble change, late ones included.
+        """Remove and return the bookies that the next round of an ensemble change replaces, also late failures.
 
         :param tried: positions and bookies of the rounds before.
         :returns: bookies by position.

@@ -1,4 +1,4 @@
-"""Notices that tell bookies the last add confirmed of writers that fall idle (BP-7's explicit LAC), for tailing.
+"""Notices that tell bookies the last add confirmed of writers that become idle (BP-7's explicit LAC), for tailing.
 
 An entry carries the last add confirmed of the moment in which it is sent, and never its own id.  Readers therefore
 learn that the newest entries are confirmed only from what follows them: another entry, the close, or a notice.  One
@@ -50,7 +50,7 @@ class LacNotice:
 
 
 class NoticedWriter(Protocol):
-    """A writer as its notices see it (:class:`~.quorum_writer.QuorumWriter`)."""
+    """The attributes of a writer (:class:`~.quorum_writer.QuorumWriter`) that notices use."""
 
     ledger_id: int
     schedule: Schedule
@@ -75,7 +75,8 @@ class LacNotices:
     def __init__(self, clock: IReactorTime, interval: float) -> None:
         self._clock = clock
         self._interval = interval
-        self._sent: dict[NoticedWriter, None] = {}  # since the last call of the timer; a set has no stable order
+        # writers added since the last call of the timer; not a set, because a set has no stable order
+        self._sent: dict[NoticedWriter, None] = {}
         self._quiet: dict[NoticedWriter, None] = {}  # writers that may need a notice, in the order of their checks
         self._timer: IDelayedCall | None = None
         self._is_near = False  # whether the timer is due within an interval
@@ -128,7 +129,7 @@ class LacNotices:
             self._look_after(self._interval if self._sent else wait)
 
     def _send(self, writer: NoticedWriter, notice: LacNotice) -> None:
-        """Send a notice to all bookies of the newest ensemble: readers poll the bookies of the next entry."""
+        """Send a notice to all bookies of the newest ensemble, because readers poll the bookies of the next entry."""
         ledger_id, lac, key = writer.ledger_id, writer.confirmed, notice.digester.master_key
         body = notice.digester.seal_lac(ledger_id, lac)
         writes = [notice.bookies.write_lac(bookie_id, ledger_id, key, lac, body) for bookie_id in writer.ensemble]

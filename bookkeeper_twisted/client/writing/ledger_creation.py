@@ -38,7 +38,8 @@ class NewLedger:
     def __attrs_post_init__(self) -> None:
         for name in ("ensemble_size", "write_quorum", "ack_quorum"):
             check_integer(name, getattr(self, name), 1, LARGEST_ENSEMBLE)
-        Schedule(self.ensemble_size, self.write_quorum, self.ack_quorum)  # checks the order of the sizes
+        # raises an error if the sizes are in the wrong order
+        Schedule(self.ensemble_size, self.write_quorum, self.ack_quorum)
         if self.ledger_id is not None:
             check_ledger_id(self.ledger_id)
         if not isinstance(self.write_flags, WriteFlag) or self.write_flags not in _WRITE_FLAGS:
@@ -91,4 +92,4 @@ async def store_ledger(
         try:
             return ledger_id, await ledgers.create(ledger_id, metadata)
         except LedgerExistsError:
-            continue  # another client chose this id
+            continue  # another client has taken this id, so the loop tries another

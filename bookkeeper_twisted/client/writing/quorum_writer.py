@@ -103,14 +103,15 @@ class QuorumWriter:
         self.length = 0
         self.source = source
         self.ended_bytes = source.joined_bytes
-        self.batches: list[Batch[QuorumWriter]] = []  # smaller than a deque while the writer is idle
+        # an idle writer has an empty list, which takes less memory than a deque
+        self.batches: list[Batch[QuorumWriter]] = []
         self.ensemble = _shared(tuple(ensemble))
         self.state = OPEN
         self.alert = False
         self.failures: FailedBookies | None = None
         self.failure: Exception | None = None
         self.notice = notice
-        self._ahead = False  # whether entries have their ack quorum before an entry in front of them
+        self._ahead = False  # whether entries have their ack quorum although an earlier entry lacks it
         self._clock = clock
         self._changes = changes
         self._rules = rules
@@ -149,7 +150,7 @@ class QuorumWriter:
             self._timeout.watch(batch)
 
     def replace_late(self) -> None:
-        """Replace the bookies that failed entries after these had their ack quorum, as another entry is to be sent."""
+        """Replace, before another entry is sent, the bookies that failed entries after their ack quorum."""
         if self.failures is not None and self.failures.late:
             self._replace(self.failures, ())
 
@@ -195,7 +196,7 @@ class QuorumWriter:
     def _warn(self, bookie_id: str, error: Exception) -> None:
         self.alert = True
         if self._account().note(bookie_id, error):
-            # A lost or late bookie is logged by its connections, once for all ledgers.
+            # The connections of a lost or late bookie log its loss once for all ledgers.
             level = LogLevel.debug if isinstance(error, _OF_CONNECTIONS) else LogLevel.warn
             self._log.emit(
                 level, "{bookie_id} does not take entries of ledger {ledger_id}: {error}",
@@ -209,7 +210,7 @@ class QuorumWriter:
         self.alert = True
 
     def confirm(self, entry_id: int) -> None:
-        """Move the last add confirmed to ``entry_id``: everything up to it was synced."""
+        """Move the last add confirmed to ``entry_id``, because all entries up to this one are synced."""
         self.confirmed = entry_id
 
     def advance(self) -> None:
@@ -224,7 +225,8 @@ class QuorumWriter:
                 completed.append(self._take(batch, places))
             if self.idle:
                 batches.clear()
-            elif batches[0] is batch:  # else held entries took the room given back, and follow() forgot the batch
+            # false if held entries have used the room given back, and follow() has removed the batch
+            elif batches[0] is batch:
                 if not batch.sent or batch.has_open(self):
                     break
                 del batches[0]
@@ -245,7 +247,7 @@ class QuorumWriter:
         return ids, waiters
 
     def _look_around(self) -> None:
-        """Complete entries that were acknowledged early, and tell who waits for the completion of entries."""
+        """Complete entries that had their ack quorum before their turn, and call the callback ``advanced``."""
         if self._ahead:  # stays set until nothing is in flight, as more entries may be acknowledged before their turn
             self.advance()
             self._ahead = not self.idle
@@ -286,7 +288,7 @@ class QuorumWriter:
     # ---- ensemble changes ----------------------------------------------------------------------------
 
     def _replace(self, failures: FailedBookies, failed: Iterable[str]) -> None:
-        """Replace bookies, and those that failed late; now, or with the next round of a change in progress."""
+        """Replace failed bookies, also those that failed late; now, or with the next round of a running change."""
         failures.add(failed)
         if self._enter(Event.BOOKIES_FAILED):
             Deferred.fromCoroutine(self._change(failures)).addErrback(self._change_failed)
@@ -303,7 +305,7 @@ class QuorumWriter:
                 self._end_change(error)
                 return
             self._send_again(failures)
-            if not failures.waiting:  # else some have failed already
+            if not failures.waiting:  # otherwise bookies have failed again already, and the loop continues
                 self._end_change(None)
                 return
 
@@ -342,12 +344,12 @@ class QuorumWriter:
         try:
             await self._pause
         except CancelledError:
-            pass  # it is closed
+            pass  # the writer was closed during the pause
         self._pause = None
         return True
 
     def _send_again(self, failures: FailedBookies) -> None:
-        """Send the entries that bookies of the ensemble failed to the same bookies once more: they may be back."""
+        """Resend entries to the bookies of the ensemble that failed them, because these bookies may be back."""
         failures.forget()
         failed = self._failed_bookies()
         self._resend([(position, member, member) for position, member in enumerate(self.ensemble) if member in failed])
@@ -365,7 +367,7 @@ class QuorumWriter:
             if self.failure is None and batch.sent and batch.left:
                 moves = [(old, new, self._kept_at(batch, position)) for position, old, new in changes]
                 for request in batch.replace(moves):
-                    if self.failure is None:  # a bookie that answers within the call may end it
+                    if self.failure is None:  # a bookie that answers immediately may end this writer
                         batch.ask_again(request)
 
     def _kept_at(self, batch: "Batch[QuorumWriter]", position: int) -> Sequence[int]:
@@ -380,7 +382,7 @@ class QuorumWriter:
         return self.completed + 1
 
     def _adopt(self, failures: FailedBookies, ensemble: Sequence[str]) -> None:
-        """Make an ensemble the current one of all open entries, and send these to its new bookies."""
+        """Make an ensemble the current one of all open entries, and send these entries to the new bookies."""
         before, self.ensemble = self.ensemble, _shared(tuple(ensemble))
         changes = [(n, *pair) for n, pair in enumerate(zip(before, ensemble, strict=True)) if pair[0] != pair[1]]
         failures.changed(ensemble)
@@ -425,7 +427,7 @@ class QuorumWriter:
         self.stop(AddEntryQuorumTimeoutError(f"entry {entry_id} had no ack quorum in {self._rules.quorum_timeout} s"))
 
     def drain(self) -> None:
-        """Begin to close: no entry joins any more, and no notice tells bookies what the metadata will tell."""
+        """Begin to close: accept no more entries, and send no more LAC notices, as the metadata will state the LAC."""
         self._enter(Event.CLOSE)
         self.notice, self.alert = None, True
 
@@ -450,9 +452,9 @@ class QuorumWriter:
 
 
 def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
-    """Complete the entries at a set of places that are next in their ledgers; others wait for the ones before (S13)."""
+    """Complete the entries of a set of places that are next in their ledgers; others wait for earlier entries (S13)."""
     if batch.adds is None:
-        return  # all have ended
+        return  # all entries of the batch have ended already
     late, alerted = set[int](), list[QuorumWriter]()
     columns: Sequence[Sequence[Any]] = batch.owners, batch.entry_ids, batch.lengths
     places: Sequence[int] = range(len(batch.owners))
@@ -489,7 +491,8 @@ def _call_back(entry_ids: Sequence[int], waiters: list[Waiter]) -> None:
 
     :param waiters: in reverse order; emptied, so that the append of a callback can reuse the memory of its own waiter.
     """
-    if (last := waiters[0]) and waiters.count(None) == len(waiters) - 1:  # those of one ``append_many``
+    # all entries are of one ``append_many``, so only the last has a waiter
+    if (last := waiters[0]) and waiters.count(None) == len(waiters) - 1:
         del waiters[:]
         last.callback(entry_ids[-1])
         return

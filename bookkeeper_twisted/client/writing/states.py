@@ -53,5 +53,5 @@ NEXT: Mapping[State, Mapping[Event, State]] = {
 
 
 def following(state: State, event: Event) -> State:
-    """Return the state that an ``event`` leads to from ``state``, which is ``state`` itself if it has no effect."""
+    """Return the state that follows ``state`` after an ``event``; an event without effect returns ``state``."""
     return NEXT[state].get(event, state)

@@ -61,9 +61,9 @@ class LedgerWriter(InOrderWriter, BaseWriter):
         return ClaimLog(layout, context.terms, context.threads, wake, max(window, 2 * self._largest), 0, max_terms)
 
     def _drain_appends(self) -> None:
-        """Send the entries that threads have committed, behind the entries that were appended here."""
+        """Send the entries that threads have committed, after the entries that this writer's appends have queued."""
         self._resume()
-        if self._at_rest:  # possible if all claims were given up
+        if self._at_rest:  # this can happen if all claims were given up
             self._notify_drained()
 
     def _resume(self) -> None:
