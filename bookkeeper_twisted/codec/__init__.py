@@ -1,4 +1,4 @@
-"""Bytes to values and back.  No transport, no clock, no file, no randomness.
+"""The translation of bytes to values and back, without transport, clock, files or randomness.
 
 Theory of operation.  A decoder takes the chunks that a connection received and returns the complete requests or
 replies: *runs* for the hot operations (:mod:`.runs`: adds, plain reads and batch reads; consecutive requests

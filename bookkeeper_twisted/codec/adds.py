@@ -1,4 +1,4 @@
-"""Add requests by columns: payloads sealed, or stored entries wrapped, as the frames that carry them to bookies.
+"""Add requests as columns: the frames that carry newly sealed payloads, or stored entries, to bookies.
 
 A batch is one :class:`Adds`, whether its entries are of one ledger or of thousands; one ledger is the case of a
 constant column.  It is laid out once, as V2 frames, which all bookies share; a protocol whose frames differ from one
@@ -41,7 +41,7 @@ _WORDS = ENTRY_HEADER_SIZE // 8
 
 
 class Adds:
-    """Add requests with one key and the same flags; at least one, and immutable.
+    """One or more add requests with one key and the same flags; immutable.
 
     :ivar ledger_ids: the ledger id of each entry, in the order of the frames.
     :ivar entry_ids: the id of each entry; a range only if all are of one ledger.
@@ -69,7 +69,7 @@ class Adds:
         return len(self.entry_ids)
 
     def some(self, places: Sequence[int]) -> "Adds":
-        """Select the requests at some places.
+        """Select the requests at some indexes.
 
         :param places: indexes into :attr:`entry_ids`, ascending and without repetition, at least one.
         :returns: this object if ``places`` are all places; else an object with a copy of their frames.
@@ -124,7 +124,7 @@ def frames_and_replies(adds: Adds, first_number: int = 0) -> tuple[bytes, bytes]
     if adds.deferred_sync:
         raise CodecError("V2 has no deferred sync")
     count, ids, frames = len(adds.entry_ids), adds.entry_ids, adds.frames
-    if count == 1:  # the ids are in the frame
+    if count == 1:  # copies the two ids of the reply from the frame
         replies = _REPLY_HEAD + frames[ENTRY_AT : ENTRY_AT + _IDS.size]
     elif isinstance(ids, range):
         replies = replies_out.counting(_REPLY_HEAD + _IDS.pack(adds.ledger_ids[0], ids[0]), ids)
@@ -147,18 +147,18 @@ def seal_adds(
     digester: Digester, ledger_ids: Sequence[int], entry_ids: Sequence[int], headers: bytes,
     payloads: Sequence[bytes], flags: int = 0, deferred_sync: bool = False,
 ) -> Adds:  # fmt: skip
-    """Seal new entries of ledgers that have digest type and password in common.
+    """Seal new entries of one or more ledgers with the same digest type and password.
 
     :param digester: the digester of this type and password.
     :param ledger_ids: the ledger id of each entry.
     :param entry_ids: the id of each entry; a range only if all are of one ledger.
-    :param headers: their headers side by side (:func:`~.digest.pack_headers` of one ledger, :func:`mix_headers`).
+    :param headers: all headers side by side (:func:`~.digest.pack_headers` of one ledger, :func:`mix_headers`).
     :param payloads: the payload of each entry, at least one.
     :param flags: the flags of the adds on the wire.
     :param deferred_sync: whether bookies acknowledge before they sync.
     """
     key, fixed = digester.master_key, ENTRY_HEADER_SIZE + digester.size
-    if len(payloads) == 1:  # this way costs a quarter of setting up the columns
+    if len(payloads) == 1:  # one entry without columns takes a quarter of the time
         (payload,) = payloads
         front = requests_out.add_front(key, fixed + len(payload), flags)
         frame = front + headers + digester.digest(headers + payload) + payload
@@ -175,7 +175,7 @@ def seal_adds(
 
 
 def stored_adds(master_key: bytes, run: EntryRun, flags: int = 0, deferred_sync: bool = False) -> Adds:
-    """Wrap stored entries, with their digests, to copy them from one bookie to another.
+    """Wrap stored entries with their digests in adds, to copy these entries from one bookie to another.
 
     :param flags: the flags of the adds on the wire; ``RECOVERY_ADD`` for fenced ledgers.
     :param deferred_sync: whether bookies acknowledge before they sync.
@@ -188,13 +188,13 @@ def stored_adds(master_key: bytes, run: EntryRun, flags: int = 0, deferred_sync:
 def scattered_adds(
     master_key: bytes, ledger_id: int, entry_ids: Sequence[int], entries: Sequence[bytes], flags: int = 0
 ) -> Adds:
-    """Wrap stored entries of one ledger whose ids need not follow each other, as :func:`stored_adds` does.
+    """Wrap stored entries of one ledger as :func:`stored_adds` does; their ids need not be consecutive.
 
     :param entry_ids: ids of the entries, ascending, at least one.
     :param entries: header, digest and payload of each entry.
     :raises CodecError: the key is not of 20 bytes.
     """
-    # any ids will do for the run: they are not sent, because entries carry their own
+    # the ids of this run are not sent, because each stored entry contains its own ids
     run = EntryRun.of_entries(ledger_id, entry_ids[0], entries)
     return Adds((ledger_id,) * run.count, entry_ids, requests_out.encode_adds(master_key, run, flags), _offsets_of(run))
 
@@ -211,7 +211,7 @@ def mix_headers(*fields: Sequence[int]) -> bytes:
 
 
 def _offsets_of(run: EntryRun) -> Sequence[int]:
-    """Return where the frames of stored entries begin, and the end of the last one."""
+    """Return the offset of each frame of stored entries, and the end of the last frame."""
     if run.offsets is None:
         stride = run.stride + layout.ADD_OVERHEAD  # the stride of a run includes a length word
         return range(0, run.count * stride + 1, stride)
@@ -219,7 +219,7 @@ def _offsets_of(run: EntryRun) -> Sequence[int]:
 
 
 def _offsets(sizes: Sequence[int]) -> Sequence[int]:
-    """Return the offsets at which frames begin, and the end of the last one.
+    """Return the offset of each frame, and the end of the last frame.
 
     :param sizes: bytes of the entry of each frame.
     """

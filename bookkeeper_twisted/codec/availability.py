@@ -37,7 +37,7 @@ def encode_availability(ranges: Iterable[tuple[int, int]]) -> bytes:
 
 
 def decode_availability(data: bytes, max_ranges: int = MAX_RANGES) -> tuple[tuple[int, int], ...]:
-    """Decode first and last id of each contiguous range, ascending.
+    """Decode the first and the last entry id of each contiguous range, in ascending order.
 
     :param max_ranges: number of ranges at most, checked before memory is used for them.
     :raises CodecError: the layout is broken, or there are too many ranges.
@@ -71,7 +71,7 @@ def _sequences(first: int, last: int, size: int, period: int) -> int:
 
 
 def _merged(starts: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Merge ranges, given as (start, size), that touch or overlap."""
+    """Merge those ranges (start, size) that touch or overlap."""
     ranges: list[tuple[int, int]] = []
     for start, size in sorted(starts):
         if ranges and start <= ranges[-1][1] + 1:

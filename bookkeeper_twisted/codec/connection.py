@@ -1,4 +1,4 @@
-"""Decoders from the bytes of one connection, in chunks of any size, to requests or replies.
+"""Decoders of the requests or the replies in the bytes of one connection, in chunks of any size.
 
 The server detects which protocol the peer speaks: a connection begins with the first of its protocols, V3, and the
 first frame that is not V3 switches it to the next, V2, for good, from that frame on.  So V3 may come before V2, never
@@ -44,7 +44,7 @@ class ServerDecoder:
         return self._buffer.ready
 
     def receive(self, chunk: bytes) -> list[object]:
-        """Decode the requests that a chunk completes.
+        """Decode the requests that become complete with a chunk.
 
         :param chunk: the next bytes of the stream.
         :returns: complete runs, messages and refusals, in order; none after an error.  If they are very many, only the
@@ -68,7 +68,7 @@ class ServerDecoder:
         return items
 
     def receive_all(self, chunk: bytes) -> Iterator[object]:
-        """Yield the items that :meth:`receive` returns for a ``chunk``, then those that it left for later."""
+        """Yield all items that become complete with a ``chunk``, also those that :meth:`receive` leaves for later."""
         yield from self.receive(chunk)
         while self.ready:
             yield from self.receive(b"")
@@ -93,7 +93,7 @@ class ClientDecoder:
         self._scan = wire.scan_replies
 
     def receive(self, chunk: bytes) -> list[object]:
-        """Decode the replies that a chunk completes.
+        """Decode the replies that become complete with a chunk.
 
         :param chunk: the next bytes of the stream.
         :returns: complete replies, in order; none after an error.

@@ -116,7 +116,7 @@ def _progression(first: int, step: int, count: int) -> bytes:
 
 
 class Digester:
-    """The digests of ledgers with one digest type and password: it seals and verifies entries.
+    """The seals and checks of entries of all ledgers with one digest type and password.
 
     :ivar size: bytes of a digest.
     :ivar digest: a function from header and payload of one entry, side by side, to the digest.
@@ -163,7 +163,7 @@ class Digester:
             self._blame(run)
 
     def payloads(self, run: EntryRun) -> Sequence[bytes]:
-        """Cut the payloads out of a run.
+        """Return the payloads of the entries of a run.
 
         :param run: entries that :meth:`verify` accepted; this method checks nothing.
         :returns: a copy of the payload of each entry.
@@ -219,7 +219,7 @@ class Digester:
         return found_entry, lac, length, payload
 
     def _is_sound(self, run: EntryRun) -> bool:
-        """Test whether all entries of a run of one size are good."""
+        """Test whether all entries of a run, which have one size, have valid digests and ids."""
         data, stride, count, size = run.data, run.stride, run.count, self.size
         expected = self._digests(_covered(data, stride, count, self.payload_at))
         return counts_up(data, stride, count, _HEAD_AT, _LEDGER_ID.pack(run.ledger_id), run.first) and all(
@@ -227,7 +227,7 @@ class Digester:
         )
 
     def _is_sound_mix(self, run: EntryRun, offsets: Sequence[int]) -> bool:
-        """Test whether all entries of a run of many sizes are good."""
+        """Test whether all entries of a run, which have many sizes, have valid digests and ids."""
         data, start = run.data, self.payload_at
         if min([b - a for a, b in pairwise(offsets)]) < start:
             return False
@@ -257,7 +257,7 @@ def _covered(data: bytes, stride: int, count: int, payload_at: int) -> Iterable[
         step = _BLOCK * stride
         blocks = [(data[at : at + step], min(_BLOCK, count - at // stride)) for at in range(0, len(data), step)]
         return chain.from_iterable([_covered(block, stride, n, payload_at) for block, n in blocks])
-    # rounds up to a power of two, so that few lists of slices serve all counts
+    # rounds up to a power of two, so that a few cached lists of slices suffice for all counts
     rounded = 1 << (count - 1).bit_length()
     heads = islice(_slices(stride, _HEAD_AT, _HEAD_END, rounded), count)
     return map(add, map(data.__getitem__, heads), map(data.__getitem__, _slices(stride, payload_at, stride, rounded)))

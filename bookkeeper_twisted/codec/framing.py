@@ -78,7 +78,7 @@ class FrameBuffer:
         return data
 
     def keep(self, data: bytes, at: int) -> None:
-        """Keep the bytes from ``at`` on that were not scanned: an incomplete frame, or frames for later.
+        """Keep the bytes from ``at`` onwards: an incomplete frame, or complete frames to scan later.
 
         :param data: the bytes that :meth:`add` returned.
         :raises CodecError: the length of the frame is out of bounds.

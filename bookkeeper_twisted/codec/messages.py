@@ -33,7 +33,7 @@ class Header:
 
 @attrs.frozen
 class ReadRequest:
-    """A fencing read, a long poll, or a read with anything beyond ledger and entry.
+    """A fencing read, a long poll, or another read with more fields than ledger and entry id.
 
     :ivar piggyback: V3 ENTRY_PIGGYBACK: with a new LAC, also the entry after ``previous_lac``.
     """
@@ -63,7 +63,7 @@ class AuthRequest:
 
 @attrs.frozen
 class WriteLacRequest:
-    """Store an explicit LAC.
+    """A request to store an explicit LAC.
 
     :ivar body: the LAC packet; the LAC in it is in force, ``lac`` is for logs.
     """
@@ -83,7 +83,7 @@ class ReadLacRequest:
 
 @attrs.frozen
 class BookieInfoRequest:
-    """Ask for the space of a bookie's disks.
+    """A request for total and free space of a bookie's disks.
 
     :ivar requested: 1 for total capacity, 2 for free space, or-ed; 0 for neither.
     """
@@ -111,7 +111,7 @@ class ListEntriesRequest:
 
 @attrs.frozen
 class RejectedRequest:
-    """A request that must be refused, and is readable enough for an answer.
+    """A request that the bookie must refuse, with the fields that its reply needs.
 
     Its version is bad, its operation is not supported, or the ids of body and request disagree.
 
@@ -139,7 +139,7 @@ class ReadResponse:
 
 @attrs.frozen
 class AuthResponse:
-    """A reply to a token; V2 has no status on the wire, and answers as version 2 for ``AUTH_DISABLED_PLUGIN``.
+    """A reply to an AUTH token; V2 sends no status, and replies with version 2 for ``AUTH_DISABLED_PLUGIN``.
 
     :ivar status: the status; V3 leaves out the sub-message unless it is EOK.
     """

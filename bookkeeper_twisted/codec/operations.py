@@ -1,4 +1,4 @@
-"""Numbers on the wire: operations, flags, sizes.  The runs of both protocols use the bits of V2's flags."""
+"""Numbers on the wire: operations, flags, sizes.  The runs of V2 and V3 both use the flag bits of V2."""
 
 from enum import IntEnum
 

@@ -20,7 +20,7 @@ __all__ = [
 
 
 class IReplyEncoding(Interface):
-    """The encoding of replies in one wire protocol, that of their requests."""
+    """The encoding of replies, in the wire protocol in which their requests came."""
 
     carries_lac: bool = Attribute("Whether a reply to a read has a place for the LAC that the bookie knows.")
     batch_overhead: tuple[int, int] = Attribute(
@@ -46,7 +46,7 @@ class IReplyEncoding(Interface):
     def batch_reply(
         request: "BatchRead", status: Status, runs: Sequence[EntryRun], max_lac: int | None
     ) -> list[bytes]:
-        """Encode the frame that answers a batch read, as pieces to be written one after the other.
+        """Encode the frame that answers a batch read, as a list of pieces to write in order.
 
         :param runs: runs of consecutive entries, each begins where the one before ends; none unless ``status`` is EOK.
         :param max_lac: as of :meth:`read_reply`.
@@ -101,9 +101,9 @@ class AddRun:
         return self.wire.add_replies(self, status, part)
 
     def numbers(self, part: Entries | None = None) -> Sequence[int]:
-        """Return the numbers of the requests that a part answers, one for each of its entries.
+        """Return the request number of each entry of a ``part``.
 
-        :param part: as of :meth:`replies`.
+        :param part: the entries, as in :meth:`replies`.
         """
         if part is None or part is self.entries:
             return self.txn_ids
@@ -147,7 +147,7 @@ class ReadRun:
         return self.wire.read_reply(self, index, status, entry if status is Status.EOK else None, max_lac)
 
     def replies(self, first: int, entries: Sequence[bytes], lacs: Sequence[int] = ()) -> bytes:
-        """Encode the frames that answer reads ``first .. first + len(entries) - 1`` successfully, in order.
+        """Encode successful replies to the reads with indexes ``first .. first + len(entries) - 1``, in order.
 
         :param first: index of a read in the run, from 0.
         :param entries: header, digest and payload of the entry that each of these reads asks for.
@@ -227,7 +227,7 @@ class AddReplies:
         self.txn_ids = list(txn_ids)
 
     def append_to(self, items: list[object]) -> None:
-        """Add these replies to a list of items, to its last item if that is AddReplies of the same status.
+        """Add these replies to a list of items, merged into the last item if that is AddReplies with the same status.
 
         :param items: a list that is changed in place.  This object belongs to it afterwards.
         """

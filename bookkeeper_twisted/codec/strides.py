@@ -1,4 +1,4 @@
-"""Reading n frames of one size by a few C calls, instead of n rounds of a Python loop.
+"""Decoding n frames of one size by a few C calls, instead of n rounds of a Python loop.
 
 Requests and replies of one kind usually come in series of equal size and equal beginning (length word,
 header, key).  :func:`same_columns` splits such a series; the other frames are read one by one.
@@ -69,7 +69,7 @@ def _equal_until(values: Sequence[bytes], expected: bytes) -> int:
 
 
 def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
-    """Return the ends of the frames of a series: frames of one size whose beginnings are equal.
+    """Return the rest of each frame of a series, which is a row of frames of one size with equal beginnings.
 
     :param at: offset in ``data`` of the first frame, which must be complete.
     :param stride: bytes of each frame.
@@ -80,7 +80,7 @@ def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
 
 
 def row_ahead(data: bytes, at: int, stride: int, prefix: int) -> bool:
-    """Test whether the two frames after the one at offset ``at`` of ``data`` are complete and begin like it: a series.
+    """Test whether the frame at offset ``at`` and the next two frames are complete and have equal beginnings.
 
     :param stride: bytes of each frame.
     :param prefix: bytes of the beginning that is compared.
@@ -128,7 +128,7 @@ def as_range(keys: "array[int]", ids: "array[int]") -> tuple[Sequence[int], Sequ
 
 
 def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: int) -> bool:
-    """Test whether each of some records has the same key at an offset, followed by i64 ids that go up by one.
+    """Test whether all records have the same key at an offset, followed by an i64 id that goes up by one.
 
     It compares each byte of a record over all records: only the two low bytes of the ids vary, the others must be
     constant.  The keys of few records are cut out instead.
@@ -161,7 +161,7 @@ def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: 
 
 
 def low_bytes(ids: range) -> tuple[bytes, bytes] | None:
-    """Return the second lowest and the lowest byte of each of some ids, None if other bytes of them differ, too.
+    """Return the two lowest bytes of each id as two byte strings, None if higher bytes of the ids differ.
 
     :param ids: ids that go up by one.
     """
@@ -171,13 +171,13 @@ def low_bytes(ids: range) -> tuple[bytes, bytes] | None:
 
 
 def consecutive(ids: Sequence[int]) -> bool:
-    """Test whether ``ids``, at least one, go up by one."""
+    """Test whether one or more ``ids`` go up by one."""
     wanted = range(ids[0], ids[0] + len(ids))
     return ids == wanted if isinstance(ids, range) else tuple(ids) == tuple(wanted)
 
 
 def joined(ids: Sequence[int], more: Sequence[int]) -> Sequence[int]:
-    """Concatenate ``ids`` and ``more``; the result is a range if both are and the second continues the first.
+    """Concatenate ``ids`` and ``more``; the result is a range if both are ranges and ``more`` continues ``ids``.
 
     :returns: ``ids`` itself, extended in place, if it is a list.
     """
@@ -215,7 +215,7 @@ def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[
 
 
 def take_turns(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
-    """Test whether a mixed run of some entries costs less than their runs do.
+    """Test whether one mixed run of some entries takes less time than separate runs.
 
     :param ledger_ids: the ledger id of each entry, parallel to ``entry_ids``.
     """

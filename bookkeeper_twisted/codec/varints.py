@@ -1,4 +1,4 @@
-"""Protobuf by hand, for the messages that are sent by the million: varints, fields, columns of varints.
+"""Protobuf encoding without protobuf, for frequent messages: varints, fields, columns of varints.
 
 The bytes are those of any protobuf encoder; negative numbers take ten bytes.
 """
@@ -20,10 +20,10 @@ _LAST = bytes(range(128)) * 2
 
 
 def varint(value: int) -> bytes:
-    """Encode one varint; a negative ``value`` as its 64-bit two's complement, of ten bytes."""
+    """Encode one varint; a negative ``value`` takes ten bytes, as its 64-bit two's complement."""
     if 0 <= value < 128:
         return _ONE_BYTE[value]
-    if value == -1:  # frequent: the id in a read of the last entry, and the LAC of a ledger without one
+    if value == -1:  # a frequent value: the id in a read of the last entry, and the LAC of a ledger without entries
         return _MINUS_ONE
     if 0 <= value < _BLOCK:
         return bytes((value & 127 | 128, value >> 7))
@@ -37,19 +37,19 @@ def varint(value: int) -> bytes:
 
 
 def width(value: int) -> int:
-    """Return the bytes of the varint of a ``value``, from 1 to 10."""
+    """Return the size in bytes of the varint of a ``value``, from 1 to 10."""
     return max(1, ((value & _MASK).bit_length() + 6) // 7)
 
 
 def common_width(values: Sequence[int]) -> int:
-    """Return the bytes of each varint of ``values``; 0 if they differ, or if a value is negative."""
+    """Return the common size in bytes of the varints of ``values``; 0 if sizes differ, or if a value is negative."""
     low, high = (values[0], values[-1]) if isinstance(values, range) else (min(values), max(values))
     size = width(high)
     return size if low >= 0 and width(low) == size else 0
 
 
 def number_field(key: bytes, value: int | None) -> bytes:
-    """Encode a varint field; return no bytes if there is no value.
+    """Encode a varint field; return no bytes if the value is None.
 
     :param key: the field's tag bytes.
     """
@@ -77,7 +77,7 @@ def decode_varint(data: bytes, at: int, end: int) -> int:
 
 
 def decode_column(column: bytes, size: int) -> Sequence[int]:
-    """Decode varints of ``size`` bytes each, side by side, up to the first of another size.
+    """Decode varints of ``size`` bytes each, side by side, up to the first varint of another size.
 
     :param size: at most 9, so that no value is negative.
     :returns: a range if they go up by one.
@@ -98,7 +98,7 @@ def decode_column(column: bytes, size: int) -> Sequence[int]:
         if min(plane) < 128:
             plane = plane[: next(i for i, byte in enumerate(plane) if byte < 128)]
         same = same and plane.count(plane[:1]) == len(plane)
-        if same:  # all bytes so far are equal, as the high bytes of ids mostly are
+        if same:  # all values are equal so far, which is usual because ids mostly have equal high bytes
             values = [(values[0] << 7) + plane[0] - 128] * min(len(values), len(plane))
         else:
             values = [(value << 7) + byte - 128 for value, byte in zip(values, plane, strict=False)]
@@ -156,6 +156,6 @@ def fill_column(frames: bytearray, at: int, stride: int, values: Sequence[int], 
             return
         frames[i::stride] = bytes([value >> shift & 127 | 128 for value in values])
         shift += 7
-    top = 1 if size == _MAX_SIZE else 127  # bits of a 64-bit value that are left for the last byte
+    top = 1 if size == _MAX_SIZE else 127  # mask of the last byte: the tenth byte holds one bit of a 64-bit value
     if low >> shift != high >> shift:
         frames[at + size - 1 :: stride] = bytes([value >> shift & top for value in values])

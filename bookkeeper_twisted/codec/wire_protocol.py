@@ -1,4 +1,4 @@
-"""The interface between connections and their bytes: the encoding and decoding of a wire protocol, on both sides.
+"""The interface of wire protocols: the encoding and decoding of requests and replies, for clients and bookies.
 
 A connection has a protocol from its beginning; each call below handles all requests of a turn of the reactor or of a
 chunk, never a single entry.
@@ -32,7 +32,7 @@ class IWireProtocol(IReplyEncoding):
     # ---- a client's side -------------------------------------------------------------------------------
 
     def encode_adds(adds: "Adds", first_number: int) -> tuple[bytes, bytes]:
-        """Encode the frames of add requests, and the replies of a bookie that does all of them in order.
+        """Encode the frames of add requests, and the replies of a bookie that executes all these adds in order.
 
         :param first_number: the number of the first request in protocols with numbers; the others count up from it.
         :returns: frames and replies; the replies are empty if they cannot be predicted.
@@ -80,7 +80,7 @@ class IWireProtocol(IReplyEncoding):
         """
 
     def scan_replies(data: bytes, at: int, limit: int, items: list[object]) -> int:
-        """Decode all complete frames that a bookie sent, from offset ``at`` on.
+        """Decode all complete frames that a bookie sent, from offset ``at`` onwards.
 
         :param limit: bytes of the longest frame, its length word included.
         :param items: a list to which replies are added in order.
@@ -92,7 +92,7 @@ class IWireProtocol(IReplyEncoding):
     # ---- a bookie's side -------------------------------------------------------------------------------
 
     def scan_requests(data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
-        """Decode complete frames that a client sent, from offset ``at`` on, as long as they are of this protocol.
+        """Decode complete frames of this protocol that a client sent, from offset ``at`` onwards.
 
         It may leave complete frames for the next turn, after ``framing.MOST_ITEMS`` single requests.
 

@@ -33,7 +33,7 @@ _V3_HEADER_ROOM = 512
 
 @implementer(IWireProtocol)
 class V2Protocol:
-    """V2, of fixed layouts without numbers: adds, reads, batch reads and authentication (:mod:`.v2`).
+    """V2, with fixed layouts and without request numbers: adds, reads, batch reads, authentication (:mod:`.v2`).
 
     A batch reply counts all its bytes against ``max_size``: 36, and the records.
     """
@@ -128,7 +128,7 @@ class V2Protocol:
 
 @implementer(IWireProtocol)
 class V3Protocol:
-    """V3, of protobuf messages with numbers: all operations (:mod:`.v3`).
+    """V3, with protobuf messages and request numbers: all operations (:mod:`.v3`).
 
     A batch reply counts each entry and eight bytes for it against ``max_size``, of which a record has four, but not the
     bytes in front of the records.

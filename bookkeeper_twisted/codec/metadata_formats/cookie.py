@@ -78,7 +78,7 @@ class Cookie:
 
     @property
     def _pairs(self) -> set[tuple[str, str]]:
-        """The pairs of ledger directory and index directory: an index only covers the logs of its own directory."""
+        """Return pairs of ledger and index directory: an index only covers the entry logs of one ledger directory."""
         return set(zip(self.ledger_dirs, self.index_dirs or self.ledger_dirs, strict=False))
 
     def verify(self, stored: "Cookie", allow_expansion: bool = False) -> None:

@@ -90,7 +90,7 @@ def _check_strings(message: Message) -> None:
     """Raise CodecError for strings that are not UTF-8, which the library returns as bytes."""
     for field, value in message.ListFields():
         is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
-        if is_map:  # all maps of these messages are from strings to strings
+        if is_map:  # every map in these messages maps strings to strings
             values = [*value.keys(), *value.values()]
         else:
             values = [value] if isinstance(value, str | bytes | Message) else value

@@ -62,7 +62,7 @@ def decode_ledger_metadata(data: bytes) -> LedgerMetadata:
 
 
 def _check(metadata: LedgerMetadata) -> None:
-    """Check the rules that every reader relies on."""
+    """Check the rules for ledger metadata that every reader relies on."""
     if not metadata.segments:
         raise CodecError("no segment")
     for segment in metadata.segments:
@@ -140,7 +140,8 @@ def _message(metadata: LedgerMetadata) -> LedgerMetadataFormat:
     )
     for segment in metadata.segments:
         message.segment.add(firstEntryId=segment.first_entry_id, ensembleMember=segment.bookies)
-    if metadata.has_password:  # writes password and digest, or neither: Java cannot read one without the other
+    # writes the digest type only with a password, because Java cannot read one without the other
+    if metadata.has_password:
         message.digestType = LedgerMetadataFormat.DigestType.ValueType(metadata.digest_type)
         message.password = metadata.password
     for key, value in metadata.custom_metadata.items():
@@ -174,7 +175,7 @@ def _of_message(message: LedgerMetadataFormat, version: int) -> LedgerMetadata:
 
 
 def _delimited(data: bytes) -> bytes:
-    """Return the message behind its varint length; bytes after it are ignored."""
+    """Return the message after its varint length; bytes after the message are ignored."""
     size = 0
     for index, byte in enumerate(data[:5]):
         size |= (byte & 127) << 7 * index

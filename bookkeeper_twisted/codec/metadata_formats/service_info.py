@@ -45,7 +45,7 @@ def decode_service_info(data: bytes, bookie_id: str) -> BookieServiceInfo:
 
 
 def _of_bookie_id(bookie_id: str) -> BookieServiceInfo:
-    """Return the address in an id of the form ``host:port``; an id of another form has none."""
+    """Return the address in an id of the form ``host:port``, or no address for an id of another form."""
     host, _, port = bookie_id.partition(":")
     try:
         return BookieServiceInfo((Endpoint("bookie", host, decimal(port, 32), RPC_PROTOCOL),))

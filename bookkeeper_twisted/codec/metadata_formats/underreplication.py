@@ -37,12 +37,12 @@ def decode_underreplicated(data: bytes) -> UnderreplicatedLedger:
 
 
 def encode_rereplication_layout() -> bytes:
-    """Encode the record of the layout of marks; only one layout exists."""
+    """Encode the record that names the layout of under-replication marks; only one layout exists."""
     return text_of(pb.LedgerRereplicationLayoutFormat(type=_BASIC, version=_VERSION))
 
 
 def check_rereplication_layout(data: bytes) -> None:
-    """Check that the layout of marks is the one of this module.
+    """Check that the stored layout of under-replication marks is the layout of this module.
 
     :param data: the stored record of the layout.
     :raises CodecError: the layout is unknown.
@@ -64,7 +64,7 @@ def encode_lock(host: str) -> bytes:
 
 
 def decode_lock(data: bytes) -> str | None:
-    """Return the holder of a lock, None if it has none.
+    """Return the holder of a lock, None for a lock without a holder.
 
     :raises CodecError: the bytes are not a lock.
     """
@@ -84,7 +84,7 @@ def encode_vote(bookie_id: str) -> bytes:
 
 
 def decode_vote(data: bytes) -> str | None:
-    """Return the bookie that cast a vote, None if it has none.
+    """Return the bookie that cast a vote, None for a vote without a bookie.
 
     :raises CodecError: the bytes are not a vote.
     """

@@ -1,4 +1,4 @@
-"""V2, the wire protocol of fixed layouts.
+"""V2, the wire protocol with fixed layouts.
 
 Theory of operation.  Replies have no number: they are matched with requests by ledger and entry.  Each direction is
 a module: a client writes :mod:`.requests_out` and parses :mod:`.replies_in`, a bookie parses :mod:`.requests_in` and

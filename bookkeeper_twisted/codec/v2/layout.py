@@ -1,4 +1,4 @@
-"""Layouts of V2 frames: struct formats, sizes and the header word, and AUTH, which has one form both ways.
+"""Layouts of V2 frames: struct formats, sizes, the header word; and AUTH, the same in both directions.
 
 Requests, after the u32 length word; the key is 20 bytes:
 
@@ -62,7 +62,7 @@ def header_word(version: int, opcode: int, flags: int = 0) -> int:
 
 
 def split_header(word: int) -> tuple[int, int, int]:
-    """Return version (an unsigned byte), opcode and flags of the four header bytes.
+    """Return the version (an unsigned byte), the opcode and the flags in the four header bytes.
 
     :param word: these bytes as a big-endian integer; a word below 2**24 has version 0, which has no flags.
     """

@@ -60,7 +60,7 @@ def _status(code: int) -> Status:
 
 
 def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
-    """Decode a series of add replies with one status; return its end."""
+    """Decode a series of add replies with one status; return the offset of its end."""
     if length < IDS_REPLY_LENGTH:
         raise CodecError(f"V2 add response of {length} bytes")
     _, _, code, ledger_id, entry_id = IDS_REPLY.unpack_from(data, at)
@@ -75,7 +75,7 @@ def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
 
 
 def _read_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
-    """Decode a series of read replies with entries of one size and ledger, or one reply; return the end."""
+    """Decode a series of read replies with entries of one size and ledger, or one reply; return its end."""
     if length < IDS_REPLY_LENGTH:
         raise CodecError(f"V2 read response of {length} bytes")
     _, _, code, ledger_id, entry_id = IDS_REPLY.unpack_from(data, at)

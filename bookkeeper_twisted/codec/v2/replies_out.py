@@ -1,4 +1,4 @@
-"""V2 replies as a bookie writes them, those to hot requests many at a time.
+"""V2 replies as a bookie encodes them; many replies to adds or reads are encoded by one call.
 
 Their layouts are in :mod:`.layout`.
 """
@@ -52,7 +52,7 @@ def ids_replies(version: int, opcode: int, status: Status, ledger_id: int, first
 
 
 def counting(frame: bytes, entry_ids: range) -> bytes:
-    """Encode replies that differ from one another in their entry ids only.
+    """Encode replies that differ only in their entry ids.
 
     :param frame: the first reply.
     :param entry_ids: the entry ids of all replies, at least one; they go up by one.
@@ -69,7 +69,7 @@ def counting(frame: bytes, entry_ids: range) -> bytes:
 def mixed_replies(
     version: int, opcode: int, status: Status, ledger_ids: Sequence[int], entry_ids: Sequence[int]
 ) -> bytes:
-    """Encode replies for any entries, in order.
+    """Encode replies for entries of any ledgers, in order.
 
     :param version: the version in the requests' header words, which replies repeat.
     :param opcode: the opcode of the requests.
@@ -80,7 +80,7 @@ def mixed_replies(
 
 
 def repeated(frame: bytes, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bytes:
-    """Repeat a reply with other ids.
+    """Repeat a reply with the ids of other entries.
 
     :param frame: the reply, with any ids.
     :param ledger_ids: the ledger id of each reply.
@@ -139,7 +139,7 @@ def batch_reply(
     version: int, opcode: int, status: Status, ledger_id: int, first: int, request_id: int,
     runs: Sequence[EntryRun] = (),
 ) -> list[bytes]:  # fmt: skip
-    """Encode the reply to a batch read in pieces, to be written one after the other.
+    """Encode the reply to a batch read, as a list of pieces to write in order.
 
     :param version: the version in the request's header word, which a reply repeats.
     :param first: the first entry id of the request.

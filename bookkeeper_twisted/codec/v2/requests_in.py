@@ -32,7 +32,7 @@ _READ_SIZE = LENGTH_SIZE + READ_LENGTH
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> int:
-    """Decode complete frames from offset ``at`` on, until there are many items.
+    """Decode complete frames from offset ``at`` onwards, up to a large number of items.
 
     :param wire: the protocol that encodes the replies.
     :param items: a list to which runs, messages and refusals are added in order.
@@ -73,7 +73,7 @@ def _refusal(
 def _adds(
     wire: IReplyEncoding, data: bytes, at: int, length: int, limit: int, head: tuple[int, int], items: list[object]
 ) -> int:
-    """Decode a series of adds with one header and key, entries of any sizes; return its end.
+    """Decode a series of adds with one header and key and entries of any sizes; return the end of the series.
 
     :param head: version and flags.
     """
@@ -120,18 +120,19 @@ def _rows(data: bytes, at: int, stride: int) -> tuple[list[EntryRun], int]:
 
 
 def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
-    """Decode the adds from ``at`` on as one run of consecutive entries of one size; None if they are not such a run.
+    """Decode the adds from ``at`` onwards as one run of consecutive entries of one size; None if they are no such run.
 
-    A chunk of a writer usually is one run: it is compared a column at a time, and each entry copied once.
+    A chunk of one writer usually is one run: ids are compared in one call, and each entry is copied once.
 
     :param stride: bytes of the first frame, which is complete.
-    :param guess: a number of entries that the run may have: that of the run before it.
+    :param guess: the likely number of entries of the run: the number of entries of the run before.
     """
     ledger_id, first = _IDS.unpack_from(data, at + _ADD_PREFIX)
     if ledger_id < 0 or first < 0:
         return None
     count = _following(data, at, stride, ledger_id, first, guess)
-    frames = data[at : at + count * stride] if at else data  # no copy at 0 only to drop a cut last frame
+    # avoids a copy if only the incomplete last frame would be cut off
+    frames = data[at : at + count * stride] if at else data
     if not count or not counts_up(frames, stride, count, 0, data[at : at + _ADD_PREFIX + 8], first):
         return None
     size = stride - _ADD_PREFIX
@@ -145,7 +146,7 @@ def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
 
 
 def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, guess: int) -> int:
-    """Guess from some ids how many frames are of one run: all, or so many that a run pays, or none.
+    """Guess from some ids how many frames belong to one run; return 0 if a run would not save time.
 
     A few pay, too, if a run comes after them: chunks of a writer that changes ledgers begin with the end of a run.
     """
@@ -172,7 +173,7 @@ def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, gu
 
 
 def _entries(data: bytes, at: int, length: int, limit: int) -> tuple[list[bytes], int]:
-    """Cut out the entries of the complete adds from ``at`` on that have the header and key of the first.
+    """Return the entries of the complete adds from ``at`` onwards with the header and the key of the first add.
 
     Series of one size are split by :func:`~.strides.same_prefix`, others frame by frame.
 
@@ -251,7 +252,7 @@ def _cut(
 def _reads(
     wire: IReplyEncoding, data: bytes, at: int, length: int, head: tuple[int, int], items: list[object]
 ) -> int:  # fmt: skip
-    """Decode a series of plain reads, or one read of another form; return the end.
+    """Decode a series of plain reads, or one read of another form; return the offset of its end.
 
     :param head: version and flags.
     """
@@ -279,7 +280,7 @@ def _reads(
 
 
 def _ids_of_reads(data: bytes, at: int) -> tuple[Sequence[int], Sequence[int]]:
-    """Return ledger and entry ids of the reads from ``at`` on that have the length and the header of the first.
+    """Return ledger and entry ids of the reads from ``at`` onwards with the length and header of the first read.
 
     A read without a key is three words of eight bytes: length and header, ledger, entry.
     """

@@ -1,4 +1,4 @@
-"""V2 requests as a client writes them.  Their layouts are in :mod:`.layout`."""
+"""V2 requests as a client encodes them; :mod:`.layout` has the layouts."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -40,7 +40,7 @@ def encode_adds(master_key: bytes, entries: EntryRun, flags: int = 0, version: i
 def add_fronts(
     master_key: bytes, sizes: Sequence[int], flags: int = 0, version: int = VERSION
 ) -> Sequence[bytes]:  # fmt: skip
-    """Encode the bytes in front of each entry in its add.
+    """Encode, for each entry, the bytes of its add frame that precede the entry.
 
     :param sizes: bytes of each entry.
     :param flags: bits of :mod:`.operations`.
@@ -54,7 +54,7 @@ def add_fronts(
 
 @lru_cache(maxsize=4096)
 def add_front(master_key: bytes, size: int, flags: int = 0, version: int = VERSION) -> bytes:
-    """Encode the bytes in front of an entry of ``size`` bytes in its add.
+    """Encode the bytes of an add frame that precede its entry of ``size`` bytes.
 
     :param flags: bits of :mod:`.operations`.
     :param version: the version in the header word, which the replies repeat.

@@ -1,4 +1,4 @@
-"""V3 adds, plain reads and add replies in series: many frames of one layout read column by column.
+"""Series of V3 adds, plain reads and add replies: many frames of one layout, decoded column by column.
 
 The requests of a burst differ only in txnId, ledger id, entry id and body.  The layout of the first frame is
 found by a strict reading of the form that every encoder writes (including Java's, with ``flag`` first); frames that
@@ -34,12 +34,12 @@ _VARYING, _FIXED = (1, 3, 5), (0, 2, 4, 6)
 
 
 class UnusualError(Exception):
-    """A frame is not of the expected form, and protobuf has to read it.  The codec never raises this to callers."""
+    """A frame does not have the expected form, so protobuf must decode it.  Callers of the codec never see this."""
 
 
 @attrs.define
 class FrameColumns:
-    """The columns of a series, at least one frame long.
+    """The columns of a series of one or more frames of one layout.
 
     :ivar ledger_ids: the ledger id of each frame; the other sequences are parallel to it.
     :ivar bodies: the bodies of adds, empty byte strings for other operations.
@@ -64,14 +64,14 @@ class _FrameReader:
         self.end = end
 
     def skip(self, literal: bytes) -> bool:
-        """Skip the literal if it is next; return whether it was."""
+        """Skip the given literal if the next bytes are equal to it; return whether they were."""
         found = self.data.startswith(literal, self.at, self.end)
         if found:
             self.at += len(literal)
         return found
 
     def expect(self, literal: bytes) -> None:
-        """Skip the literal, which must be next."""
+        """Skip the given literal; raise an error if the next bytes differ from it."""
         if not self.skip(literal):
             raise UnusualError
 
@@ -197,7 +197,7 @@ def _ids_to_the_end(cursor: _FrameReader, before_ledger: bytes, before_entry: by
 def _columns(
     data: bytes, at: int, stride: int, cuts: tuple[int, ...], flags: int, master_key: bytes = b""
 ) -> FrameColumns:
-    """Read the columns of a series, which ends where a varint has another size than in the first frame.
+    """Read the columns of a series; the series ends at a varint of another size than in the first frame.
 
     :param cuts: the end of the txnId, first offset and end of ledger id and entry id, and the body's offset.
     """
@@ -217,7 +217,7 @@ def _columns(
 def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColumns) -> bool:
     """Fill the columns if all frames in ``data`` are of one ledger and txnIds and entry ids go up by one.
 
-    The requests of one client usually are: all bytes but the bodies are then known, and are compared as a whole.
+    The requests of one client usually are such frames: all bytes but the bodies are then compared in one call.
     """
     at, txn_at, txn_end, ledger_at, ledger_end, id_at, id_end, body_at, _ = edges
     count = (len(data) - at) // stride
@@ -236,7 +236,7 @@ def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColum
     if head == stride:
         found.bodies = [b""] * count
         return expected == data[at : at + count * stride]
-    block = data[at:] if at else data  # no copy at 0 only to drop a cut last frame
+    block = data[at:] if at else data  # avoids a copy if only the incomplete last frame would be cut off
     if expected != b"".join(column(block, stride, count, 0, head)):
         return False
     found.bodies = column(block, stride, count, head, stride)

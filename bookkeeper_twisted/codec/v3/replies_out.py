@@ -1,4 +1,4 @@
-"""V3 replies as a bookie writes them; those to hot requests by hand, because protobuf is slower at the same bytes.
+"""V3 replies as a bookie encodes them; replies to adds and reads are encoded without protobuf, for speed.
 
 ``Response``: header (1), status (2), then ``readResponse`` (100), ``addResponse`` (101) or
 ``batchReadResponse`` (109), each with status (1), ledgerId (2), entryId (3) and its further fields.
@@ -79,7 +79,7 @@ def add_replies(txn_ids: Sequence[int], status: Status, ledger_id: int, first: i
 def mixed_add_replies(
     txn_ids: Sequence[int], status: Status, ledger_ids: Sequence[int], entry_ids: Sequence[int]
 ) -> bytes:
-    """Encode replies to adds of any entries, in order.
+    """Encode replies to adds of entries of any ledgers, in order.
 
     :param txn_ids: the txnId of each add; the other sequences are parallel to it.
     :param status: the status of all replies.
@@ -147,7 +147,7 @@ def read_replies(
 
 
 def _read_head(txn_id: int, ledger_id: int, entry_id: int, size: int, rest: int) -> bytes:
-    """Encode a successful reply up to its entry of ``size`` bytes, which ``rest`` bytes of the message follow."""
+    """Encode a successful reply up to its entry, which has ``size`` bytes; ``rest`` more bytes follow the entry."""
     ids = _ids(Status.EOK, ledger_id, entry_id) + b"\x22" + varint(size)
     head = _head(Operation.READ, txn_id, Status.EOK) + READ_KEY + varint(len(ids) + size + rest) + ids
     return LENGTH.pack(len(head) + size + rest) + head
@@ -184,7 +184,7 @@ def _equal_read_replies(
 def batch_reply(
     txn_id: int, status: Status, ledger_id: int, first: int, runs: Sequence[EntryRun] = (), max_lac: int | None = None
 ) -> list[bytes]:
-    """Encode the reply to a batch read in pieces, to be written one after the other.
+    """Encode the reply to a batch read, as a list of pieces to write in order.
 
     :param first: the first entry id of the request.
     :param runs: runs of consecutive entries; none unless ``status`` is EOK.

@@ -37,7 +37,7 @@ _MAX_PRIORITY = 1 << 31
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
-    """Decode complete frames from offset ``at`` on while they are V3, up to a number of frames read one by one.
+    """Decode complete V3 frames from offset ``at`` onwards, with a limit for frames that are decoded one by one.
 
     :param wire: the protocol that encodes the replies.
     :param items: a list to which runs, messages and refusals are added in order.
@@ -73,7 +73,7 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
 
 def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> int:
-    """Decode a series of adds or plain reads; return the number of its frames, 0 if there is no series."""
+    """Decode a series of adds or plain reads; return the number of decoded frames, 0 without a series."""
     operation = data[at + OPERATION_AT]
     if operation == _ADD and (found := add_columns(data, at, stride)) is not None:
         runs.add_columns(found)
@@ -117,7 +117,7 @@ class _RunBuilder:
             self.add(key, *add)
 
     def add(self, key: tuple[int, bool, bytes], txn_id: int, ledger_id: int, entry_id: int, body: bytes) -> None:
-        """Add one add; refuse it if its body is not the entry that its ids name, which must not be journaled.
+        """Add one add, or refuse it if its body is not the entry that the ids name: such bodies must not be journaled.
 
         :param key: flags, deferred sync, master key.
         """
@@ -165,7 +165,7 @@ class _RunBuilder:
 
 
 def _are_entries(found: FrameColumns) -> bool:
-    """Test whether the key of a series of adds is valid, and each body begins with the ids of its add."""
+    """Test whether the key of a series of adds is valid, and whether each body begins with the ids of its add."""
     ledger_ids, entry_ids, bodies = found.ledger_ids, found.entry_ids, found.bodies
     size, count, first = len(bodies[0]), len(bodies), ledger_ids[0]
     if size < MIN_ENTRY_SIZE or len(found.master_key) > MAX_MASTER_KEY_SIZE:
@@ -243,9 +243,9 @@ def _add(request: wire_pb.AddRequest, head: wire_pb.BKPacketHeader, runs: _RunBu
         return
     flags = _flags(head.priority)
     deferred = False
-    if request.HasField("flag"):  # the default value of an absent flag is that of a recovery add
+    if request.HasField("flag"):  # tests presence, because an absent flag reads as the value of a recovery add
         flags |= RECOVERY_ADD
-    else:  # Java ignores the write flags of recovery adds
+    else:  # only here, because Java ignores the write flags of recovery adds
         deferred = bool(request.writeFlags & _DEFERRED_SYNC)
     runs.add((flags, deferred, request.masterKey), head.txnId, ledger_id, entry_id, request.body)
 
@@ -323,7 +323,7 @@ def _start_tls(_: wire_pb.StartTLSRequest, header: Header, runs: _RunBuilder) ->
 
 
 def _of_ledger(request_type: Callable[..., object], response_type: Callable[..., object]) -> "_Reader":
-    """Return a reader of requests that consist of a ledger id."""
+    """Return a decoder of requests whose only field is a ledger id."""
 
     def read(request: Any, header: Header, runs: _RunBuilder) -> None:
         if header.version != VERSION:
@@ -349,7 +349,7 @@ _READERS: dict[int, tuple[str, _Reader]] = {
     Operation.BATCH_READ: ("batchReadRequest", _batch_read),
 }  # fmt: skip
 
-# operations whose message may be missing, or whose refusal has a message of its own
+# these operations have an answer of their own if a request lacks its message
 _MISSING: dict[int, Callable[[Header], object]] = {
     Operation.AUTH: lambda header: m.AuthRequest(header, "", b""),
     Operation.BOOKIE_INFO: m.BookieInfoRequest,

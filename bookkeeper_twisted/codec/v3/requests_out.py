@@ -1,4 +1,4 @@
-"""V3 requests as a client writes them.
+"""V3 requests as a client encodes them.
 
 Reads, adds and batch reads are written by hand: Java writes their ``flag`` (field 100) in front of field 1, which no
 other encoder does, and adds come by the million.  Other requests go through protobuf.
