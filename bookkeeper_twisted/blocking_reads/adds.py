@@ -24,7 +24,7 @@ Load = tuple[Adds, Sequence[Address]]
 def receive_acknowledgements(
     connection: IBookieConnection, adds: Adds, max_frame_size: int = DEFAULT_MAX_FRAME_SIZE
 ) -> None:
-    """Receive the replies to adds that were sent before.
+    """Receive the replies to adds that were sent by an earlier call.
 
     :param adds: the adds that were sent.
     :param max_frame_size: bytes of the longest frame, its length word included.
@@ -78,7 +78,7 @@ class CopyTargets:
                 self.failed[address] = error
 
     def _sent(self, address: Address, adds: Adds) -> IBookieConnection | None:
-        """Send adds over a connection of the pool, and return it; None if they could not be sent."""
+        """Send adds over a connection of the pool; return this connection, None if sending failed."""
         try:
             connection = self._pool.take(address, _WIRE)
         except BookKeeperError:
@@ -91,7 +91,7 @@ class CopyTargets:
         return connection
 
     def _settle(self, address: Address, adds: Adds, connection: IBookieConnection | None) -> None:
-        """Receive all replies of a bookie to adds.
+        """Receive the replies of a bookie to all adds that were sent to it.
 
         The bookie may have closed an idle connection, so adds are repeated once over a new one; adding the same
         bytes twice is harmless.

@@ -1,4 +1,4 @@
-"""Reading the last add confirmed of ledgers that are not closed from the bookies of their last ensembles."""
+"""Reading the last add confirmed (LAC) of unclosed ledgers from the bookies of their last ensembles."""
 
 from collections.abc import Sequence
 
@@ -43,7 +43,7 @@ class LastConfirmed:
     length: int = 0
 
     def merged(self, other: "LastConfirmed") -> "LastConfirmed":
-        """Combine this with the answer of an ``other`` bookie: the higher LAC, and the entry with the higher id."""
+        """Return the higher LAC, and the entry with the higher id, of this answer and that of an ``other`` bookie."""
         newest = max(self, other, key=lambda known: known.entry_id)
         return LastConfirmed(
             max(self.last_add_confirmed, other.last_add_confirmed), newest.entry_id, newest.length
@@ -51,7 +51,7 @@ class LastConfirmed:
 
 
 class _Question:
-    """The progress of the question about one ledger."""
+    """The answers so far to the question for the LAC of one ledger."""
 
     def __init__(self, ledger: UnclosedLedger) -> None:
         self.ledger = ledger
@@ -62,11 +62,11 @@ class _Question:
 
     @property
     def covered(self) -> bool:
-        """Whether no ack quorum is left among the other bookies that might know a higher LAC (S17)."""
+        """Whether the bookies without an answer are too few for an ack quorum that knows a higher LAC (S17)."""
         return self._schedule.is_covered(self._heard)
 
     def answered(self, address: Address, answer: requests.LacAnswer | Exception) -> None:
-        """Count the answer of one bookie; that it does not have the ledger is an answer, too."""
+        """Count the answer of one bookie; "no such ledger" is an answer, too."""
         try:
             if not isinstance(answer, NoSuchEntryError | NoSuchLedgerError):
                 if isinstance(answer, Exception):
@@ -116,7 +116,7 @@ def read_last_add_confirmed(
 
 def _ask(pool: SocketPool, address: Address, questions: dict[int, _Question]) -> None:
     missing = dict(questions)
-    for fresh in (False, True):  # the bookie may have closed an idle connection
+    for fresh in (False, True):  # tries again over a new connection, because the bookie may have closed an idle one
         try:
             with pool.use(address, 3, fresh) as connection:
                 for ledger_id, answer in requests.read_lacs(connection, list(missing)):

@@ -1,4 +1,4 @@
-"""One blocking TCP connection to a bookie: whole frames out, whole frames in.
+"""One blocking TCP connection to a bookie, which sends and receives whole frames.
 
 This is the package's door to the network.  The socket blocks, and its time-outs are the kernel's
 (``SO_RCVTIMEO``, ``SO_SNDTIMEO``): with ``MSG_WAITALL`` one system call receives a reply of megabytes into the bytes
@@ -49,7 +49,7 @@ class Timeouts:
 
 
 class IBookieConnection(Protocol):
-    """The calls of a reader on a connection.
+    """The operations of a connection that readers use.
 
     Each raises BookieHandleNotAvailableError if the connection is lost, RequestTimeoutError if time is up, and
     CodecError if a frame is longer than the limit.  After an error the connection cannot be used any more.
@@ -66,10 +66,10 @@ class IBookieConnection(Protocol):
         """Receive exactly ``size`` bytes."""
 
     def receive_some(self, size: int) -> bytes:
-        """Receive the bytes that have arrived, at least one and at most ``size``."""
+        """Receive the bytes that have arrived, at most ``size``; wait for at least one byte."""
 
     def receive_frame(self) -> bytes:
-        """Receive one frame, its length word included."""
+        """Receive one frame with its length word."""
 
     def close(self) -> None:
         """Close the socket.  Closing twice is harmless."""
@@ -102,7 +102,7 @@ class BookieConnection:
         data = self._some(size, socket.MSG_WAITALL)
         if len(data) == size:
             return data
-        pieces = [data]  # a signal interrupted the call, or the time-out is near
+        pieces = [data]  # the call returned early, because of a signal or because the time-out is near
         missing = size - len(data)
         while missing:
             pieces.append(self._some(missing, socket.MSG_WAITALL))

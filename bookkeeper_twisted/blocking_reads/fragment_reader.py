@@ -69,7 +69,7 @@ class ReadLimits:
 
 
 def read_failure(ledger_id: int, entry_id: int, errors: Mapping[str, Exception]) -> BookKeeperError:
-    """Return the error for an entry that no replica gave, with the answer of each bookie in its text.
+    """Return the error for an entry that no replica returned; the text contains the answer of each bookie.
 
     :param errors: the error of each bookie, by bookie id.
     :returns: NoSuchEntryError only if every bookie said that it does not have the entry.
@@ -101,7 +101,7 @@ class FragmentReader:
         order = [*fragment.bookies[turn:], *fragment.bookies[:turn]]
         self._order = sorted(order, key=pool.is_suspect)
         self._connection: IBookieConnection | None = None
-        self._asked: int | None = None  # first entry of the batch read under way
+        self._asked: int | None = None  # the first entry of the batch read under way, None without such a read
         self._usual_size = UsualSize()
 
     def runs(self) -> Generator[EntryRun, None, None]:
@@ -122,17 +122,17 @@ class FragmentReader:
     # ---- batch reads ---------------------------------------------------------------------------------
 
     def _from_current(self, at: int) -> EntryRun | None:
-        """Read the next entries from the bookie in use, None if it does not give them."""
+        """Read the next entries from the bookie in use; return None if this bookie does not return them."""
         try:
             return self._verified(self._ahead(at), at)
         except BookieError:
-            self._asked = None  # an error reply is an answer: the connection can be used
+            self._asked = None  # the bookie has answered with an error, so the connection stays usable
         except BookKeeperError:
             self._hang_up()
         return None
 
     def _ahead(self, at: int) -> EntryRun:
-        """Receive a batch, and ask for the one after it."""
+        """Receive a batch, and request the next batch."""
         if not self._pool.expects_batches(self._order[0]):
             raise BadRequestError(self._fragment.ledger_id, at)
         if self._asked != at:
@@ -144,7 +144,7 @@ class FragmentReader:
             try:
                 self._ask(run.last + 1)
             except BookKeeperError:
-                self._hang_up()  # a lasting error comes again with the next batch
+                self._hang_up()  # the error is not raised here: if it persists, it occurs again with the next batch
         return run
 
     def _ask(self, at: int) -> None:
@@ -156,7 +156,7 @@ class FragmentReader:
         self._send_batch_read(self._connection, at)
 
     def _from_any(self, at: int) -> EntryRun:
-        """Read the next entries from the first replica that gives them, and keep it in use."""
+        """Read the next entries from the first replica that returns them, and keep using this replica."""
         errors: dict[str, Exception] = {}
         for address in list(self._order):
             try:
@@ -172,7 +172,7 @@ class FragmentReader:
         raise read_failure(self._fragment.ledger_id, at, errors)
 
     def _batch_from(self, address: Address, at: int) -> EntryRun:
-        """Read a batch over a new connection, because the loss of an idle one would not count against the bookie."""
+        """Read a batch over a new connection, because the loss of an idle connection does not show a bookie failure."""
         if not self._pool.expects_batches(address):
             raise BadRequestError(self._fragment.ledger_id, at)
         self._leave()
@@ -181,13 +181,13 @@ class FragmentReader:
             return self._received(connection, at)
 
     def _note(self, address: Address, error: Exception) -> None:
-        """Record the failure of a batch read: the bookie does not know batch reads, or cannot be reached."""
+        """Record the failure of a batch read: the bookie does not support batch reads, or cannot be reached."""
         if isinstance(error, BadRequestError):
             self._pool.refused_batch(address)
         elif isinstance(error, RequestTimeoutError):
             self._pool.unreachable(address)
         elif isinstance(error, BookieHandleNotAvailableError):
-            # a bookie that does not know the operation closes the connection, and still answers plain reads
+            # a bookie without batch reads closes the connection, but still answers plain reads
             answer = self._received_singles(address, [self._fragment.first], None)
             remember = self._pool.unreachable if isinstance(answer, BookKeeperError) else self._pool.refused_batch
             remember(address)
@@ -206,7 +206,7 @@ class FragmentReader:
     # ---- single reads --------------------------------------------------------------------------------
 
     def _window(self, at: int) -> EntryRun:
-        """Read some entries one by one, at least one."""
+        """Read one or more entries by single reads."""
         last = self._fragment.last
         count = self._usual_size.entries_in(self._limits.batch_bytes, min(_MAX_SINGLE_READS, last - at + 1))
         reads = SingleReads(self._fragment.ledger_id, range(at, at + count), self._digester)
@@ -240,7 +240,8 @@ class FragmentReader:
         under_way: list[tuple[Address, Sequence[int], IBookieConnection | None]] = []
         for address, entry_ids in asked.items():
             connection = None
-            with suppress(BookKeeperError):  # the reads are repeated below, over a new connection
+            # after an error, _received_singles() repeats the reads over a new connection
+            with suppress(BookKeeperError):
                 connection = self._pool.take(address, self._limits.wire)
                 requests.send_reads(connection, self._fragment.ledger_id, entry_ids)
             under_way.append((address, entry_ids, connection))
@@ -250,7 +251,7 @@ class FragmentReader:
     def _received_singles(
         self, address: Address, entry_ids: Sequence[int], connection: IBookieConnection | None
     ) -> _Answers:
-        """Receive the replies to single reads; repeat the reads once, as an idle connection may be closed."""
+        """Receive the replies to single reads; repeat the reads once, because an idle connection may be closed."""
         ledger_id = self._fragment.ledger_id
         if connection is not None:
             try:
@@ -277,7 +278,7 @@ class FragmentReader:
         self._order.insert(0, address)
 
     def _leave(self) -> None:
-        """Give the connection back, or close it if a reply is under way."""
+        """Give the connection back to the pool, or close the connection if a reply is under way."""
         if self._asked is not None:
             self._hang_up()
         elif self._connection is not None:

@@ -1,4 +1,4 @@
-"""The connections of a process: at most one idle connection to a bookie for each wire version."""
+"""The connections of a process: at most one idle connection for each bookie and wire version."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ class SocketPool:
 
     @contextmanager
     def use(self, address: Address, wire: int, fresh: bool = False) -> Iterator[IBookieConnection]:
-        """Take a connection for the length of a context; an error inside closes it.
+        """Take a connection until the context ends; an error in the context closes the connection.
 
         :param wire: version of the protocol, 2 or 3.
         :param fresh: whether to open a new connection, as the bookie may have closed an idle one.
@@ -67,7 +67,7 @@ class SocketPool:
         return self._dial(address, wire)
 
     def give_back(self, address: Address, connection: IBookieConnection) -> None:
-        """Keep a connection for the next user, or close it if the pool has an idle one already.
+        """Keep a connection for the next user, or close it if the pool has an idle connection already.
 
         :param connection: a connection without outstanding replies.
         """
@@ -77,11 +77,11 @@ class SocketPool:
             connection.close()
 
     def expects_batches(self, address: Address) -> bool:
-        """Test whether the bookie at an ``address`` may know batch reads."""
+        """Test whether the bookie at an ``address`` may support batch reads."""
         return self._without_batches.get(address, 0.0) <= self._now()
 
     def refused_batch(self, address: Address) -> None:
-        """Record that the bookie at an ``address`` does not know batch reads.
+        """Record that the bookie at an ``address`` does not support batch reads.
 
         It gets one again after :data:`BATCH_SUPPORT_REMEMBERED` seconds.
         """

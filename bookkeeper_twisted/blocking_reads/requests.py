@@ -27,7 +27,7 @@ _FIRST_TXN = 1
 
 
 def send_batch_read(connection: IBookieConnection, ledger_id: int, first: int, max_count: int, max_size: int) -> None:
-    """Ask for consecutive entries.
+    """Send a batch read of consecutive entries.
 
     :param first: id of the first entry.
     :param max_count: number of entries at most, > 0.
@@ -40,7 +40,7 @@ def send_batch_read(connection: IBookieConnection, ledger_id: int, first: int, m
 def receive_batch(
     connection: IBookieConnection, ledger_id: int, first: int, max_frame_size: int = DEFAULT_MAX_FRAME_SIZE
 ) -> EntryRun:
-    """Receive the reply to a batch read that was sent before.
+    """Receive the reply to a batch read that was sent by :func:`send_batch_read`.
 
     :param first: the first entry id of the request.
     :param max_frame_size: bytes of the longest frame, its length word included.
@@ -76,7 +76,7 @@ def _receive_batch_v3(connection: IBookieConnection, ledger_id: int, first: int)
 
 
 def send_reads(connection: IBookieConnection, ledger_id: int, entry_ids: Sequence[int]) -> None:
-    """Ask for entries one by one, all requests in one write.
+    """Send one read for each entry, all reads in one write.
 
     :param entry_ids: ids that are all different; :func:`receive_entries` needs the same sequence.
     """
@@ -87,7 +87,7 @@ def receive_entries(
     connection: IBookieConnection, ledger_id: int, entry_ids: Sequence[int],
     max_frame_size: int = DEFAULT_MAX_FRAME_SIZE,
 ) -> dict[int, bytes | Exception]:  # fmt: skip
-    """Receive the replies to single reads that were sent before, many in one system call.
+    """Receive the replies to reads that :func:`send_reads` sent, many replies in one system call.
 
     :param entry_ids: the ids that were sent, all different.
     :param max_frame_size: bytes of the longest frame, its length word included.
@@ -125,7 +125,7 @@ LacAnswer = tuple[bytes | None, bytes | None]
 
 
 def read_lacs(connection: IBookieConnection, ledger_ids: Sequence[int]) -> Iterator[tuple[int, LacAnswer | Exception]]:
-    """Ask a bookie for the last add confirmed of ledgers, all requests in one write; V3 only.
+    """Read the last add confirmed of ledgers from a bookie, all requests in one write; V3 only.
 
     :param ledger_ids: ids that are all different.
     :returns: ledger id, and the answer or the bookie's error, in the order in which they arrive.
