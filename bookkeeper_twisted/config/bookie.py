@@ -1,4 +1,4 @@
-"""The configuration of a bookie: a frozen object, made once and passed on.
+"""The configuration of a bookie: a frozen object.
 
 Sources in rising priority: defaults, a ``bk_server.conf`` file, ``BK_<key>`` in the environment,
 ``--key value`` on the command line (:meth:`BookieConfig.load`).  A configuration that exists is valid:
@@ -400,14 +400,14 @@ class BookieConfig(AutorecoveryConfig):
             raise self._error("journal_alignment_size", "must be a multiple of 512")
 
     def _check_disk_usage(self) -> None:
-        """Check the thresholds of disk usage; Apache's disk checker refuses the same by IllegalArgumentException."""
+        """Check the thresholds of disk usage, for which Apache's disk checker raises IllegalArgumentException."""
         for name in ("disk_usage_lwm_threshold", "disk_usage_warn_threshold"):
             if getattr(self, name) > self.disk_usage_threshold:
                 limit = f"diskUsageThreshold = {self.disk_usage_threshold}, {self.origin('disk_usage_threshold')}"
                 raise self._error(name, f"must not be above {limit}")
 
     def _check_compactions(self) -> None:
-        """Check the rules of Apache's bookie between the minor and the major compaction."""
+        """Check the rules of Apache's bookie that relate minor and major compaction."""
         for name in ("minor", "major"):
             interval = getattr(self, f"{name}_compaction_interval")
             if interval and interval * 1000 < self.gc_wait_time:

@@ -133,7 +133,7 @@ class ClientConfig(MetadataConfig):
         unit="ms", java="0",
     )  # fmt: skip
 
-    # -- which bookies a ledger gets --
+    # -- placement: the choice of the bookies of a ledger --
     opportunistic_striping: bool = setting(
         "opportunisticStriping", False, BOOLEAN, "take a smaller ensemble where there are too few bookies"
     )

@@ -35,7 +35,7 @@ class Kind(Generic[T]):
     types: tuple[type, ...] = ()
 
     def verify(self, value: T) -> None:
-        """Check a value that was not parsed: its type, then its limits.
+        """Check the type and the limits of a value that was given as an object, not as text.
 
         :raises ValueError: the type is wrong, or :attr:`check` refuses the value.
         """
@@ -102,7 +102,7 @@ def fields_of(config: type) -> dict[str, Field]:
 
 
 def as_text(value: object) -> str:
-    """Return a parsed ``value`` in the form in which a file would give it."""
+    """Return a parsed ``value`` as text, in the form in which a file contains the value."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
@@ -137,7 +137,7 @@ def _parse_integer(text: str) -> int:
 
 
 def _digits(text: str, wanted: str) -> str:
-    """Return the text of a number, without space; refuse characters that only Python accepts in numbers."""
+    """Return the text of a number without surrounding space; refuse characters that only Python accepts in numbers."""
     if "_" in text or not text.isascii():
         raise ValueError(wanted)
     return text.strip().lower()
@@ -154,7 +154,7 @@ def _range(low: float, high: float | None) -> Callable[[float], None]:
     wanted = f"must be at least {low}" if high is None else f"must be from {low} to {high}"
 
     def check(value: float) -> None:
-        # the comparison is written so that not-a-number and infinity fail as well
+        # "not (...)" instead of the opposite comparison, so that not-a-number and infinity fail as well
         if not (low <= value < math.inf and (high is None or value <= high)):
             raise ValueError(wanted)
 
@@ -166,12 +166,12 @@ def _bounds(low: float, high: float | None) -> str:
 
 
 def integer(low: int, high: int | None = None) -> Kind[int]:
-    """Return the kind of whole numbers from ``low`` to ``high``, both included; None for no upper limit."""
+    """Return the kind of whole numbers from ``low`` to ``high`` (inclusive); None means no upper limit."""
     return Kind(f"integer, {_bounds(low, high)}", _parse_integer, _range(low, high), (int,))
 
 
 def decimal(low: float, high: float | None = None) -> Kind[float]:
-    """Return the kind of numbers from ``low`` to ``high``, both included; None for no upper limit."""
+    """Return the kind of numbers from ``low`` to ``high`` (inclusive); None means no upper limit."""
     return Kind(f"number, {_bounds(low, high)}", _parse_decimal, _range(low, high), (float, int))
 
 
@@ -184,7 +184,7 @@ FRACTION: Kind[float] = Kind("number between 0 and 1", _parse_decimal, _check_fr
 
 
 def one_of(*words: str) -> Kind[str]:
-    """Return the kind of values that are one of a few ``words``, in either case."""
+    """Return the kind of values that are one of a few ``words``, in upper or lower case."""
 
     def check(value: str) -> None:
         if value not in words:
@@ -198,7 +198,7 @@ def _parse_list(text: str) -> tuple[str, ...]:
 
 
 def some_of(*words: str) -> Kind[tuple[str, ...]]:
-    """Return the kind of values that are one or more of a few ``words``, in either case, separated by commas."""
+    """Return the kind of values that list one or more of a few ``words``, in upper or lower case, with commas."""
 
     def check(value: tuple[str, ...]) -> None:
         if not value or set(value) - set(words) or len(set(value)) != len(value):
@@ -225,10 +225,10 @@ DIRECTORIES: Kind[tuple[str, ...]] = Kind("paths, separated by commas", _parse_l
 
 @attrs.frozen
 class Setting:
-    """A value that was given, and its origin."""
+    """The text of a configuration value, and its origin."""
 
     key: str
-    text: str = attrs.field(repr=False)  # it may be a secret
+    text: str = attrs.field(repr=False)  # the text is not in the repr, because it may be a secret
     origin: str
 
 
@@ -245,7 +245,7 @@ def from_file(text: str, name: str) -> list[Setting]:
 
 
 def from_environment(environ: Mapping[str, str]) -> list[Setting]:
-    """Return the settings among environment variables, ``BK_<key>``, in the order of their names.
+    """Return the settings in environment variables named ``BK_<key>``, in the order of these names.
 
     :param environ: all variables; those without the prefix are ignored.
     """

@@ -75,7 +75,7 @@ UNUSED_KEYS = frozenset(
 
 
 def is_unused(key: str) -> bool:
-    """Test whether Apache's bookie knows ``key`` and it has no effect here."""
+    """Test whether ``key`` is a key of Apache's bookie that has no effect here."""
     return key in UNUSED_KEYS or key in PROTECTION_KEYS or key.startswith(UNUSED_PREFIXES)
 
 

@@ -30,7 +30,7 @@ class Property:
 
 
 def read_properties(text: str) -> Iterator[Property]:
-    """Parse Java properties, in the order in which they are written, repeated keys included.
+    """Parse Java properties, in the order of the text; repeated keys are returned repeatedly.
 
     :param text: the text of a file.
     :raises ConfigError: an escape is malformed; the text names the line.
@@ -38,7 +38,7 @@ def read_properties(text: str) -> Iterator[Property]:
     for number, line in _logical_lines(text):
         key = _KEY.match(line)
         separator = _SEPARATOR.match(line, key.end() if key else 0)
-        if key is None or separator is None:  # both patterns match the empty string
+        if key is None or separator is None:  # never true, for the type checker: both patterns match the empty string
             raise ConfigError(f"line {number}: no key")
         yield Property(_unescape(key[0], number), _unescape(line[separator.end() :], number), number)
 

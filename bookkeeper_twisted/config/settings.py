@@ -20,13 +20,13 @@ _SIMILAR = 0.85
 
 
 def derived(derive: object) -> object:
-    """Declare a default that is derived from other fields: ``derive`` is called with the configuration."""
+    """Declare a default that ``derive`` computes from the other fields of the configuration."""
     return attrs.Factory(derive, takes_self=True)  # type: ignore[call-overload]
 
 
 @attrs.frozen(kw_only=True)
 class Config:
-    """The base of configurations: checked when made, loaded from sources.
+    """The base class of configurations, which are loaded from sources and checked by their constructor.
 
     :ivar origins: origin of the value by attribute name, except for defaults.
     :ivar warnings: sentences for the log, about unknown keys and about protection that is not in force.
@@ -44,8 +44,9 @@ class Config:
     )  # fmt: skip
 
     def __init_subclass__(cls) -> None:
-        """Make the constructor of a configuration raise ConfigError for an unknown argument, as for a bad value."""
-        if "__init__" in vars(cls):  # attrs makes the class with slots anew, so this runs again
+        """Make the constructor of a configuration class raise ConfigError for an unknown argument."""
+        # attrs creates the class again with slots: this method runs twice, and only the second class has an __init__
+        if "__init__" in vars(cls):
             construct = cls.__init__
 
             @wraps(construct)
@@ -59,12 +60,12 @@ class Config:
         for name, field in fields_of(type(self)).items():
             try:
                 field.kind.verify(getattr(self, name))
-            except ValueError as error:  # a default is valid: without an origin the value is an argument
+            except ValueError as error:  # defaults are valid, so a bad value without an origin is an argument
                 raise self._error(name, str(error), self.origins.get(name, f"argument {name}")) from None
         self._check()
 
     def _check(self) -> None:
-        """Check the rules between fields."""
+        """Check the rules that concern several fields."""
 
     def _error(self, name: str, reason: str, origin: str = "") -> ConfigError:
         field = fields_of(type(self))[name]
@@ -80,7 +81,7 @@ class Config:
         return self.origins.get(name, "default")
 
     def shown(self) -> dict[str, str]:
-        """Return the values in force as text by key, in the order of declaration; secrets are masked."""
+        """Return the effective values as text by key, in the order of declaration; secrets are masked."""
         return {field.key: field.shown(getattr(self, name)) for name, field in fields_of(type(self)).items()}
 
     def changed(self, values: Mapping[str, str], allowed: Collection[str], origin: str) -> Self:
@@ -141,7 +142,7 @@ def _meant(given: str, known: Mapping[str, str]) -> str:
 
 
 def _refuse_unknown(config: type, given: Iterable[str]) -> None:
-    """Check that all ``given`` names are arguments of a configuration class; raise ConfigError for another."""
+    """Check that all ``given`` names are arguments of a configuration class; raise ConfigError for other names."""
     for name in sorted(set(given) - {attribute.name for attribute in attrs.fields(config)}):
         fields = fields_of(config)
         known = {key.lower(): attribute for attribute, f in fields.items() for key in (f.key, f.alias) if key}
@@ -150,7 +151,7 @@ def _refuse_unknown(config: type, given: Iterable[str]) -> None:
 
 
 def _demanding(unknown: Iterable[Setting]) -> list[Setting]:
-    """Return the settings in force that demand protection; of several with one key, the last is in force."""
+    """Return the effective settings that demand protection; the last of several settings with one key is effective."""
     last = {given.key: given for given in unknown}
     return [given for given in last.values() if asks_for_protection(given.key, given.text)]
 
