@@ -1,4 +1,4 @@
-"""The watch on the registered bookies, and the choice of ensembles from them."""
+"""The watch on the registered bookies, and the choice of ensembles from these bookies."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class BookieWatcher:
-    """The sets of registered bookies, and the choice of ensembles from them.
+    """The current sets of registered bookies, from which this object chooses ensembles.
 
     :ivar writable: ids of the bookies that take new ledgers.
     :ivar read_only: ids of the bookies that only serve reads.
@@ -30,7 +30,7 @@ class BookieWatcher:
         self, registration: IRegistration, placement: IPlacementPolicy, quarantine: Quarantine | None = None,
         free_space: FreeSpace | None = None,
     ) -> None:  # fmt: skip
-        """:param quarantine: the bookies to avoid; stopped with the watcher, as is ``free_space``."""
+        """:param quarantine: the bookies to avoid; the watcher stops this object and ``free_space``."""
         self.writable: frozenset[str] = frozenset()
         self.read_only: frozenset[str] = frozenset()
         self._registration = registration
@@ -43,7 +43,7 @@ class BookieWatcher:
         self._stop_watching = registration.watch_bookies(self._changed)
 
     async def look(self) -> None:
-        """Read the sets now, because the watch reports them only some time after its start.
+        """Read the sets of bookies now, because the watch reports them only some time after its start.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store does not answer.
         """
@@ -68,7 +68,7 @@ class BookieWatcher:
         self, position: int, ensemble: Sequence[str], write_quorum: int, excluded: Collection[str],
         custom_metadata: Mapping[str, bytes] | None = None,
     ) -> str:  # fmt: skip
-        """Choose a bookie for one position of an ensemble, which is neither in the ensemble nor excluded.
+        """Choose a bookie for one position of an ensemble; never a member of the ensemble or an excluded bookie.
 
         :param position: index in the ensemble, from 0.
         :param excluded: bookies that failed, or were just chosen for other positions.
@@ -86,7 +86,7 @@ class BookieWatcher:
             raise NotEnoughBookiesError(f"no other bookie is known, and {error}") from error
 
     async def _choose(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
-        """Choose from the sets of the watch; if these, which may be out of date, do not suffice, read them anew."""
+        """Choose from the sets of the watch, which may be out of date; read the sets again if these do not suffice."""
         try:
             return await self._choose_now(choose, excluded)
         except NotEnoughBookiesError:
@@ -94,7 +94,7 @@ class BookieWatcher:
             return await self._choose_now(choose, excluded)
 
     async def _choose_now(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
-        """Choose from the bookies outside quarantine, and from all only if those do not suffice."""
+        """Choose from the bookies outside quarantine; choose from all bookies only if too few are outside."""
         await self.placement.prepare(self.writable)
         free_bytes = {} if self._free_space is None else self._free_space.free_bytes
         avoided = frozenset() if self._quarantine is None else self._quarantine.bookies
@@ -106,7 +106,7 @@ class BookieWatcher:
         return choose(Candidates(self.writable, excluded, free_bytes))
 
     def missed(self, bookies: Collection[str], why: Exception) -> None:
-        """Log that ledgers go on without bookies that failed, once for all ledgers, until a bookie is back.
+        """Log, once for all ledgers, that writing continues without failed bookies, until a bookie is back.
 
         :param bookies: ids of the bookies that no other bookie can replace.
         :param why: the error with which the bookies failed.

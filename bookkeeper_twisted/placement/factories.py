@@ -1,4 +1,4 @@
-"""The look-up of placement policies and rack resolvers by name among Twisted plugins, and our own plugins."""
+"""The look-up of placement policies and rack resolvers among Twisted plugins, and the plugins of this package."""
 
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger

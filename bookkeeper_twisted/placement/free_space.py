@@ -1,4 +1,4 @@
-"""Regular questions to bookies for their free space, for draws by weight."""
+"""The regular requests for the free space of bookies, by which policies weight their random choice."""
 
 from collections.abc import Callable, Collection
 
@@ -32,7 +32,7 @@ class FreeSpace:
     _loops: dict[str, Deferred[None]] = attrs.field(factory=dict)
 
     def bookies_changed(self, writable: Collection[str]) -> None:
-        """Begin to ask new bookies, and forget bookies that are gone.
+        """Begin to ask new bookies for their free space, and forget bookies that are gone.
 
         :param writable: ids of all bookies that are writable now.
         """
@@ -44,7 +44,7 @@ class FreeSpace:
             loop.addErrback(self._ended, bookie_id)
 
     def stop(self) -> None:
-        """Stop asking all bookies."""
+        """Stop the requests to all bookies."""
         for bookie_id in list(self._loops):
             self._forget(bookie_id)
 

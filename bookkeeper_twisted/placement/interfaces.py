@@ -40,7 +40,7 @@ class IPlacementPolicy(Interface):
         position: int, ensemble: Sequence[str], write_quorum: int, candidates: Candidates,
         custom_metadata: Mapping[str, bytes] | None = None,
     ) -> str:  # fmt: skip
-        """Choose a bookie for one position of an ensemble, never one that the ensemble has.
+        """Choose a bookie for one position of an ensemble, never a member of the ensemble.
 
         :param position: index in the ensemble, from 0.
         :param ensemble: the ensemble, with the replaced bookie still in its place.

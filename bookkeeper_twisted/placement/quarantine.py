@@ -39,7 +39,7 @@ _NO_FAULT_OF_A_BOOKIE = (
 
 @attrs.define
 class Quarantine:
-    """The bookies that are avoided at present.
+    """The bookies that new ledgers avoid at present.
 
     :ivar until: the time at which a bookie is released at the latest, by id, in seconds of the clock.
     """

@@ -59,7 +59,7 @@ class RackAwarePlacement:
 
     def _racks_for(self, size: int, write_quorum: int, free: dict[str, int]) -> list[str]:
         wanted = self._wanted(write_quorum)
-        # an ensemble with one rack is always possible, so the loop finds one
+        # an ensemble in one rack is always possible, so the loop always finds an ensemble
         for target in (wanted,) if self._enforce else range(min(wanted, len(free)), 0, -1):
             racks = RackSearch(size, write_quorum, target, dict(free), self._racks.local_rack).run()
             if racks is not None:
@@ -83,7 +83,7 @@ class RackAwarePlacement:
         self, position: int, ensemble: Sequence[str], write_quorum: int, candidates: Candidates,
         custom_metadata: Mapping[str, bytes] | None = None,
     ) -> str:  # fmt: skip
-        """Choose a bookie of the same rack, else of a rack without other members, else of any rack."""
+        """Choose a bookie of the same rack, else of a rack without members of the ensemble, else of any rack."""
         bookies = self._drawn(candidates, ensemble)
         if not bookies:
             raise NotEnoughBookiesError("all bookies are in the ensemble, excluded, or in no known rack")

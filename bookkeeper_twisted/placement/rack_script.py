@@ -75,4 +75,4 @@ class _Run(ProcessProtocol):
         try:
             self.transport.signalProcess("KILL")  # type: ignore[union-attr]
         except ProcessExitedAlready:
-            pass  # processEnded() is called soon
+            pass  # the process has ended already; Twisted calls processEnded() soon

@@ -1,4 +1,4 @@
-"""The racks of bookies: looked up by host in a table or by a program, and kept.
+"""The racks of bookies: looked up by host in a table or by a program, and cached.
 
 A rack is a path such as ``/room-2/rack-7``; paths are compared as a whole.  A host without a known rack is in
 :data:`DEFAULT_RACK`.
@@ -24,12 +24,12 @@ MAX_ARGUMENTS = 100
 
 
 class IRackResolver(Interface):
-    """A resolver from the machines of bookies to their racks."""
+    """A resolver that maps the hosts of bookies to racks."""
 
     version: int = Attribute("Grows when racks that were returned before may have changed.")
 
     async def racks(hosts: Sequence[str]) -> Mapping[str, str]:
-        """Map ``hosts``, names or addresses, to racks, paths such as ``/room/rack``.  Unknown hosts are left out."""
+        """Map ``hosts`` (names or addresses) to racks (paths such as ``/room/rack``); omit unknown hosts."""
 
 
 @implementer(IRackResolver)
@@ -131,7 +131,7 @@ class BookieRacks:
     _running: SharedResult[None] | None = None
 
     def rack_of(self, bookie_id: str) -> str:
-        """Return the rack of the bookie ``bookie_id``; the default rack if it was not looked up or cannot be placed."""
+        """Return the rack of the bookie ``bookie_id``; the default rack if this rack is not looked up or unknown."""
         return self._known.get(bookie_id, DEFAULT_RACK)
 
     def is_known(self, bookie_id: str) -> bool:
@@ -150,13 +150,13 @@ class BookieRacks:
         """
         if self._version != self.resolver.version:
             self._version, self._retry_at = self.resolver.version, 0.0
-            self._looked_up.clear()  # the old racks are used until they are looked up again
+            self._looked_up.clear()  # _known keeps the old racks in use until the new look-up ends
         while not self._looked_up.issuperset(bookies) and self.clock.seconds() >= self._retry_at:
             running = self._running
             if running is None:
                 running = self._running = SharedResult()
                 running.run(self._look_up(sorted(set(bookies) - self._looked_up)))
-            await running.wait()  # one look-up at a time; it may be that of another caller
+            await running.wait()  # only one look-up runs at a time, perhaps for another caller
 
     async def _look_up(self, bookies: Sequence[str]) -> None:
         try:
@@ -179,4 +179,4 @@ class BookieRacks:
         try:
             return await self.host_of(bookie_id)
         except BookieHandleNotAvailableError:
-            return bookie_id  # a resolver may know the rack by the id
+            return bookie_id  # the id stands in for the host, because a resolver may know the rack of the id

@@ -15,7 +15,7 @@ PATIENCE = 10.0
 
 @implementer(IRackResolver)
 class StoredRacks:
-    """The racks last read from a store; a bookie is found by its id, and by the host in the id.
+    """The racks last read from a store; racks are found by the id of a bookie, or by the host in that id.
 
     :param clock: the clock that limits the time of the first reading.
     """
@@ -27,7 +27,7 @@ class StoredRacks:
         self._waiting: list[Deferred[None]] = []
 
     def changed(self, racks: Mapping[str, str]) -> None:
-        """Replace all known racks by ``racks``, those of bookies by their ids."""
+        """Replace all known racks by ``racks``, which maps bookie ids to racks."""
         self._table = {**{bookie_id.rpartition(":")[0]: rack for bookie_id, rack in racks.items()}, **racks}
         self.version += 1
         waiting, self._waiting = self._waiting, []
