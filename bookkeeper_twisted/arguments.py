@@ -26,7 +26,7 @@ _LONGEST_SHOWN = 64
 
 
 def refusal(name: str, given: object, wanted: str) -> IncorrectParameterError:
-    """Return the error of an argument that cannot be used.
+    """Return the error for an invalid argument.
 
     :param name: name of the parameter.
     :param given: the argument; only numbers and None are shown themselves.
@@ -42,7 +42,7 @@ def _shown(given: object) -> str:
 
 
 def check_integer(name: str, given: int, low: int = 0, high: int = LARGEST) -> None:
-    """Check that an argument is an integer from ``low`` to ``high``, both included.
+    """Check that an argument is an integer from ``low`` to ``high`` (inclusive).
 
     :raises IncorrectParameterError: the argument is anything else.
     """
@@ -55,7 +55,7 @@ def check_integer(name: str, given: int, low: int = 0, high: int = LARGEST) -> N
 
 
 def check_seconds(name: str, given: float | None, otherwise: str = "") -> None:
-    """Check that an argument is a length of time.
+    """Check that an argument is a number of seconds, not negative and not too large.
 
     :param otherwise: the meaning of None, if None is allowed.
     :raises IncorrectParameterError: the argument is negative, longer than :data:`LONGEST`, not a number, or None
@@ -63,7 +63,7 @@ def check_seconds(name: str, given: float | None, otherwise: str = "") -> None:
     """
     if given is None and otherwise:
         return
-    if not (isinstance(given, Real) and 0 <= given <= LONGEST):  # not-a-number fails as well
+    if not (isinstance(given, Real) and 0 <= given <= LONGEST):  # the comparison is false for not-a-number, too
         none = f" (or None: {otherwise})" if otherwise else ""
         raise refusal(name, given, f"a number of seconds from 0 to {LONGEST}{none}")
 
@@ -79,7 +79,7 @@ def check_type(name: str, given: object, kind: type[T], wanted: str) -> T:
 
 
 def as_bytes(name: str, given: object) -> bytes:
-    """Return the bytes of an argument whose memory its caller may change afterwards.
+    """Return an argument as bytes, copied if the caller could change its memory afterwards.
 
     :raises IncorrectParameterError: the argument is not made of bytes.
     """
@@ -141,5 +141,5 @@ def decimal_number(text: str) -> float:
 
 
 def too_large(size: int, largest: int) -> IncorrectParameterError:
-    """Return the error of a payload of ``size`` bytes, which is larger than the ``largest`` one."""
+    """Return the error of a payload of ``size`` bytes, which is larger than the ``largest`` allowed."""
     return IncorrectParameterError(f"data: {size} bytes were given, at most {largest} are wanted, which fit a frame")

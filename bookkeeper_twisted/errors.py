@@ -24,7 +24,7 @@ MASK = "******"
 
 
 def masked(secret: object) -> str:
-    """Return the ``repr`` of an attribute with a ``secret``, which only shows whether it has a value."""
+    """Return the ``repr`` of a ``secret``, which shows only whether the secret is set."""
     return MASK if secret else repr(secret)
 
 
@@ -33,7 +33,7 @@ _CREDENTIALS = re.compile(r"(?<=//)\S*(?=@)")
 
 
 def without_credentials(text: str) -> str:
-    """Return a ``text`` with user and password of each URI masked."""
+    """Return a ``text`` in which user and password of each URI are masked."""
     return _CREDENTIALS.sub(MASK, text)
 
 
@@ -187,7 +187,7 @@ class WriteOnReadOnlyBookieError(BookieError):
 
 @attrs.define(eq=False)
 class TooManyRequestsError(BookieError):
-    """A limit of the bookie is reached (S11)."""
+    """The bookie refused the request because a limit of the bookie is reached (S11)."""
 
     status = Status.ETOOMANYREQUESTS
     text = "too many requests"
@@ -196,7 +196,7 @@ class TooManyRequestsError(BookieError):
 
 @attrs.define(eq=False)
 class DataUnknownError(BookieError):
-    """The bookie may have lost entries of this ledger, and does not know which it kept."""
+    """The bookie may have lost entries of this ledger, and does not know which entries it kept."""
 
     status = Status.EUNKNOWNLEDGERSTATE
     text = "state of the ledger is unknown"
@@ -252,7 +252,7 @@ class AddEntryQuorumTimeoutError(ClientError):
 
 
 class DuplicateEntryIdError(ClientError):
-    """The caller gave an entry id that was taken before."""
+    """The caller gave an entry id that is in use already."""
 
     code = -22
 
@@ -278,7 +278,7 @@ class LedgerClosedError(ClientError):
 
 
 class ClientClosedError(ClientError):
-    """The client was closed, or the handle that made the request."""
+    """The client, or the handle that made the request, was closed."""
 
     code = -19
 
@@ -362,11 +362,11 @@ class MetadataError(BookKeeperError):
 
 
 class MetadataUnavailableError(MetadataError):
-    """The metadata store did not answer in time, and did not do what it was asked."""
+    """The metadata store did not answer in time, and did not execute the request."""
 
 
 class MetadataOutcomeUnknownError(MetadataUnavailableError):
-    """The metadata store did not answer in time, and may or may not have done what it was asked."""
+    """The metadata store did not answer in time, and may or may not have executed the request."""
 
 
 class MetadataSpaceError(MetadataError):
@@ -393,7 +393,7 @@ class LedgerExistsError(MetadataError):
 
 
 class MetadataVersionError(MetadataError):
-    """A compare-and-set failed because of another write in between."""
+    """A compare-and-set failed, because another client has written the value since it was read."""
 
     code = -17
 
@@ -443,7 +443,7 @@ class DamageError(StorageError):
 
 
 class LostLogError(DamageError):
-    """An entry log in the index is missing, and with it the entries that the index has in it."""
+    """An entry log is missing, so the entries that the index locates in this log are lost."""
 
 
 class LogDamageError(DamageError):
@@ -466,7 +466,7 @@ class JournalDamageError(DamageError):
 
 
 class InvalidCookieError(StorageError):
-    """A directory belongs to another bookie, another cluster, or to none (S6)."""
+    """A directory belongs to another bookie or another cluster, or has no owner (S6)."""
 
 
 class DirectoryLockedError(StorageError):

@@ -45,7 +45,7 @@ class Gauge:
 
 
 class Series:
-    """The values of one outcome: count and sum of all, and the newest values for quantiles."""
+    """The recorded values of one outcome: the count and sum of all values, and the newest values for quantiles."""
 
     __slots__ = ("count", "sum", "_newest")
 
@@ -55,17 +55,17 @@ class Series:
         self._newest: deque[tuple[float, int]] = deque(maxlen=_WINDOW)
 
     def record(self, value: float, count: int = 1) -> None:
-        """Record ``count`` times the same ``value``, at the cost of one."""
+        """Record a ``value`` that occurred ``count`` times, in constant time."""
         self.count += count
         self.sum += value * count
         self._newest.append((value, count))
 
     def quantiles(self) -> list[float]:
-        """Return the value of each of :data:`QUANTILES`, not-a-number without values."""
+        """Return the value of each of :data:`QUANTILES`; not-a-number if no values were recorded."""
         return _quantiles(self._newest, QUANTILES)
 
     def newest(self, count: int) -> list[tuple[float, int]]:
-        """Return the newest ``count`` values, or as many as are kept, as pairs of value and number of repetitions."""
+        """Return the newest ``count`` values, or all kept values, as pairs of value and number of repetitions."""
         found: list[tuple[float, int]] = []
         for value, number in reversed(self._newest):
             if count <= 0:
@@ -92,7 +92,7 @@ def _quantiles(values: Iterable[tuple[float, int]], quantiles: Sequence[float]) 
 
 
 class RecentQuantile:
-    """A quantile of the values that some series recorded between two calls.
+    """A quantile of the values that some :class:`Series` recorded between two calls.
 
     :param series: the series, whose quantiles are separate, so that many fast values of one do not hide slow ones of
         another.
@@ -210,7 +210,7 @@ class Instruments(Collector):
         return summary
 
     def share(self, name: str, summary: Summary, **labels: str) -> None:
-        """Export a ``summary`` under one more name.
+        """Export a ``summary`` under an additional name.
 
         :param name: as of :meth:`summary`.
         """
@@ -227,7 +227,8 @@ class Instruments(Collector):
         return histogram
 
     def collect(self) -> Iterator[Metric]:
-        for name, family in list(self._families.items()):  # a caller may add families between two yields
+        # iterates over a copy, because a caller may add families between two yields
+        for name, family in list(self._families.items()):
             metric = Metric(name, "", family.kind)
             for labels, instrument in family.members:
                 for suffix, more, value in instrument.samples():
@@ -250,7 +251,7 @@ def _text(metric: Metric) -> Iterable[str]:
     samples = [s for s in metric.samples if not s.name.endswith("_created")]
     name = metric.name
     if metric.type == "counter" and samples and samples[0].name == name + "_total":
-        name += "_total"  # prometheus_client strips the suffix from the names of its own counters
+        name += "_total"  # adds the suffix that prometheus_client strips from the names of its own counters
     yield f"# TYPE {name} {metric.type}"
     for sample in samples:
         yield f"{sample.name}{_labels(sample)} {_number(sample.value)}"

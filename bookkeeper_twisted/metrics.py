@@ -24,7 +24,7 @@ _TENTHS = 10
 
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 
-# the bounds that BP-62 names: milliseconds of a batch read, bytes of its reply
+# BP-62 names these bounds: milliseconds of a batch read, and bytes of its reply
 _BATCH_LATENCIES = (5, 10, 20, 50, 100, 200, 500, 1000, 3000)
 _BATCH_SIZES = (128, 512, 1024, 2048, 4096, 16 * 1024, 128 * 1024, 1024 * 1024)
 
@@ -49,7 +49,7 @@ _NO_NAME = re.compile("[^A-Za-z0-9_]")
 
 
 def directory_labels(ledger_dirs: Sequence[str], index_dirs: Sequence[str]) -> Mapping[str, str]:
-    """Return the labels of the metrics of a ledger storage; several directories are one value, with commas.
+    """Return the labels of the metrics of a ledger storage; the value joins several directories by commas.
 
     :param ledger_dirs: paths of the ledger directories.
     :param index_dirs: paths of the index directories.
@@ -81,7 +81,7 @@ class JournalMetrics:
     def watch_queue(
         self, length: Callable[[], float], used: Callable[[], float], limit: int, groups: Callable[[], float]
     ) -> None:
-        """Export the numbers of the queue in front of the journal.
+        """Export the metrics of the queue of entries that wait for the journal.
 
         :param length: returns the number of items in the queue.
         :param used: returns their bytes.
@@ -93,7 +93,7 @@ class JournalMetrics:
         self._instruments.gauge(prefix + "MEMORY_USED", used, journalIndex=label)
         self._instruments.gauge(prefix + "MEMORY_MAX", lambda: limit, journalIndex=label)
         self._instruments.gauge(prefix + "FORCE_WRITE_QUEUE_SIZE", groups, "counter", journalIndex=label)
-        # a group is handed over by one call, so nothing waits between its sync and its callbacks
+        # always 0: one call hands over a whole group, so no callback waits in a queue after the sync
         self._instruments.gauge(prefix + "CB_QUEUE_SIZE", lambda: 0, "counter", journalIndex=label)
 
 
@@ -134,7 +134,8 @@ class StorageMetrics:
         instruments.gauge("bookie_write_cache_count", storage.pending_entries, **labels)
         instruments.gauge("bookie_read_cache_size", storage.read_cache_bytes, **labels)
         instruments.gauge("bookie_write_cache_max_size", lambda: write_cache_limit)
-        for name in ("bookie_ledgers_count", "bookie_ACTIVE_LEDGER_TOTAL"):  # Apache's storage and its collector
+        # Apache's storage exports the first name, Apache's garbage collector the second
+        for name in ("bookie_ledgers_count", "bookie_ACTIVE_LEDGER_TOTAL"):
             instruments.gauge(name, storage.ledger_count, **labels)
         instruments.gauge("bookie_undeleted_ledgers", storage.undeleted, **labels)
         instruments.gauge("bookie_entries_count", storage.entry_count, **labels)
@@ -283,7 +284,7 @@ class ThrottleMetrics:
         self._name = name
 
     def watch(self, waiting: Callable[[], float], entries: Callable[[], float], n_bytes: Callable[[], float]) -> None:
-        """Export the number of requests that wait now, and the limits in force.
+        """Export the number of requests that wait now, and the current limits.
 
         :param waiting: returns the number of requests.
         :param entries: returns entries a second, 0 for no limit.
@@ -306,7 +307,7 @@ class YieldStatus(Protocol):
 
 
 class AdaptiveMetrics:
-    """The metrics of how far background work yields to clients: milliseconds, and the granted share of the limits.
+    """The metrics of background work that yields to clients: milliseconds, and the granted share of the limits.
 
     :param labels: labels that distinguish works of one process that yield independently.
     """

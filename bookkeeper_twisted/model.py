@@ -20,7 +20,7 @@ _BOOKIE_ID = re.compile(r"[A-Za-z0-9\-.:;<=>?@\[\\\]^_]+")
 
 
 class DigestType(IntEnum):
-    """The types of digests that protect entries, with the numbers that ledger metadata use."""
+    """The types of digests that protect entries, with their numbers in ledger metadata."""
 
     CRC32 = 1
     HMAC = 2
@@ -107,7 +107,7 @@ class Entry:
 
 @attrs.frozen
 class Segment:
-    """A range of entries from ``first_entry_id`` on, and the ``bookies`` that keep them, by position."""
+    """The entries from ``first_entry_id`` onwards, and the ``bookies`` that keep them, by position in the ensemble."""
 
     first_entry_id: int
     bookies: tuple[str, ...]
@@ -148,7 +148,7 @@ class LedgerMetadata:
         return frozenset(bookie_id for segment in self.segments for bookie_id in segment.bookies)
 
     def ensemble_at(self, entry_id: int) -> tuple[str, ...]:
-        """Return the ensemble of an entry: that of the last segment that does not begin after the entry.
+        """Return the ensemble of an entry: the ensemble of the last segment that begins at or before this entry.
 
         :param entry_id: an id before the first segment belongs to the first, an id beyond the end to the last.
         :returns: bookie ids by position.
@@ -158,7 +158,7 @@ class LedgerMetadata:
 
 
 class AuditorCheck(StrEnum):
-    """The periodic checks of the auditor, by the name under which their last run is stored."""
+    """The periodic checks of the auditor; each value is the name under which the last run is stored."""
 
     ALL_LEDGERS = "checkallledgersctime"
     PLACEMENT = "placementpolicycheckctime"

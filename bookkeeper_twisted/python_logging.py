@@ -21,7 +21,7 @@ NAME = __name__.partition(".")[0]
 
 @cache
 def forward_to_logging() -> ILogObserver:
-    """Pass the log events of this package to the logger ``bookkeeper_twisted`` of ``logging``, from the first call on.
+    """Begin to pass the log events of this package to the logger ``bookkeeper_twisted`` of ``logging``.
 
     :returns: the observer that passes them.
     """

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class SharedResult(Generic[T]):
-    """The outcome of one coroutine, for several callers; each gets a Deferred of its own.
+    """The outcome of one coroutine for several callers, each with a separate Deferred.
 
     Cancelling such a Deferred ends only the wait of its caller.
     """
@@ -25,7 +25,7 @@ class SharedResult(Generic[T]):
         Deferred.fromCoroutine(work).addCallbacks(self._succeeded, self._failed)
 
     def wait(self) -> "Deferred[T]":
-        """Return the outcome, now or once it is there."""
+        """Return the outcome of the coroutine, once it has ended."""
         if self._result:
             return succeed(self._result[0])
         if self._failure is not None:
