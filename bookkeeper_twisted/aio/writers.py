@@ -47,15 +47,15 @@ class LedgerWriter(Handle[client.LedgerWriter]):
         return await result_of(self._inner.append(data))
 
     async def append_many(self, payloads: Sequence[bytes | bytearray | memoryview]) -> tuple[int, int]:
-        """Append entries with consecutive ids: all of them or, if one is refused, none.
+        """Append entries with consecutive ids: all of them, or none if one is refused.
 
         This is many times faster than to append them one by one.
 
-        :param payloads: the data of each entry, at least one; as of :meth:`append`.
+        :param payloads: the data of each entry, at least one; as in :meth:`append`.
         :returns: first and last id, once all are acknowledged.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: there is no entry, one is not bytes, or one is larger
             than an entry may be.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`append`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`append`.
         """
         return await result_of(self._inner.append_many(payloads))
 
@@ -86,10 +86,10 @@ class LedgerWriter(Handle[client.LedgerWriter]):
     async def close(self) -> None:
         """Close the ledger after its last confirmed entry; later calls return the same result.
 
-        Appends made before are completed (and synced) first, later ones raise LedgerClosedError.
+        Earlier appends are completed (and synced) first; later appends raise LedgerClosedError.
 
         :raises bookkeeper_twisted.errors.BookKeeperError: an append failed (the ledger is closed at the
-            last confirmed entry all the same, unless the client was closed or the ledger is being recovered), or
+            last confirmed entry nevertheless, unless the client was closed or the ledger is being recovered), or
                 the metadata could not be written.  So if the close succeeds, every append is in the ledger.
         """
         await super().close()
@@ -110,7 +110,7 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
     """The only writer of one ledger, whose entries get the ids that the caller gives, in any order.
 
     Entries complete without a gap: while an id is missing, entries with higher ids wait.  An entry is sent once
-    all entries before it were given, and not at once as by Apache's client: it could not complete earlier, and
+    all entries before it were given, while Apache's client sends it immediately: it could not complete earlier, and
     so the length in each entry's header counts exactly the payloads up to it, in id order.  (Headers
     that count in call order make the length of a recovered ledger wrong.)
     """
@@ -127,7 +127,7 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
             not bytes or larger than an entry may be.
         :raises bookkeeper_twisted.errors.DuplicateEntryIdError: the id was given before.
         :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait; the entry that the
-            others wait for is taken all the same while there is room to send it.
+            others wait for is accepted nevertheless while there is room to send it.
         :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for this reason.
         """
         return await result_of(self._inner.write(entry_id, data))
@@ -159,10 +159,10 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
     async def close(self) -> None:
         """Close the ledger after its last confirmed entry; later calls return the same result.
 
-        Appends made before are completed (and synced) first, later ones raise LedgerClosedError.
+        Earlier appends are completed (and synced) first; later appends raise LedgerClosedError.
 
         :raises bookkeeper_twisted.errors.BookKeeperError: an append failed (the ledger is closed at the
-            last confirmed entry all the same, unless the client was closed or the ledger is being recovered), or
+            last confirmed entry nevertheless, unless the client was closed or the ledger is being recovered), or
                 the metadata could not be written.  So if the close succeeds, every append is in the ledger.
         """
         await super().close()

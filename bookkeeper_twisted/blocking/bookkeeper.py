@@ -30,7 +30,7 @@ class BookKeeper(Handle[client.BookKeeper]):
 
         :param uri: ``sqlite:///path``, ``zk+hierarchical://host:port/ledgers`` or ``memory:``.
         :param config: the configuration; the defaults if left out.
-        :param placement: a policy in place of the one that the configuration names.
+        :param placement: a policy that replaces the policy of the configuration.
         :param metrics: the metrics of this client, which no other client may share.
         :param thread: the thread with the reactor; all connections share one if left out.
         :param timeout: seconds that the call waits at most; None for any time.

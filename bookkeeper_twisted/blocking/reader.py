@@ -65,7 +65,7 @@ class LedgerReader(Handle[client.LedgerReader]):
 
         :param entry_id: id of the entry, from 0 to the LAC.
         :param timeout: seconds that the call waits at most; None for any time.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`read`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`read`.
         :raises TimeoutError: no result within ``timeout``.
         """
         return self._wait(lambda: self._inner.read_entry(entry_id), timeout)
@@ -79,7 +79,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         :returns: the entries in order; all of them are in memory.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an id is not an integer or negative, or ``first`` is
             above ``last``.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`read`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`read`.
         :raises TimeoutError: no result within ``timeout``.
         """
         return self._wait(lambda: self._inner.read_unconfirmed(first, last), timeout)
@@ -94,8 +94,8 @@ class LedgerReader(Handle[client.LedgerReader]):
         :param max_size: bytes at most, which a first entry that is greater exceeds; 0, negative and more than a frame
             holds mean the bytes that a frame holds.
         :param timeout: seconds that the call waits at most; None for any time.
-        :returns: the entries ``start .. batch.last``; to go on, read from ``batch.last + 1``.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`read`.
+        :returns: the entries ``start .. batch.last``; to continue, read from ``batch.last + 1``.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`read`.
         :raises TimeoutError: no result within ``timeout``.
         """
         return self._wait(lambda: self._inner.read_batch(start, max_count, max_size), timeout)
@@ -103,11 +103,11 @@ class LedgerReader(Handle[client.LedgerReader]):
     def batches(self, start: int = 0, end: int | None = None, *, timeout: float | None = None) -> Iterator[EntryBatch]:
         """Iterate over batches of the entries ``start .. end``, read ahead within ``readAheadBytes``.
 
-        An iteration that is left early goes on reading until it is closed: by the ``aclose`` of an asynchronous one,
-        the ``close`` of another.
+        A caller that leaves the iteration early must close it to end the reading: ``aclose`` closes an asynchronous
+        iteration, ``close`` any other.
 
         :param start: id of the first entry, >= 0.
-        :param end: id of the last entry; None for the LAC that is known now.  Below ``start`` there is no batch.
+        :param end: id of the last entry; None for the LAC known now.  There are no batches if it is below ``start``.
         :param timeout: seconds that each step of the iteration waits at most; None for any time.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an id is not an integer, or ``start`` is negative.
         :raises bookkeeper_twisted.errors.ReadError: ``end`` is above the LAC.
@@ -118,10 +118,10 @@ class LedgerReader(Handle[client.LedgerReader]):
     def entries(self, start: int = 0, end: int | None = None, *, timeout: float | None = None) -> Iterator[Entry]:
         """Iterate over the entries ``start .. end``, read as by :meth:`batches`; leaving the loop ends the reading.
 
-        :param start: as of :meth:`batches`.
-        :param end: as of :meth:`batches`.
+        :param start: as in :meth:`batches`.
+        :param end: as in :meth:`batches`.
         :param timeout: seconds that each step of the iteration waits at most; None for any time.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`batches`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`batches`.
         :raises TimeoutError: from the iteration: no result within ``timeout``.
         """
         return each(self.batches(start, end, timeout=timeout))
@@ -149,7 +149,7 @@ class LedgerReader(Handle[client.LedgerReader]):
 
         :param start: id of the first entry, >= 0.
         :param timeout: seconds that each step of the iteration waits at most; None for any time.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`tail`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`tail`.
         :raises TimeoutError: from the iteration: no result within ``timeout``.
         """
         return self._iterate(self._inner.tail_batches(start), 1, timeout)
@@ -158,7 +158,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         """Ask the bookies for the last add confirmed (LAC), and wait until no write set can have a higher LAC.
 
         :param timeout: seconds that the call waits at most; None for any time.
-        :returns: the highest entry id that can be read, -1 if there is none.
+        :returns: the highest entry id that can be read, -1 if no entry can be read.
         :raises bookkeeper_twisted.errors.ReadError: too few bookies answered.
         :raises TimeoutError: no result within ``timeout``.
         """
@@ -168,7 +168,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         """Ask the bookies for the last add confirmed (LAC), and take the first answer above the known LAC.
 
         :param timeout: seconds that the call waits at most; None for any time.
-        :returns: the highest entry id that can be read, -1 if there is none.
+        :returns: the highest entry id that can be read, -1 if no entry can be read.
         :raises bookkeeper_twisted.errors.BookKeeperError: no bookie answered.
         :raises TimeoutError: no result within ``timeout``.
         """

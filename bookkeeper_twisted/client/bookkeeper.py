@@ -92,7 +92,7 @@ class BookKeeper:
         :param reactor: the reactor that runs the client.
         :param uri: ``sqlite:///path``, ``zk+hierarchical://host:port/ledgers`` or ``memory:``.
         :param config: the configuration; the defaults if left out.
-        :param placement: a policy in place of the one that the configuration names.
+        :param placement: a policy that replaces the policy of the configuration.
         :param metrics: the metrics of this client, which no other client may share.
         :returns: an open client.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type.

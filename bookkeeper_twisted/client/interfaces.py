@@ -56,13 +56,13 @@ class IBookieClient(Interface):
         """Read one or more consecutive entries, beginning with ``first``; ``flags`` are those of :meth:`read`.
 
         :param max_count: most entries, <= 0 for any number.
-        :param max_size: most bytes of the reply; a first entry that is longer is returned all the same.
+        :param max_size: most bytes of the reply; a first entry that is longer is returned nevertheless.
         :param patience: seconds that the bookie waits at most until the LAC that it knows is not below ``first``.
             The reply has the ``max_lac`` that the bookie knows, and the entries that it keeps, confirmed or not.
         """
 
     def long_poll(bookie_id: str, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
-        """Wait at the bookie until the LAC that it knows is above ``previous_lac``.
+        """Wait at the bookie until the LAC that this bookie knows is above ``previous_lac``.
 
         :param patience: seconds that the bookie waits at most.
         :returns: a reply with the ``max_lac`` that the bookie knows, and the entry after ``previous_lac`` if that is
@@ -98,7 +98,7 @@ class IBookieClient(Interface):
         """Open a flow for the calls of one handle, which shares the connections and gets its own replies.
 
         A connection that is lost fails its outstanding requests, each of them once, in the order in which they
-        were made; the flow goes on with another connection.
+        were made; the flow continues with another connection.
         """
 
     def retire() -> None:
@@ -114,7 +114,7 @@ class IBookieClient(Interface):
 
 
 class IEnsembleChange(Interface):
-    """The replacement of the bookies of one writer that fail."""
+    """The replacement of failed bookies in the ensemble of one writer."""
 
     async def replace(
         failed: Mapping[int, str], first_entry_id: int, excluded: Collection[str] = ()

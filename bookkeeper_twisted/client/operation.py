@@ -16,7 +16,7 @@ from .interfaces import IBookieClient
 class OperationContext:
     """The objects that reading and writing share.
 
-    :ivar bookies: the flow of the whole client, or that of one handle.
+    :ivar bookies: the flow of the whole client, or the flow of one handle.
     """
 
     clock: IReactorTime

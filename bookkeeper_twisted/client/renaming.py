@@ -23,7 +23,7 @@ class RenamingProgress:
     """The progress of a renaming.
 
     :ivar examined: number of ledgers that were read.
-    :ivar updated: number of ledgers whose metadata named the old id, and now name the new one.
+    :ivar updated: number of ledgers whose metadata named the old id, and now name the new id.
     """
 
     examined: int = 0
@@ -64,7 +64,7 @@ class BookieRenaming:
         :param examined: called with the progress after each ledger.
         :raises bookkeeper_twisted.errors.MetadataError: the store failed; ledgers that were changed stay changed.
         :raises IncorrectParameterError: an ensemble names both ids, and no ledger was changed, unless a writer has put
-            one of them beside the other meanwhile.
+            both ids into one ensemble after the check.
         """
         self._examined = examined
         await for_each(self._ledgers.ledger_ids(), self._check, self._at_once)

@@ -35,7 +35,7 @@ class BookKeeperService(Service):
     ) -> None:  # fmt: skip
         """
         :param connect: a function to call instead of :meth:`.BookKeeper.connect` with the arguments before.
-        :param pause_after: a function from the number of failed attempts to the seconds until the next one.
+        :param pause_after: a function from the number of failed attempts to the seconds until the next attempt.
         """
         self._reactor = reactor
         self._uri = without_credentials(check_type("uri", uri, str, "str"))

@@ -1,9 +1,9 @@
 """A claim log: a queue of frames that any thread fills, and that the reactor's thread sends.
 
-Theory of operation.  Frames are laid out in *terms* of preallocated memory.  A frame is *claimed* (its place is taken;
+Theory of operation.  Frames are laid out in *terms* of preallocated memory.  A frame is *claimed* (room is reserved;
 claim order is send order), *committed* or *aborted* (then it is a hole), *taken* by the sender in runs of consecutive
-frames, sealed (:mod:`.frames`) and *acknowledged*, by a position below which everything is acknowledged.  A position
-is the number of bytes claimed before it.  The memory of a term is reused once everything in it is acknowledged, so a
+frames, sealed (:mod:`.frames`) and *acknowledged*, by a position below which all frames are acknowledged.  A position
+is the number of bytes claimed before it.  The memory of a term is reused once all its frames are acknowledged, so a
 frame that has to be sent again still has the same bytes.
 
 :attr:`ClaimLog.limit` is the gate: a claim that would end above it goes the slow way, which rotates terms and
@@ -30,7 +30,7 @@ MAX_TERMS = 3
 """Number of terms that a log holds at most by default; with the window this bounds its memory."""
 
 STUCK_SECONDS = 15.0
-"""Seconds for which an open claim may hold up the claims behind it."""
+"""Seconds for which an open claim may hold up later claims."""
 
 
 @attrs.define(eq=False)
@@ -43,7 +43,7 @@ class _Blocked:
 class ClaimLog:
     """A queue of frames: each thread claims frames by its own handle; other methods need the reactor's thread.
 
-    :ivar tail: position behind the last claim.
+    :ivar tail: position after the last claim.
     :ivar limit: position up to which claims need no lock.
     :ivar term: the term that is being filled.
     :ivar taken: position up to which frames were given to the sender.
@@ -101,8 +101,8 @@ class ClaimLog:
     def producer(self, when_full: WhenFull = WhenFull.CODE, patience: float | None = None) -> Producer:
         """Make a handle for the calling thread.
 
-        :param when_full: what its offers and claims do if they find no room.
-        :param patience: seconds that they wait for room at most, if they wait; None for ever.
+        :param when_full: what offers and claims of the handle do if they find no room.
+        :param patience: seconds for which offers and claims wait for room at most, if they wait; None for ever.
         """
         if sys.gettrace() is not None:
             self.use_lock()
@@ -132,7 +132,7 @@ class ClaimLog:
     def claim_slowly(self, producer: Producer) -> int:
         """Claim a frame of the handle's size behind the gate, under the lock.
 
-        :returns: the position behind the frame, or a :class:`~.producer.ClaimResult`.
+        :returns: the position after the frame, or a :class:`~.producer.ClaimResult`.
         :raises IncorrectParameterError: the frame is larger than the window, so there will never be room.
         :raises IllegalOperationError: the reactor's thread would have to wait.
         """
@@ -290,7 +290,7 @@ class ClaimLog:
         """Give up the claim that the sender waits for, if its thread is dead or :data:`STUCK_SECONDS` have passed.
 
         :param now: seconds of a monotonic clock.
-        :returns: whether the sender waits for a claim, so that this must be called again.
+        :returns: whether the sender waits for a claim, so that this method must be called again.
         """
         committed = self._committed()
         for producer in self._producers:
@@ -339,7 +339,7 @@ class ClaimLog:
     def when_acknowledged(self, position: int) -> "Deferred[int]":
         """Return a Deferred that fires with ``position`` once all frames below this position are acknowledged.
 
-        :returns: it fails with :attr:`failure` if that can no longer happen.
+        :returns: a Deferred; it fails with :attr:`failure` if the position can no longer be acknowledged.
         """
         lost_from = self.lost_from
         if position <= (self.acknowledged if lost_from is None else lost_from):
@@ -367,7 +367,7 @@ class ClaimLog:
     def shut(self, why: Exception) -> None:
         """Refuse further claims, and end the waits for room; claimed frames can still be taken and acknowledged.
 
-        :param why: the reason, which becomes :attr:`failure`; a second one has no effect.
+        :param why: the reason, which becomes :attr:`failure`; a second reason has no effect.
         """
         with self._lock:
             if self.failure is None:

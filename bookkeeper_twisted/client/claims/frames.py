@@ -83,7 +83,7 @@ class Frames:
     """One or more consecutive frames of one term, without holes.
 
     :ivar start: position of the first byte.
-    :ivar end: position behind the last frame.
+    :ivar end: position after the last frame.
     """
 
     __slots__ = ("start", "end", "_term")

@@ -54,7 +54,7 @@ class WhenFull(Enum):
 class ProducersLog(Protocol):
     """The methods and attributes of a log (:class:`~.claim_log.ClaimLog`) that a producer uses.
 
-    :ivar tail: the position behind the last claim.
+    :ivar tail: the position after the last claim.
     :ivar limit: the position up to which claims need no lock.
     :ivar term: the memory of claims below the limit.
     :ivar shapes: the shapes of frames, by payload size.
@@ -68,10 +68,10 @@ class ProducersLog(Protocol):
     armed: bool
 
     def claim_slowly(self, producer: "Producer") -> int:
-        """Claim a frame behind the gate, because another term is needed or there is no room.
+        """Claim a frame behind the gate, because another term is needed or the log has no room.
 
-        :param producer: the handle that claims; its ``size`` is that of the frame.
-        :returns: the position behind the frame, or a :class:`ClaimResult`, which is negative.
+        :param producer: the handle that claims; its ``size`` is the size of the frame.
+        :returns: the position after the frame, or a :class:`ClaimResult`, which is negative.
         :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait.
         """
 
@@ -89,8 +89,8 @@ class Producer:
     :ivar size: bytes of the last claim; stored before ``start``, so that a thread that sees ``start`` sees ``size``.
     :ivar term: the term of the last claim that was made behind the gate; the log finds the term of other claims.
     :ivar alive: tests whether the thread is alive.
-    :ivar when_full: what its claims do if they find no room.
-    :ivar patience: seconds that they wait for room at most.
+    :ivar when_full: what claims of this handle do if they find no room.
+    :ivar patience: seconds for which claims wait for room at most.
     """
 
     __slots__ = ("start", "size", "term", "alive", "when_full", "patience", "_log", "_shapes", "_payload")
@@ -112,7 +112,7 @@ class Producer:
         """Claim, store and commit a frame.
 
         :param payload: the bytes of the entry; copied before this returns.
-        :returns: the position behind the frame, or a :class:`ClaimResult`.
+        :returns: the position after the frame, or a :class:`ClaimResult`.
         :raises IllegalOperationError: another claim of the handle is open, or the log gave this one up; the frame is
             then not sent.
         """
@@ -148,7 +148,7 @@ class Producer:
     def claim(self, size: int) -> int:
         """Claim a frame for a payload of ``size`` bytes, to be filled in (:attr:`payload`), then committed or aborted.
 
-        :returns: the position behind the frame, or a :class:`ClaimResult`.
+        :returns: the position after the frame, or a :class:`ClaimResult`.
         """
         store, frame_size, head = self._shape(size)
         self.size = frame_size
@@ -174,7 +174,7 @@ class Producer:
     def commit(self) -> int:
         """Commit the open claim, so that its frame is sent.
 
-        :returns: the position behind the frame.
+        :returns: the position after the frame.
         :raises IllegalOperationError: no claim is open, or the log has given it up.
         """
         self._let_go()

@@ -11,10 +11,10 @@ class Term:
     """A range of a log's positions and the memory behind it.
 
     :ivar base: position of the first byte.
-    :ivar end: position behind the last frame; behind the last byte of memory while the term is the active one.
+    :ivar end: position after the last frame; behind the last byte of memory while the term is the active one.
     :ivar buffer: the memory; bytes are stored through :attr:`view`.
     :ivar holes: ranges of positions that were claimed and given up, in order; used by the reactor's thread only.
-    :ivar aborted: the same ranges as any thread adds them, in no order.
+    :ivar aborted: ranges that any thread has added and that are not yet in ``holes``, in no order.
     :ivar tainted: whether a thread may still write here, so that the memory must not be reused.
     """
 
@@ -45,7 +45,7 @@ class TermPool:
     A log without frames in flight holds no term, so thousands of idle ledgers take no memory.  Any
     thread may take and give.
 
-    :ivar size: bytes of an ordinary term; a frame that is larger gets one of its own size, which is not kept.
+    :ivar size: bytes of an ordinary term; a larger frame gets a term of its own size, whose memory is not kept.
     :ivar small: bytes of a small term.
     :ivar made: number of pieces of memory made so far; it does not grow in a steady state.
     """

@@ -1,4 +1,4 @@
-"""Appending from any thread: a log that threads fill, futures for the outcome, and the drain of both.
+"""Appending from any thread: threads fill a claim log and get futures; the reactor sends the frames.
 
 Theory of operation.  A thread lays out its entry in the ledger's claim log (:mod:`.claim_log`) and wakes the reactor,
 if no other thread has done so since the reactor last looked at the log.  The drain turns committed frames into runs,
@@ -58,7 +58,7 @@ class ThreadAppender:
         """Append an entry without waiting for its acknowledgement; with ``WhenFull.BLOCK`` wait for room if necessary.
 
         :param data: bytes, a bytearray or a memoryview; copied before this returns.
-        :returns: the position behind the entry, or a negative number, which is a ``ClaimResult``: BACK_PRESSURED if
+        :returns: the position after the entry, or a negative number, which is a ``ClaimResult``: BACK_PRESSURED if
             there was no room, and nothing is appended.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the data are not bytes, or too large for an entry.
         :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait for room, or a
@@ -87,7 +87,7 @@ class ThreadAppender:
         given up.
 
         :param size: bytes of the entry, at least one; they are zero at first.
-        :returns: the position behind the entry, or a negative number, which is a ``ClaimResult``: BACK_PRESSURED if
+        :returns: the position after the entry, or a negative number, which is a ``ClaimResult``: BACK_PRESSURED if
             there was no room, and nothing is claimed.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an entry cannot have this size.
         :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait for room, or a
@@ -111,7 +111,7 @@ class ThreadAppender:
     def commit(self) -> int:
         """Append the entry that this thread has encoded in its claim.
 
-        :returns: the position behind the entry, as :meth:`claim` did.
+        :returns: the position after the entry, as :meth:`claim` did.
         :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim, or had it for so long that it
             was given up; nothing is appended then.
         """
@@ -120,7 +120,7 @@ class ThreadAppender:
     def abort(self) -> None:
         """Give up the claim of this thread: nothing is appended, and no entry id is used.
 
-        A claim that was given up meanwhile is aborted already, which is no error.
+        A claim that the log has revoked is aborted already, which is no error.
 
         :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim.
         """
@@ -162,7 +162,7 @@ class ThreadAppender:
 
 
 class ThreadAppends:
-    """The part of appends from threads that runs on the reactor's thread.
+    """The reactor's side of appends from threads: it sends frames and completes futures.
 
     :ivar log: the log that threads fill.
     """

@@ -9,7 +9,7 @@ import attrs
 
 
 class Signal(Protocol):
-    """An event that one thread waits for, once."""
+    """An event for which one thread waits, once."""
 
     def set(self) -> None:
         """Wake the waiting thread."""

@@ -1,9 +1,9 @@
 """The sockets to one bookie in one wire protocol: which socket a flow gets, and when a socket is opened or closed.
 
-A flow gets the socket with the least to do; a new one is made while the limit allows it and none is without
-flows.  A socket that is being connected counts as one, and a flow counts from the moment it chose, so that a
-burst of flows spreads before the first connection is established.  A failed attempt is followed by a pause in
-which no socket is made, and a request without one fails at once, because there are other bookies;
+A flow gets the least busy socket; a new socket is made if every socket has flows and the limit allows another.
+A socket counts before it is connected, and a flow counts from the moment it chose its socket, so that a burst
+of flows spreads before the first connection is established.  A failed attempt is followed by a pause in
+which no socket is made, and a request without a socket fails immediately, because other bookies exist;
 the pause doubles with each failure up to a limit.
 """
 
@@ -77,9 +77,9 @@ class BookiePeer:
         self._all: dict[BookieSocket, None] = {}
 
     def choose(self, ids: RequestIds) -> BookieSocket:
-        """Choose a socket for a flow, or make one.
+        """Choose a socket for a flow, or make a socket.
 
-        :param ids: the request ids of the flow, which is counted as one of the socket's.
+        :param ids: the request ids of the flow, which the socket then counts.
         :raises bookkeeper_twisted.errors.BookKeeperError: no socket is usable, and it is too early to connect again.
         """
         sockets = self.sockets
@@ -142,7 +142,7 @@ class BookiePeer:
         """Take a flow off a socket; the socket stays open, unless the flow had the socket for itself.
 
         :param ids: the request ids of the flow.
-        :param error: the error that its outstanding requests fail with.
+        :param error: the error with which the flow's outstanding requests fail.
         """
         socket.leave(ids, error)
         if not self._limit:

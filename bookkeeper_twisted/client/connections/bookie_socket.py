@@ -63,10 +63,10 @@ class BookieSocket:
     :ivar key: bookie id and wire protocol.
     :ivar flows: ids of the flows.
     :ivar ready: the connection, while no earlier request waits for it; else None.
-    :ivar chosen: the running number of its last choice.
-    :ivar idle_since: the time since which no flow is on it, in seconds of the clock.
-    :ivar error: the reason why it cannot be used any more, None while it can.
-    :ivar dismissed: whether this side asked for its end.
+    :ivar chosen: the running number of the last choice of this socket.
+    :ivar idle_since: the time since which this socket has no flow, in seconds of the clock.
+    :ivar error: the reason why this socket is not usable any more, None while it is usable.
+    :ivar dismissed: whether this client has asked for the end of this socket.
     """
 
     _log = Logger()
@@ -118,7 +118,7 @@ class BookieSocket:
         """Take a flow off this socket; its outstanding requests fail, in the order in which they were made.
 
         :param ids: the request ids of the flow.
-        :param error: the error that they fail with.
+        :param error: the error with which these requests fail.
         """
         self.flows.pop(ids.flow_id, None)
         if not self.flows:
@@ -143,7 +143,7 @@ class BookieSocket:
     def connected(self, flow_id: int) -> "Deferred[ClientConnection]":
         """Return the connection once it is established.
 
-        :param flow_id: the id of the flow that asks; its Deferreds fail when it leaves.
+        :param flow_id: the id of the flow that asks; its Deferreds fail when the flow leaves the socket.
         :returns: Deferreds fire in the order of the calls.  They fail with :attr:`error` once the socket cannot be
             used any more.
         """
@@ -211,7 +211,7 @@ class BookieSocket:
     def close(self, error: Exception, grace: float = 0.0) -> None:
         """Fail all requests with ``error`` and close the connection; ``gone`` fires once the socket is gone.
 
-        :param grace: seconds that requests under way may take first; no request can be made meanwhile.
+        :param grace: seconds that requests under way may still take; new requests are refused during this time.
         """
         if not self.usable:
             return
@@ -237,8 +237,8 @@ class BookieSocket:
             self._grace_end.reset(0)
 
     def tick(self) -> None:
-        """Check that the connection is alive: ask for a sign of life after a silent interval, and abort it
-        after one more."""
+        """Check that the connection is alive: ask for a sign of life after a silent interval, and abort the
+        connection after a second silent interval."""
         connection = self.connection
         if connection is None or self.state is not ConnectionState.READY:
             return

@@ -37,7 +37,7 @@ CountAnswer = Callable[[str, Exception | None], None]
 
 
 def _report_outcome(answered: CountAnswer, done: Callable[..., None], bookie_id: str, *outcome: Any) -> None:
-    """:param outcome: the arguments of ``done`` behind the bookie id; the last one is the error."""
+    """:param outcome: the arguments of ``done`` after the bookie id; the last one is the error."""
     answered(bookie_id, outcome[-1])
     done(bookie_id, *outcome)
 

@@ -57,10 +57,10 @@ class ConnectionPool:
         self.settings.flow_ids.release(ids.flow_id)
 
     def socket(self, bookie_id: str, wire: IWireProtocol, ids: RequestIds) -> BookieSocket:
-        """Choose a socket to a bookie for a flow, or make one.
+        """Choose a socket to a bookie for a flow, or make a socket.
 
         :param wire: the protocol that the socket speaks.
-        :param ids: the request ids of the flow, which is counted as one of the socket's.
+        :param ids: the request ids of the flow, which the socket then counts.
         :raises bookkeeper_twisted.errors.BookKeeperError: no socket is usable, or the pool is closed.
         """
         if self._closed is not None:
@@ -81,7 +81,7 @@ class ConnectionPool:
 
         :param wire: the protocol of that socket.
         :param ids: the request ids of the flow.
-        :param error: the error that its outstanding requests fail with.
+        :param error: the error with which the flow's outstanding requests fail.
         """
         self._peers[bookie_id, wire].leave(socket, ids, error)
 

@@ -31,7 +31,7 @@ class BookieHealth:
     def failed(self, bookie_id: str, error: Exception) -> None:
         """Record that a bookie did not answer a read with the entry.
 
-        :param error: one that says nothing against the bookie ("no such entry") is not recorded.
+        :param error: the error of the read; "no such entry" is not recorded, because it is no fault of the bookie.
         """
         if not isinstance(error, _HARMLESS):
             self._failures[bookie_id] = self._clock.seconds()
@@ -61,7 +61,7 @@ class BookieHealth:
 
 
 REMEMBERED = 300.0
-"""Seconds for which no batch read is sent to a bookie that does not know batch reads."""
+"""Seconds for which no batch read is sent to a bookie that does not support batch reads."""
 
 UNANSWERED = (BookieHandleNotAvailableError, RequestTimeoutError, UnexpectedConditionError)
 """Errors of a batch read without a valid answer, from a bookie that may still answer plain reads."""
@@ -72,8 +72,8 @@ _ENOUGH_FAILURES = 2
 class BatchSupport:
     """The record of the bookies that do not support batch reads; all others are assumed to support batch reads.
 
-    A bookie that does not know batch reads refuses the operation, closes the connection, or does not answer.  The last
-    two also have other causes, so they count only twice in a row, each followed by a plain read that succeeded.
+    A bookie without batch reads refuses the operation, closes the connection, or does not answer.  The last two
+    also have other causes, so they count only twice in a row, each followed by a plain read that succeeded.
     """
 
     def __init__(self, clock: IReactorTime) -> None:

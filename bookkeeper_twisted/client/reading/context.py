@@ -16,8 +16,8 @@ _STICKY_BITS = 16
 class ReadingContext(OperationContext):
     """An operation's context with the client's records about the bookies it read from.
 
-    :ivar batch_support: the record of bookies that do not know batch reads.
-    :ivar poll_support: the record of bookies that do not know batch reads that wait, which only V3 has.
+    :ivar batch_support: the record of bookies that do not support batch reads.
+    :ivar poll_support: the record of bookies that do not support batch reads that wait, which only V3 has.
     :ivar health: the recent failures and slowness of bookies.
     """
 

@@ -25,7 +25,7 @@ class KnownLac:
     """The last add confirmed (LAC) that bookies reported, and the entry that carried this LAC.
 
     :ivar last_add_confirmed: the highest LAC reported, -1 if none.
-    :ivar length: bytes of the ledger up to the entry that the LAC came with, 0 if it came without an entry.
+    :ivar length: bytes of the ledger up to the entry that carried the LAC, 0 if no entry carried this LAC.
     :ivar entry_id: the id of that entry, -1 if none.
     """
 

@@ -133,7 +133,7 @@ class LacReads:
         :param timeout: seconds.
         :raises BookKeeperError: no bookie could be asked; NoSuchEntryError or NoSuchLedgerError if no bookie
             has an entry of the ledger.
-        :raises bookkeeper_twisted.errors.LedgerClosedError: the handle was closed meanwhile.
+        :raises bookkeeper_twisted.errors.LedgerClosedError: the handle was closed during the wait.
         """
         run = await self._wait(_Poll(entry_id, 0, self._clock.seconds() + timeout), self._entry_from)
         entry = None if run is None else self._digester.entry(run.ledger_id, entry_id, run.entry(entry_id))

@@ -38,10 +38,10 @@ class ReadAhead:
     """An asynchronous iterator over the batches from ``first`` to ``last``.
 
     Batches that wait for the consumer and batches under way take at most ``budget`` bytes together, and one
-    request a quarter of it; a larger entry is read all the same, and leaves room for fewer requests.
+    request a quarter of it; a larger entry is read nevertheless, and leaves room for fewer requests.
     The number of entries of a request is learned from the replies, so that the next request can be made
-    before this one is answered.  A reply with fewer entries leaves a gap, which is requested before anything
-    behind it; the last quarter of the budget is kept for gaps.
+    before the current one is answered.  A reply with fewer entries leaves a gap, which is requested before any
+    later entry; the last quarter of the budget is kept for gaps.
 
     Cancelling a step, and :meth:`aclose`, end the requests under way and drop the batches that were read.
     """

@@ -91,7 +91,7 @@ class LedgerReader:
         """Read one entry.
 
         :param entry_id: id of the entry, from 0 to the LAC.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`read`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`read`.
         """
         return Deferred.fromCoroutine(self._read_entry(entry_id))
 
@@ -108,7 +108,7 @@ class LedgerReader:
         :returns: the entries in order; all of them are in memory.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an id is not an integer or negative, or ``first`` is
             above ``last``.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`read`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`read`.
         """
         return Deferred.fromCoroutine(self._read(first, last, None))
 
@@ -119,8 +119,8 @@ class LedgerReader:
         :param max_count: number of entries at most; 0 sets no limit.
         :param max_size: bytes at most, which a first entry that is greater exceeds; 0, negative and more than a frame
             holds mean the bytes that a frame holds.
-        :returns: the entries ``start .. batch.last``; to go on, read from ``batch.last + 1``.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`read`.
+        :returns: the entries ``start .. batch.last``; to continue, read from ``batch.last + 1``.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`read`.
         """
         return Deferred.fromCoroutine(self._read_batch(start, max_count, max_size))
 
@@ -183,11 +183,11 @@ class LedgerReader:
     def batches(self, start: int = 0, end: int | None = None) -> ReadAhead:
         """Iterate over batches of the entries ``start .. end``, read ahead within ``readAheadBytes``.
 
-        An iteration that is left early goes on reading until it is closed: by the ``aclose`` of an asynchronous one,
-        the ``close`` of another.
+        A caller that leaves the iteration early must close it to end the reading: ``aclose`` closes an asynchronous
+        iteration, ``close`` any other.
 
         :param start: id of the first entry, >= 0.
-        :param end: id of the last entry; None for the LAC that is known now.  Below ``start`` there is no batch.
+        :param end: id of the last entry; None for the LAC known now.  There are no batches if it is below ``start``.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an id is not an integer, or ``start`` is negative.
         :raises bookkeeper_twisted.errors.ReadError: ``end`` is above the LAC.
         """
@@ -201,9 +201,9 @@ class LedgerReader:
     def entries(self, start: int = 0, end: int | None = None) -> AsyncGenerator[Entry, None]:
         """Iterate over the entries ``start .. end``, read as by :meth:`batches`; leaving the loop ends the reading.
 
-        :param start: as of :meth:`batches`.
-        :param end: as of :meth:`batches`.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`batches`.
+        :param start: as in :meth:`batches`.
+        :param end: as in :meth:`batches`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`batches`.
         """
         return self._each(self.batches(start, end))
 
@@ -235,7 +235,7 @@ class LedgerReader:
         """Iterate as :meth:`tail` does, but over the batches in which the entries arrive.
 
         :param start: id of the first entry, >= 0.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`tail`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`tail`.
         """
         return self._tail(start).batches()
 
@@ -249,7 +249,7 @@ class LedgerReader:
     def read_last_add_confirmed(self) -> "Deferred[int]":
         """Ask the bookies for the last add confirmed (LAC), and wait until no write set can have a higher LAC.
 
-        :returns: the highest entry id that can be read, -1 if there is none.
+        :returns: the highest entry id that can be read, -1 if no entry can be read.
         :raises bookkeeper_twisted.errors.ReadError: too few bookies answered.
         """
         return Deferred.fromCoroutine(self._ask(self._lac_reads.read))
@@ -257,7 +257,7 @@ class LedgerReader:
     def try_read_last_add_confirmed(self) -> "Deferred[int]":
         """Ask the bookies for the last add confirmed (LAC), and take the first answer above the known LAC.
 
-        :returns: the highest entry id that can be read, -1 if there is none.
+        :returns: the highest entry id that can be read, -1 if no entry can be read.
         :raises bookkeeper_twisted.errors.BookKeeperError: no bookie answered.
         """
         return Deferred.fromCoroutine(self._ask(self._lac_reads.read_any))

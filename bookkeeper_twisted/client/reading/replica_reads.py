@@ -31,7 +31,7 @@ With twice as many, bookies look more rows up than they keep.
 
 
 async def _all_of(works: Sequence[Coroutine[Deferred[Any], Any, None]]) -> None:
-    """Run coroutines at the same time; an error of one, or a cancellation, cancels the others."""
+    """Run coroutines concurrently; an error of one coroutine, or a cancellation, cancels the others."""
     running = [Deferred.fromCoroutine(work) for work in works]
     try:
         for one in running:
@@ -47,7 +47,7 @@ class _BatchAttempt:
     """The outcome of the batch reads of one range.
 
     :ivar unanswered: bookies that did not answer a batch read, and may answer plain reads.
-    :ivar incomplete: whether some replica was not asked because it does not know batch reads.
+    :ivar incomplete: whether some replica was not asked because it does not support batch reads.
     """
 
     errors: list[Exception] = attrs.field(factory=list)
@@ -66,7 +66,7 @@ class ReplicaReader:
         self, context: ReadingContext, digester: Digester, ledger_id: int, metadata: LedgerMetadata,
         heard_lac: Callable[[int], None] = lambda lac: None,
     ) -> None:  # fmt: skip
-        """:param heard_lac: called with each LAC that comes with a reply."""
+        """:param heard_lac: called with the LAC in each reply."""
         config = context.config
         self.metadata = metadata
         self._clock = context.clock
@@ -172,7 +172,7 @@ class ReplicaReader:
         return run
 
     async def fetch_each(self, entry_ids: Sequence[int]) -> tuple[Mapping[int, bytes], Mapping[int, Exception]]:
-        """Read entries of one ensemble one by one, and verify each.
+        """Read entries of one ensemble by single reads, and verify each entry.
 
         :param entry_ids: at most :data:`MAX_SINGLE_READS` ids.
         :returns: the stored bytes of entries by id, and by id of the others the error why no replica gave them.
@@ -211,7 +211,7 @@ class ReplicaReader:
     async def _read_from(
         self, bookie_id: str, entry_ids: Sequence[int], reads: SingleReads, lacs: dict[str, int]
     ) -> None:
-        """:param lacs: a list to which the LAC that came with the answers of the bookie is added."""
+        """:param lacs: a list to which the LAC in the answers of the bookie is added."""
         ledger_id = self._ledger_id
         try:
             replies = await self._bookies.read_many(bookie_id, ledger_id, entry_ids)

@@ -21,7 +21,7 @@ POLL_BYTES = 64 << 10
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0
-"""Seconds between polls that end at once without a higher LAC, as polls of a fenced or an empty ledger do."""
+"""Seconds between polls that end immediately without a higher LAC; polls of fenced or empty ledgers do so."""
 
 PROMPT_PAUSE = 0.02
 PROMPT_TIME = 10.0

@@ -1,8 +1,9 @@
 """The recovery of a ledger: it is closed after the last entry that its writer can have acknowledged (S17).
 
-The steps are those of the class below, in this order.  Any client may repeat each at any time, and several
-may at once: the ledger stays IN_RECOVERY until one of them closes it, and a client that comes second
-adopts the entries that the first stored (S14).  So a recovery that dies, or fails, leaves nothing to clean up.
+The steps are those of the class below, in this order.  Any client may repeat each step at any time,
+and several clients may work concurrently: the ledger stays IN_RECOVERY until a client closes it, and the
+second client adopts the entries that the first client stored (S14).  So a recovery that dies, or fails, leaves
+nothing to clean up.
 """
 
 from collections.abc import Callable
@@ -41,7 +42,7 @@ _KEPT = (UnauthorizedAccessError, RequestTimeoutError, ClientClosedError, Metada
 
 
 class LedgerRecovery:
-    """One recovery of one ledger.
+    """A single recovery of one ledger.
 
     :param rules: makes the rules of the recovery from the metadata.
     """
@@ -56,7 +57,7 @@ class LedgerRecovery:
         self._rules_for = rules
 
     async def run(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
-        """Recover the ledger: fence it, find its end, write back entries that only some bookies have, close it.
+        """Recover the ledger, once: fence it, find its end, write back entries that only some bookies have, close it.
 
         :param known: the metadata as last seen.
         :returns: the metadata of the closed ledger, as stored.
@@ -93,7 +94,7 @@ class LedgerRecovery:
     async def _announce(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
         """Store the state IN_RECOVERY, after which the ledger's writer cannot change the ensembles (S15).
 
-        A ledger that is IN_RECOVERY already is recovered all the same: the client that began may be dead.
+        A ledger that is IN_RECOVERY already is recovered as well: the client that began may be dead.
         """
 
         def is_open(metadata: LedgerMetadata) -> bool:

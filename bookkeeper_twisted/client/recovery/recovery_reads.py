@@ -60,7 +60,7 @@ class RecoveryReads:
     # ---- batches -------------------------------------------------------------------------------------
 
     async def _by_batch(self, first: int) -> EntryRun | None:
-        """Read a batch from the bookie that gave the last entry; None does not mean that the ledger ends."""
+        """Read a batch from the bookie that returned the last entry; None does not mean that the ledger ends."""
         source = self._source
         if source is None or not self._gives_batches(source):
             return None
@@ -150,8 +150,8 @@ class _EntryPoll:
     """The vote of the bookies on one entry.
 
     :ivar decided: fires with the first verdict.
-    :ivar entry: the entry as stored, None if no bookie gave it.
-    :ivar source: the id of the bookie that gave it.
+    :ivar entry: the entry as stored, None if no bookie returned this entry.
+    :ivar source: the id of the bookie that returned the entry.
     """
 
     def __init__(self, rules: RecoveryRules) -> None:

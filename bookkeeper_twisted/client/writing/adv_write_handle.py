@@ -19,7 +19,7 @@ class AdvLedgerWriter(BaseWriter):
     """The only writer of one ledger, whose entries get the ids that the caller gives, in any order.
 
     Entries complete without a gap: while an id is missing, entries with higher ids wait.  An entry is sent once
-    all entries before it were given, and not at once as by Apache's client: it could not complete earlier, and
+    all entries before it were given, while Apache's client sends it immediately: it could not complete earlier, and
     so the length in each entry's header counts exactly the payloads up to it, in id order.  (Headers
     that count in call order make the length of a recovered ledger wrong.)
     """
@@ -44,7 +44,7 @@ class AdvLedgerWriter(BaseWriter):
             not bytes or larger than an entry may be.
         :raises bookkeeper_twisted.errors.DuplicateEntryIdError: the id was given before.
         :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait; the entry that the
-            others wait for is taken all the same while there is room to send it.
+            others wait for is accepted nevertheless while there is room to send it.
         :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for this reason.
         """
         try:

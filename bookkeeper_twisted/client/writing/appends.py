@@ -31,7 +31,7 @@ FULL = COLUMNS * MAX_ENTRIES
 class ByteBudget:
     """The bytes that all writers of a client together may have in flight.
 
-    :ivar limit: bytes; a writer that has nothing in flight may exceed it by one entry, so that none starves.
+    :ivar limit: bytes; a writer with nothing in flight may exceed the limit by one entry, so that no writer starves.
     :ivar used: bytes in flight.
     """
 
@@ -40,7 +40,7 @@ class ByteBudget:
     _waiting: dict[Callable[[], None], None] = attrs.field(factory=dict)
 
     def room(self, resume: Callable[[], None]) -> int:
-        """Return the bytes of the budget that are left; 0 or less means that no entry may be sent.
+        """Return the bytes of the budget that are left; 0 or less if the budget is used up.
 
         :param resume: called once as soon as there is room again, if there is none now; equal functions count as one.
         """
@@ -146,9 +146,9 @@ class Gatherer:
     def put(self, writer: QuorumWriter, adds: Adds, lengths: Sequence[int], waiter: Waiter) -> None:
         """Send entries that are sealed already, after the entries that have joined the batch.
 
-        :param writer: the writer of all of them.
+        :param writer: the writer of all these entries.
         :param adds: the sealed entries.
-        :param lengths: bytes of the ledger up to each of them.
+        :param lengths: bytes of the ledger up to each entry.
         :param waiter: the waiter of the last entry.
         """
         batch, self.open = self.begin(), None
@@ -262,7 +262,7 @@ class AppendingWriter(Source):
             self._batcher.join_many(quorum, first, length, payloads, waiter)
 
     def _hold(self, held: _HeldBack, size: int) -> None:
-        """Send entries while there is room, and hold the others back.
+        """Send entries while they find room, and hold the other entries back.
 
         :param size: bytes of the frames of the entries.
         """
@@ -271,7 +271,7 @@ class AppendingWriter(Source):
         self._resume()
 
     def _resume(self) -> None:
-        """Send entries that are held back while there is room."""
+        """Send entries that are held back, while they find room."""
         held = self._held
         while held and (room := self._room()) is not None:
             head, payloads = held[0], held[0].payloads
@@ -333,15 +333,15 @@ class InOrderWriter(AppendingWriter):
         return waiter
 
     def append_many(self, payloads: Sequence[bytes | bytearray | memoryview]) -> "Deferred[tuple[int, int]]":
-        """Append entries with consecutive ids: all of them or, if one is refused, none.
+        """Append entries with consecutive ids: all of them, or none if one is refused.
 
         This is many times faster than to append them one by one.
 
-        :param payloads: the data of each entry, at least one; as of :meth:`append`.
+        :param payloads: the data of each entry, at least one; as in :meth:`append`.
         :returns: first and last id, once all are acknowledged.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: there is no entry, one is not bytes, or one is larger
             than an entry may be.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`append`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`append`.
         """
         try:
             entries = _all_bytes(payloads)

@@ -193,10 +193,10 @@ class BaseWriter(AppendingWriter):
     def close(self) -> "Deferred[None]":
         """Close the ledger after its last confirmed entry; later calls return the same result.
 
-        Appends made before are completed (and synced) first, later ones raise LedgerClosedError.
+        Earlier appends are completed (and synced) first; later appends raise LedgerClosedError.
 
         :raises bookkeeper_twisted.errors.BookKeeperError: an append failed (the ledger is closed at the
-            last confirmed entry all the same, unless the client was closed or the ledger is being recovered), or
+            last confirmed entry nevertheless, unless the client was closed or the ledger is being recovered), or
                 the metadata could not be written.  So if the close succeeds, every append is in the ledger.
         """
         if self._closing is None:

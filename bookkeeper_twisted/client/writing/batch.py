@@ -38,7 +38,7 @@ class BatchSettings(Generic[Owner]):
     :ivar fresh: whether these entries were never sent to a bookie before.
     :ivar overhead: bytes of a frame without the payload.
     :ivar reached: called with the places that got their ack quorum by an answer; see :meth:`Batch.acknowledged`.
-    :ivar failed: called with the set of places that failed at a bookie, its id and the error.
+    :ivar failed: called with the set of places that failed at a bookie, the id of this bookie, and the error.
     """
 
     bookies: IBookieClient
@@ -80,9 +80,9 @@ class BatchRequest:
 class Batch(Generic[Owner]):
     """The appends of one turn, on their way to bookies.
 
-    :ivar joined: the fields of the joined entries, see :data:`COLUMNS`; the batcher adds to it; empty once it is sent.
-    :ivar size: bytes of the frames, once it is sent.
-    :ivar sent: whether it was handed to connections.
+    :ivar joined: fields of the joined entries (:data:`COLUMNS`), added by the batcher; empty once the batch is sent.
+    :ivar size: bytes of the frames, once the batch is sent.
+    :ivar sent: whether the batch was handed to connections.
     :ivar left: entries that have not ended.
     :ivar adds: the sealed entries, None before they are sealed and after all have ended.
     :ivar only: the owner of all entries, if there are several entries of one owner.
@@ -120,9 +120,9 @@ class Batch(Generic[Owner]):
     def join_many(
         self, owner: Owner, entry_ids: Sequence[int], lengths: Sequence[int], payloads: Sequence[bytes], waiter: Waiter
     ) -> None:  # fmt: skip
-        """Take in entries of one ``owner``.
+        """Add entries of one ``owner`` to this batch.
 
-        :param lengths: bytes of the ledger up to each of them.
+        :param lengths: bytes of the ledger up to each entry.
         :param waiter: the waiter of the last entry.
         """
         rows: list[Any] = [owner, 0, 0, b"", None] * len(entry_ids)
@@ -133,9 +133,9 @@ class Batch(Generic[Owner]):
         self.joined += rows
 
     def fill(self, owner: Owner, adds: Adds, lengths: Sequence[int], waiter: Waiter) -> None:
-        """Take in entries of one ``owner`` that are sealed already; no other entries join.
+        """Fill this batch with sealed entries of one ``owner``; no other entries join the batch.
 
-        :param lengths: bytes of the ledger up to each of them.
+        :param lengths: bytes of the ledger up to each entry.
         :param waiter: the waiter of the last entry.
         """
         self.adds = adds

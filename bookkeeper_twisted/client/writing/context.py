@@ -53,10 +53,10 @@ class WritingContext(OperationContext):
 class OpenLedger:
     """The state of one ledger that is open for writing.
 
-    :ivar context: the context of the client that created it.
-    :ivar bookies: the flow over which it is written.
-    :ivar metadata: the metadata with which it was created.
-    :ivar write_flags: the flags of its adds, which are not stored.
+    :ivar context: the context of the client that created the ledger.
+    :ivar bookies: the flow over which the ledger is written.
+    :ivar metadata: the metadata with which the ledger was created.
+    :ivar write_flags: the flags of the adds to the ledger, which are not stored.
     """
 
     context: WritingContext

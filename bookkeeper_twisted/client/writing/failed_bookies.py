@@ -10,7 +10,7 @@ RETRY_SECONDS = 0.5
 """Seconds between two tries of bookies that no other bookie can replace."""
 
 SPARE_SECONDS = 10.0
-"""Seconds for which a bookie that could not be replaced stays, even if a spare bookie was seen meanwhile."""
+"""Seconds for which a bookie that could not be replaced stays, even if a spare bookie appears during this time."""
 
 
 @attrs.frozen

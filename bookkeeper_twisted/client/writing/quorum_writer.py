@@ -64,7 +64,7 @@ def _shared(ensemble: tuple[str, ...]) -> tuple[str, ...]:
 class QuorumWriter:
     """The state of one ledger's replication.  Only its methods assign its fields.
 
-    :ivar completed: the id of the last entry that has its ack quorum as all entries before it have.
+    :ivar completed: the id of the last entry up to which all entries have their ack quorum.
     :ivar length: bytes of the ledger up to that entry.
     :ivar confirmed: the last add confirmed.
     :ivar source: the origin of the entries, which counts their bytes.
@@ -74,8 +74,8 @@ class QuorumWriter:
     :ivar state: see :mod:`.states`.
     :ivar alert: whether ``advanced`` is called when entries complete.
     :ivar failures: the failures of bookies, None as long as no bookie has failed.
-    :ivar failure: the reason why it ended, None while it runs, and if it was closed.
-    :ivar notice: the state of its notices of the last add confirmed, None if it sends none.
+    :ivar failure: the reason why the writer ended, None while it runs, and after a close.
+    :ivar notice: the state of the LAC notices of this writer, None if this writer sends no notices.
     """
 
     _log = Logger()
@@ -103,8 +103,7 @@ class QuorumWriter:
         self.length = 0
         self.source = source
         self.ended_bytes = source.joined_bytes
-        # an idle writer has an empty list, which takes less memory than a deque
-        self.batches: list[Batch[QuorumWriter]] = []
+        self.batches: list[Batch[QuorumWriter]] = []  # an empty list takes less memory than a deque
         self.ensemble = _shared(tuple(ensemble))
         self.state = OPEN
         self.alert = False
@@ -159,7 +158,7 @@ class QuorumWriter:
     def failed(self, batch: "Batch[QuorumWriter]", bookie_id: str, places: int, error: Exception) -> None:
         """Handle the failure of a bookie at some entries: replace it, now or with the next batch, or end the writer.
 
-        :param bookie_id: ignored if it is not in the ensemble any more.
+        :param bookie_id: the bookie; ignored if it is not in the ensemble any more.
         :param places: a set of places in ``batch``.
         :param error: a refusal such as that of a fenced ledger ends the writer.
         """
@@ -359,7 +358,7 @@ class QuorumWriter:
         return {bookie_id for batch in self.batches for bookie_id in batch.failed_bookies(self)}
 
     def _resend(self, changes: Sequence[tuple[int, str, str]]) -> None:
-        """Send the entries that have not completed to other bookies, or once more to the same.
+        """Resend the entries that have not completed, to other bookies or to the same ones.
 
         :param changes: position in the ensemble, id of the old bookie, id of the new one.
         """
@@ -392,7 +391,7 @@ class QuorumWriter:
     def _out_of_reach(self, failures: FailedBookies, shortage: NotEnoughBookiesError | None) -> Exception | None:
         """Return why an entry cannot reach its ack quorum after the change, as failed bookies stay; None if all can.
 
-        :param shortage: the error why they were not replaced.
+        :param shortage: the error that explains why the failed bookies were not replaced.
         """
         for batch in self.batches:
             entry_id = batch.unreachable(self)
@@ -443,7 +442,7 @@ class QuorumWriter:
         self._ended(error, waiters)
 
     def close(self) -> None:
-        """Ignore answers from now on; no more entries will be sent."""
+        """Ignore all later answers of bookies; no more entries will be sent."""
         self._enter(Event.END)
         if self._pause is not None:
             self._pause.cancel()
@@ -491,8 +490,7 @@ def _call_back(entry_ids: Sequence[int], waiters: list[Waiter]) -> None:
 
     :param waiters: in reverse order; emptied, so that the append of a callback can reuse the memory of its own waiter.
     """
-    # all entries are of one ``append_many``, so only the last has a waiter
-    if (last := waiters[0]) and waiters.count(None) == len(waiters) - 1:
+    if (last := waiters[0]) and waiters.count(None) == len(waiters) - 1:  # one ``append_many`` has one waiter
         del waiters[:]
         last.callback(entry_ids[-1])
         return

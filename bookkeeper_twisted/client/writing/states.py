@@ -1,7 +1,7 @@
 """The states of a ledger that is written, and the state that each event leads to.
 
-A writer that changes its ensemble completes no entry until the change is known to be in force (S16), whether or not it
-is being closed meanwhile; a writer that has ended ignores all later answers of bookies.
+A writer that changes its ensemble completes no entry until the change is known to be in force (S16), even if it
+is being closed; a writer that has ended ignores all later answers of bookies.
 """
 
 from collections.abc import Mapping
