@@ -136,7 +136,7 @@ def frames_and_replies(adds: Adds, first_number: int = 0) -> tuple[bytes, bytes]
 def largest_payload(max_frame_size: int, digest_size: int) -> int:
     """Return the bytes of the largest payload that fits a frame of any operation with its entry's overhead.
 
-    :param max_frame_size: bytes of the longest frame, its length word included.
+    :param max_frame_size: bytes of the longest frame with its length word.
     :param digest_size: bytes of the ledger's digest (:attr:`.Digester.size`).
     :returns: 0 or less if the frame has no room for the overhead.
     """

@@ -17,7 +17,7 @@ from .wires import INCLUDED
 class ServerDecoder:
     """The decoder of the requests of one connection.
 
-    :param max_frame_size: bytes of the longest frame, its length word included.
+    :param max_frame_size: bytes of the longest frame with its length word.
     :param protocols: the protocols that a peer may speak, in the order in which they are tried; at least one.
     :ivar wire: the protocol of the next frame as far as it is known.
     :ivar error: the error that ended the decoder, else None; the connection must then be closed.
@@ -78,7 +78,7 @@ class ClientDecoder:
     """The decoder of the replies of one connection.
 
     :param wire: the protocol of the connection.
-    :param max_frame_size: bytes of the longest frame, its length word included.
+    :param max_frame_size: bytes of the longest frame with its length word.
     :ivar error: the error that ended the decoder, else None; the connection must then be closed, its requests failed.
     :ivar keeps: whether a reply is incomplete; if not, :meth:`add` returns its argument.
     """

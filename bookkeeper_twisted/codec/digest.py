@@ -4,7 +4,7 @@
     0     8     ledgerId
     8     8     entryId
     16    8     lastAddConfirmed at the writer, -1 = none
-    24    8     bytes of all payloads of the ledger, this one included
+    24    8     bytes of all payloads of the ledger up to this entry
     32    D     digest over bytes 0-31 and the payload
     32+D        payload
     ====  ====  =============================================================
@@ -120,7 +120,7 @@ class Digester:
 
     :ivar size: bytes of a digest.
     :ivar digest: a function from header and payload of one entry, side by side, to the digest.
-    :ivar payload_at: offset of the payload in a record, its size word included.
+    :ivar payload_at: offset of the payload in a record with its size word.
     :ivar master_key: the key that bookies get instead of the password, the same for each digest type.
     """
 

@@ -22,7 +22,7 @@ _SMALL = 4096
 def frame_length(data: bytes, at: int, limit: int) -> int:
     """Return the number of bytes after the length word at offset ``at``.
 
-    :param limit: bytes of the longest frame, its length word included.
+    :param limit: bytes of the longest frame with its length word.
     :raises CodecError: the frame is too long, or too short for any packet.
     """
     length: int = _LENGTH.unpack_from(data, at)[0]

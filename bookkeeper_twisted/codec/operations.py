@@ -15,7 +15,7 @@ V3_HIGH_PRIORITY = 100
 """The value for :data:`HIGH_PRIORITY` in a V3 header (anything above 0 means it)."""
 
 DEFAULT_MAX_FRAME_SIZE = 5 * 1024 * 1024
-"""Bytes of the longest frame, its length word included (``nettyMaxFrameSizeBytes``)."""
+"""Bytes of the longest frame with its length word (``nettyMaxFrameSizeBytes``)."""
 
 MAX_COUNT = (1 << 31) - 1
 """Number of entries that a batch read can ask for at most."""

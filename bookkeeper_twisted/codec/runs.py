@@ -1,4 +1,4 @@
-"""The hot operations as runs: parallel columns over one received chunk, replies packed in one call.
+"""Runs of adds and reads: parallel columns over one received chunk, whose replies are packed in one call.
 
 The server's decoder makes requests, the client's makes replies.  ``wire`` is the protocol of a request, which also
 encodes its replies; ``version`` is the byte of the V2 header, which a reply repeats.
@@ -49,7 +49,7 @@ class IReplyEncoding(Interface):
         """Encode the frame that answers a batch read, as a list of pieces to write in order.
 
         :param runs: runs of consecutive entries, each begins where the one before ends; none unless ``status`` is EOK.
-        :param max_lac: as of :meth:`read_reply`.
+        :param max_lac: as in :meth:`read_reply`.
         """
 
     def encode_response(response: object) -> bytes:
@@ -142,7 +142,7 @@ class ReadRun:
         """Encode the frame that answers one read of the run.
 
         :param entry: the entry, sent with EOK only.
-        :param max_lac: V3: the highest LAC known, -1 if none; V2 has no place for it.
+        :param max_lac: V3: the highest LAC known, -1 without a LAC; V2 has no place for it.
         """
         return self.wire.read_reply(self, index, status, entry if status is Status.EOK else None, max_lac)
 
@@ -151,7 +151,7 @@ class ReadRun:
 
         :param first: index of a read in the run, from 0.
         :param entries: header, digest and payload of the entry that each of these reads asks for.
-        :param lacs: V3: the highest LAC known of the ledger of each, -1 if none; V2 has no place for them.
+        :param lacs: V3: the highest LAC known of the ledger of each, -1 without a LAC; V2 has no place for them.
         """
         return self.wire.read_replies(self, first, entries, lacs)
 
@@ -161,7 +161,7 @@ class BatchRead:
 
     :ivar request_id: V2 requestId or V3 txnId, which the reply repeats.
     :ivar max_count: number of entries at most; <= 0 for any number.
-    :ivar master_key: the key, None if it was not sent.
+    :ivar master_key: the key, None if the request has no key.
     :ivar previous_lac, timeout_ms: V3 long poll, None if not sent.
     """
 
@@ -203,7 +203,7 @@ class BatchRead:
         """Encode a successful reply.
 
         :param runs: runs of consecutive entries from :attr:`first` on, each begins where the one before ends.
-        :param max_lac: V3: the highest LAC known, -1 if none; V2 has no place for it.
+        :param max_lac: V3: the highest LAC known, -1 without a LAC; V2 has no place for it.
         :returns: one frame in pieces, to be written one after the other; the pieces may be the buffers of ``runs``.
         """
         return self.wire.batch_reply(self, Status.EOK, runs, max_lac)
@@ -244,7 +244,7 @@ class ReadReply:
     """The reply to one read, plain or fencing.
 
     :ivar txn_id: the txnId in V3, None in V2.
-    :ivar entry_id: the id in the request in V2, that of the entry in V3.
+    :ivar entry_id: V2: the id in the request; V3: the id of the entry.
     :ivar entry: the entry as stored, None if the reply has no body.
     """
 

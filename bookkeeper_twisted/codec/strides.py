@@ -35,7 +35,7 @@ def _splitter(sizes: tuple[int, ...], count: int) -> Unpack:
 def same_columns(data: bytes, at: int, sizes: tuple[int, ...], fixed: tuple[int, ...]) -> list[list[bytes]]:
     """Split a series of equal frames into columns.
 
-    The frame at ``at`` must be complete.  The number of frames that are compared at once grows while all of
+    The frame at ``at`` must be complete.  The number of frames that one call compares grows while all of
     them match, so a series that ends early costs little.
 
     :param sizes: bytes of the parts of a frame.
@@ -69,7 +69,7 @@ def _equal_until(values: Sequence[bytes], expected: bytes) -> int:
 
 
 def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
-    """Return the rest of each frame of a series, which is a row of frames of one size with equal beginnings.
+    """Return the rest of each frame of a series, that is, of frames of one size with equal beginnings.
 
     :param at: offset in ``data`` of the first frame, which must be complete.
     :param stride: bytes of each frame.

@@ -42,7 +42,7 @@ class IWireProtocol(IReplyEncoding):
     def encode_reads(ledger_id: int, entry_ids: Sequence[int], first_number: int) -> bytes:
         """Encode the frames of plain reads of one ledger.
 
-        :param first_number: as of :meth:`encode_adds`.
+        :param first_number: as in :meth:`encode_adds`.
         """
 
     def batch_read(
@@ -54,7 +54,7 @@ class IWireProtocol(IReplyEncoding):
         :param number: the number of the request, which the reply repeats in every protocol.
         :param max_count: number of entries at most, <= 0 for any number.
         :param max_size: bytes of the reply at most.
-        :param flags: as of :class:`~.runs.BatchRead`.
+        :param flags: as in :class:`~.runs.BatchRead`.
         """
 
     def encode_batch_read(request: BatchRead) -> bytes:
@@ -82,7 +82,7 @@ class IWireProtocol(IReplyEncoding):
     def scan_replies(data: bytes, at: int, limit: int, items: list[object]) -> int:
         """Decode all complete frames that a bookie sent, from offset ``at`` onwards.
 
-        :param limit: bytes of the longest frame, its length word included.
+        :param limit: bytes of the longest frame with its length word.
         :param items: a list to which replies are added in order.
         :returns: offset of the first incomplete frame.
         :raises bookkeeper_twisted.errors.CodecError: a frame is over the limit or no response; ``items`` has the
@@ -96,7 +96,7 @@ class IWireProtocol(IReplyEncoding):
 
         It may leave complete frames for the next turn, after ``framing.MOST_ITEMS`` single requests.
 
-        :param limit: bytes of the longest frame, its length word included.
+        :param limit: bytes of the longest frame with its length word.
         :param items: a list to which runs, messages and refusals are added in order.
         :returns: offset of the first frame that is left, and whether it is of this protocol as far as is known; else it
             is of another protocol.

@@ -82,7 +82,7 @@ class Cookie:
         return set(zip(self.ledger_dirs, self.index_dirs or self.ledger_dirs, strict=False))
 
     def verify(self, stored: "Cookie", allow_expansion: bool = False) -> None:
-        """Check a stored cookie against this one, which was made from the configuration.
+        """Compare a ``stored`` cookie with this cookie, which was made from the configuration.
 
         :param allow_expansion: whether ledger directories may have been added since, each with its index directory.
         :raises InvalidCookieError: the cookies differ; the text says in which field.

@@ -29,7 +29,7 @@ def codec_errors(what: str) -> Iterator[None]:
 def parse_text(message: M, data: bytes) -> M:
     """Fill a message from protobuf text; unknown fields are skipped, as Java's reader does.
 
-    :param message: an empty message; it is filled in place.
+    :param message: an empty message, which is filled in place.
     :returns: the same message.
     :raises CodecError: a required field is missing.
     :raises google.protobuf.text_format.ParseError: the text is malformed; :func:`codec_errors` turns this error and
@@ -42,7 +42,7 @@ def parse_text(message: M, data: bytes) -> M:
 def parse_binary(message: M, data: bytes) -> M:
     """Fill a message from protobuf's binary form; unknown fields are skipped.
 
-    :param message: an empty message; it is filled in place.
+    :param message: an empty message, which is filled in place.
     :returns: the same message.
     :raises CodecError: a required field is missing.
     :raises google.protobuf.message.DecodeError: the bytes are malformed; :func:`codec_errors` turns it into CodecError.

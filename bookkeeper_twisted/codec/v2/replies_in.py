@@ -22,7 +22,7 @@ _READ_HEAD = _ADD_HEAD + 8
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> int:
-    """Decode all complete frames from offset ``at`` on.
+    """Decode all complete frames from offset ``at`` onwards.
 
     :param wire: the protocol of the replies.
     :param items: a list to which replies are added in order.

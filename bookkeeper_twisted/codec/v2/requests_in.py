@@ -148,7 +148,7 @@ def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
 def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, guess: int) -> int:
     """Guess from some ids how many frames belong to one run; return 0 if a run would not save time.
 
-    A few pay, too, if a run comes after them: chunks of a writer that changes ledgers begin with the end of a run.
+    A short run saves time, too, if another run follows: chunks of a writer that changes ledgers begin with such a run.
     """
 
     def ids(number: int) -> tuple[int, int]:
@@ -307,7 +307,7 @@ def _batch_read(wire: IReplyEncoding, data: bytes, at: int, length: int, version
 
 
 def _key(data: bytes, at: int, length: int, fixed: int, version: int, fence: bool) -> bytes | None:
-    """Return the key behind the fixed part, None if there is none.  A fencing read must have it; the Java client
+    """Return the key after the fixed part, None without a key.  A fencing read must have it; the Java client
     also sends it in reads whose receiver ignores it.  Versions 0 and 1 have none."""
     signed_version = version - 256 if version > 127 else version
     if signed_version < VERSION:

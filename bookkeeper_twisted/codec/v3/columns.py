@@ -54,7 +54,7 @@ class FrameColumns:
 
 
 class _FrameReader:
-    """A strict reader of one frame, from the first byte behind its length word."""
+    """A strict reader of one frame, from the first byte after its length word."""
 
     __slots__ = ("data", "at", "end")
 
@@ -120,8 +120,8 @@ def add_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
     """Read the series of add requests whose first frame is at an offset.
 
     :param at: offset in ``data`` of that frame's length word.
-    :param stride: bytes of each frame, length word included.
-    :returns: None if the frame is not of the usual form, and protobuf has to read it.
+    :param stride: bytes of each frame with the length word.
+    :returns: None if the frame does not have the usual form, so that protobuf must decode it.
     """
     cursor = _FrameReader(data, at + 4, at + stride)
     try:
@@ -148,8 +148,8 @@ def read_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
     """Read the series of plain reads whose first frame is at an offset.
 
     :param at: offset in ``data`` of that frame's length word.
-    :param stride: bytes of each frame, length word included.
-    :returns: None if the frame is not of the usual form, and protobuf has to read it.
+    :param stride: bytes of each frame with the length word.
+    :returns: None if the frame does not have the usual form, so that protobuf must decode it.
     """
     cursor = _FrameReader(data, at + 4, at + stride)
     try:
@@ -165,8 +165,8 @@ def add_reply_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
     """Read the series of successful add replies whose first frame is at an offset.
 
     :param at: offset in ``data`` of that frame's length word.
-    :param stride: bytes of each frame, length word included.
-    :returns: None if the frame is not of the usual form, and protobuf has to read it.
+    :param stride: bytes of each frame with the length word.
+    :returns: None if the frame does not have the usual form, so that protobuf must decode it.
     """
     cursor = _FrameReader(data, at + 4, at + stride)
     try:

@@ -21,7 +21,7 @@ _STATUSES = {int(status): status for status in Status}
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> int:
-    """Decode all complete frames from offset ``at`` on.
+    """Decode all complete frames from offset ``at`` onwards.
 
     :param wire: the protocol of the replies.
     :param items: a list to which replies are added in order.

@@ -188,7 +188,7 @@ def batch_reply(
 
     :param first: the first entry id of the request.
     :param runs: runs of consecutive entries; none unless ``status`` is EOK.
-    :param max_lac: as of :func:`read_reply`.
+    :param max_lac: as in :func:`read_reply`.
     """
     ids = _ids(status, ledger_id, first)
     bodies = [_body_fields(run) for run in runs]

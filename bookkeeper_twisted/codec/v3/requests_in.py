@@ -223,7 +223,7 @@ def _header(head: wire_pb.BKPacketHeader, runs: _RunBuilder) -> Header:
 
 
 def _flags(priority: int) -> int:
-    """Return the flags of a priority.  Java reads it as signed, so from 2**31 on it is negative and not high."""
+    """Return the flags of a priority.  Java reads it as signed, so 2**31 or more is negative and not high."""
     return HIGH_PRIORITY if 0 < priority < _MAX_PRIORITY else 0
 
 
