@@ -27,7 +27,7 @@ def receive_acknowledgements(
     """Receive the replies to adds that were sent by an earlier call.
 
     :param adds: the adds that were sent.
-    :param max_frame_size: bytes of the longest frame, its length word included.
+    :param max_frame_size: bytes of the longest frame with its length word.
     :raises bookkeeper_twisted.errors.BookieError: the bookie did not take one of the entries.
     """
     missing = set(zip(adds.ledger_ids, adds.entry_ids, strict=True))

@@ -79,7 +79,7 @@ class BookieConnection:
     """An open connection; see :class:`IBookieConnection`.
 
     :param address: the address of the bookie, for messages.
-    :param max_frame_size: bytes of the longest frame, its length word included.
+    :param max_frame_size: bytes of the longest frame with its length word.
     """
 
     def __init__(self, opened: socket.socket, address: Address, wire: int, max_frame_size: int) -> None:
@@ -145,7 +145,7 @@ def dial(
 
     :param wire: the version of the wire protocol, 2 or 3.
     :param timeouts: the time limits of this attempt, and of later calls on the connection.
-    :param max_frame_size: bytes of the longest frame that is received, its length word included.
+    :param max_frame_size: bytes of the longest frame that is received with its length word.
     :raises BookieHandleNotAvailableError: the connection failed, or was not made in time.
     """
     if not address.port:

@@ -2,7 +2,7 @@
 
 If every bookie keeps every entry, batch reads go to one bookie as long as it answers well; the request for the next
 batch is sent before the last one is verified.  Entries of striped ledgers, and of bookies that do not know batch
-reads, are read one by one, a window at a time from all bookies at once.
+reads, are read one by one, a window at a time, from all bookies concurrently.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence

@@ -50,12 +50,12 @@ class SocketPool:
         self.give_back(address, connection)
 
     def take(self, address: Address, wire: int, fresh: bool = False) -> IBookieConnection:
-        """Take a connection out of the pool, or open one.
+        """Take a connection out of the pool, or open a new connection.
 
         The caller ends it with :meth:`give_back`, or closes the connection.
 
         :param wire: version of the protocol, 2 or 3.
-        :param fresh: as of :meth:`use`.
+        :param fresh: as in :meth:`use`.
         :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: no connection could be made.
         """
         with self._lock:

@@ -31,7 +31,7 @@ def send_batch_read(connection: IBookieConnection, ledger_id: int, first: int, m
 
     :param first: id of the first entry.
     :param max_count: number of entries at most, > 0.
-    :param max_size: bytes of the reply at most; a first entry that is longer comes all the same.
+    :param max_size: bytes of the reply at most; a first entry that is longer is returned nevertheless.
     """
     wire = _WIRES[connection.wire]
     connection.send(wire.encode_batch_read(wire.batch_read(ledger_id, first, first, max_count, max_size, 0, None)))
@@ -43,9 +43,9 @@ def receive_batch(
     """Receive the reply to a batch read that was sent by :func:`send_batch_read`.
 
     :param first: the first entry id of the request.
-    :param max_frame_size: bytes of the longest frame, its length word included.
+    :param max_frame_size: bytes of the longest frame with its length word.
     :returns: entries from ``first`` on; their digests are not verified.
-    :raises BadRequestError: for example, the bookie does not know batch reads.
+    :raises BadRequestError: for example, the bookie does not support batch reads.
     :raises CodecError: the frame is not a reply to a batch read.
     """
     if connection.wire == 3:
@@ -90,7 +90,7 @@ def receive_entries(
     """Receive the replies to reads that :func:`send_reads` sent, many replies in one system call.
 
     :param entry_ids: the ids that were sent, all different.
-    :param max_frame_size: bytes of the longest frame, its length word included.
+    :param max_frame_size: bytes of the longest frame with its length word.
     :returns: the bytes of each entry, or the bookie's answer as an error.
     """
     scan = _WIRES[connection.wire].scan_replies
