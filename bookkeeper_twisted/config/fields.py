@@ -80,7 +80,7 @@ def setting(
 ) -> Any:  # fmt: skip
     """Declare a field of a configuration class.
 
-    :param key: as of :class:`Field`, like the other arguments.
+    :param key: as in :class:`Field`, like the other arguments.
     :param default: a value, or an :class:`attrs.Factory` together with ``default_text``.
     """
     text = default_text if default_text is not None else as_text(default)
