@@ -21,7 +21,7 @@ _JAVA = "org.apache.bookkeeper.client."
 def create_placement(chance: Chance, config: ClientConfig, racks: BookieRacks) -> IPlacementPolicy:
     """Make the policy that ``ensemblePlacementPolicy`` names.
 
-    :param chance: as of :meth:`.IPlacementPolicyFactory.create`, as is ``racks``.
+    :param chance: as in :meth:`.IPlacementPolicyFactory.create`, as is ``racks``.
     :raises bookkeeper_twisted.errors.ConfigError: no plugin answers to the name.
     """
     name = config.ensemble_placement_policy
@@ -37,7 +37,7 @@ def create_placement(chance: Chance, config: ClientConfig, racks: BookieRacks) -
 def create_rack_resolver(clock: IReactorTime, config: ClientConfig, driver: IMetadataDriver) -> IRackResolver:
     """Make the resolver that ``reppDnsResolverClass`` names.
 
-    :param clock: as of :meth:`.IRackResolverFactory.create`, as is ``driver``.
+    :param clock: as in :meth:`.IRackResolverFactory.create`, as is ``driver``.
     :raises bookkeeper_twisted.errors.ConfigError: no plugin answers to the name.
     """
     name = config.repp_dns_resolver_class

@@ -17,8 +17,8 @@ from ..errors import BookKeeperError
 class FreeSpace:
     """The free bytes of bookies, from their last answers.
 
-    Every bookie is asked for its capacity and its free space when it appears, then once an interval, sooner if it did
-    not answer.
+    Every bookie is asked for its capacity and its free space when it appears, then once an interval, or sooner if
+    it did not answer.
 
     :ivar free_bytes: free bytes of each bookie that answered.
     """

@@ -1,7 +1,7 @@
 """Quarantine: bookies that fail too often get no new ledgers for a while.
 
 Answers are counted between two checks.  At a check, a bookie with too many failures is quarantined with a
-configured probability, so that not all clients avoid the same bookie at once.  A quarantined bookie that has
+configured probability, so that not all clients avoid the same bookie simultaneously.  A quarantined bookie that has
 answered since the last check without a failure is released, and so is every bookie whose time is up.
 """
 
