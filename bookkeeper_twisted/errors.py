@@ -337,7 +337,7 @@ class DigestMatchError(ClientError):
 
 
 class LedgerRecoveryError(ClientError):
-    """The ledger is not closed, and the recovery that would close it failed or was not asked for."""
+    """The ledger is not closed, and the recovery that would close it has failed or was not requested."""
 
     code = -10
 
@@ -493,7 +493,7 @@ class ConfigError(BookKeeperError, ValueError):
 
 
 class NoSuchThrottleError(BookKeeperError, LookupError):
-    """No limiter has this name; the text lists the known ones."""
+    """No limiter has this name; the text lists the known names."""
 
 
 class NotServingError(BookKeeperError):

@@ -194,7 +194,7 @@ class Instruments(Collector):
     def gauge(self, name: str, read: Callable[[], float], kind: str = "gauge", **labels: str) -> None:
         """Add a gauge, which reads its number when it is exported.
 
-        :param name: as of :meth:`counter`.
+        :param name: as in :meth:`counter`.
         :param read: returns the number; called on the thread that exports.
         :param kind: the type that is exported; Apache exports some numbers that go up and down as ``counter``.
         """
@@ -203,7 +203,7 @@ class Instruments(Collector):
     def summary(self, name: str, **labels: str) -> Summary:
         """Add a summary.
 
-        :param name: as of :meth:`counter`; ``_count`` and ``_sum`` are appended for two of its numbers.
+        :param name: as in :meth:`counter`; ``_count`` and ``_sum`` are appended for two of its numbers.
         """
         summary = Summary()
         self._add(name, "summary", summary, labels)
@@ -212,14 +212,14 @@ class Instruments(Collector):
     def share(self, name: str, summary: Summary, **labels: str) -> None:
         """Export a ``summary`` under an additional name.
 
-        :param name: as of :meth:`summary`.
+        :param name: as in :meth:`summary`.
         """
         self._add(name, "summary", summary, labels)
 
     def histogram(self, name: str, bounds: Sequence[float], **labels: str) -> Histogram:
         """Add a histogram.
 
-        :param name: as of :meth:`counter`; ``_bucket``, ``_count`` and ``_sum`` are appended.
+        :param name: as in :meth:`counter`; ``_bucket``, ``_count`` and ``_sum`` are appended.
         :param bounds: the highest value of each range, ascending.
         """
         histogram = Histogram(bounds)

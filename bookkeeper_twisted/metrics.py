@@ -273,7 +273,7 @@ class ConnectionMetrics:
 class ThrottleMetrics:
     """The metrics of one limiter of background work.
 
-    :ivar waited: seconds that requests waited, cancelled ones included.
+    :ivar waited: seconds that requests waited, also cancelled requests.
     """
 
     def __init__(self, instruments: Instruments, name: str) -> None:
@@ -372,7 +372,7 @@ class MaintenanceMetrics:
         self._instruments.gauge("bookie_damaged_entry_logs", damaged, **self._labels)
 
     def measured(self, directory: int, logs: Sequence[tuple[int, int]], used: int) -> None:
-        """Record the space of a directory, in place of its last record.
+        """Record the space of a directory; replace the last record of this directory.
 
         :param directory: index of the directory.
         :param logs: bytes of records, and of live records, of each entry log that has live records.

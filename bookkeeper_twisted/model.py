@@ -189,7 +189,7 @@ class UnderreplicatedLedger:
 
 @attrs.frozen
 class Endpoint:
-    """An address that a bookie publishes; clients use the one with ``protocol == "bookie-rpc"``."""
+    """An address that a bookie publishes; clients use the endpoint with ``protocol == "bookie-rpc"``."""
 
     id: str
     host: str
