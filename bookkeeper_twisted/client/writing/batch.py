@@ -199,7 +199,7 @@ class Batch(Generic[Owner]):
             self._settings.reached(self, reached)
 
     def failed(self, request: BatchRequest, places: int, error: Exception) -> None:
-        """Count the failures of a ``request`` for a set of ``places``; tell their owners the ``error``."""
+        """Count the failures of a ``request`` for the entries at ``places``; tell the owners the ``error``."""
         places = self._tally.fail(request.number, places)
         if places:
             self._settings.failed(self, request.bookie_id, places, error)
@@ -207,19 +207,19 @@ class Batch(Generic[Owner]):
     # ---- what owners complete ------------------------------------------------------------------------
 
     def sizes(self, places: Sequence[int]) -> Sequence[int]:
-        """Return the bytes of the frames at some ``places``, which have not ended."""
+        """Return the bytes of each frame of the open entries at some ``places``, which are indexes in the batch."""
         assert self.adds is not None
         return (self.size,) if len(self.owners) == 1 else self.adds.sizes(places)
 
     def size_of(self, places: Sequence[int]) -> int:
-        """Return the bytes of all frames at some ``places``, which have not ended."""
+        """Return the bytes of all frames of the open entries at some ``places`` together."""
         assert self.adds is not None
         if isinstance(places, range):
             return self.adds.offsets[places.stop] - self.adds.offsets[places.start]
         return sum(self.adds.sizes(places))
 
     def acked_next(self, owner: Owner) -> Sequence[int]:
-        """Return the places of an ``owner``'s entries with ack quorum, from the first open entry up to a gap."""
+        """Return the indexes of an ``owner``'s entries with ack quorum, from the first open entry up to a gap."""
         if self.adds is None or not self.sent:
             return ()
         acked = self._tally.reached
@@ -285,7 +285,7 @@ class Batch(Generic[Owner]):
     # ---- what owners ask when a bookie has failed ----------------------------------------------------
 
     def open_places(self, owner: Owner) -> Sequence[int]:
-        """Return the places of an ``owner``'s entries that have not ended, in ascending order."""
+        """Return the indexes in this batch of an ``owner``'s entries that have not ended, in ascending order."""
         if self.only is not None:
             return range(self._next, len(self.owners))
         ended = self._ended
@@ -296,11 +296,11 @@ class Batch(Generic[Owner]):
         return bool(self.left) and bool(self.open_places(owner))
 
     def lacks_quorum(self, places: int) -> bool:
-        """Test whether an entry of this set of ``places`` lacks its ack quorum."""
+        """Test whether an entry at one of the ``places`` lacks its ack quorum."""
         return bool(places & ~self._tally.reached)
 
     def unreachable(self, owner: Owner) -> int | None:
-        """Return the first entry id of an ``owner`` that cannot reach its ack quorum any more, None if all can."""
+        """Return the first entry id of an ``owner`` that can no longer reach its ack quorum, None if all can."""
         lost = self._tally.unreachable if self.sent else 0
         return next((self.entry_ids[p] for p in self.open_places(owner) if lost >> p & 1), None) if lost else None
 

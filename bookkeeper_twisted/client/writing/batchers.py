@@ -1,4 +1,4 @@
-"""Batchers: they gather the appends of writers that can share batches, and seal them at the end of the turn.
+"""Batchers gather the appends of writers that can share batches, and seal these appends at the end of the turn.
 
 A batcher knows the writers: it seals the joined entries with their ids, LACs and lengths, and chooses the bookies of
 each entry.  The batch does the rest, until the last answer.
@@ -119,7 +119,7 @@ class Batcher(Gatherer):
 def _kept(
     writers: Sequence[QuorumWriter], entry_ids: Sequence[int], of_one: bool
 ) -> Mapping[str, Sequence[int]]:
-    """Return the places of the entries that each bookie keeps, by bookie id."""
+    """Return, by bookie id, the indexes in the batch of the entries that each bookie keeps."""
     first, count = writers[0], len(writers)
     ensemble, striped = first.ensemble, first.schedule.striped
     if not striped and (of_one or [writer.ensemble for writer in writers].count(ensemble) == count):

@@ -1,4 +1,4 @@
-"""The objects that all writers of one client share, and those of one ledger that is being written."""
+"""The objects that all writers of one client share, and the objects of one ledger that is being written."""
 
 import attrs
 

@@ -19,7 +19,7 @@ from ..interfaces import IEnsembleChange
 
 
 def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segment, ...]:
-    """Return the segments of a ledger with its entries from ``change.first_entry_id`` on at other bookies.
+    """Return the segments of a ledger with the new ensemble for entries from ``change.first_entry_id`` onwards.
 
     The newest segment is replaced if the change begins with its first entry: none of its entries was completed.
 
@@ -128,7 +128,7 @@ class StoredEnsembleChange:
         self._bookies.missed(bookies, why)
 
     def _check_stored(self, first_entry_id: int) -> None:
-        """Raise an error if the ledger is not open any more: its writer has written its last entry (S15)."""
+        """Raise an error if the ledger is not open any more, so that its writer must not write entries (S15)."""
         state, newest = self.metadata.value.state, self.metadata.value.segments[-1]
         if state is LedgerState.IN_RECOVERY:
             raise LedgerFencedError(self._ledger_id, detail="it is being recovered")

@@ -43,9 +43,9 @@ class FailedBookies:
         self.late: dict[str, None] = {}
         self.useless: dict[str, None] = {}
         self._failed: dict[str, None] = {}
-        self._staying: dict[str, float] = {}  # until when a bookie stays that could not be replaced
+        self._staying: dict[str, float] = {}  # the time until which each unreplaced bookie stays
         self._errors: dict[str, Exception] = {}  # the first error of each bookie since it became a member
-        self._deadline: float | None = None  # until when bookies that could not be replaced are tried again
+        self._deadline: float | None = None  # the time at which retries of unreplaced bookies end
 
     def note(self, bookie_id: str, error: Exception) -> bool:
         """Record the ``error`` with which a member of the ensemble failed.
@@ -84,7 +84,7 @@ class FailedBookies:
         self._staying.update(dict.fromkeys(bookies, now + SPARE_SECONDS))
 
     def stays_until(self, bookie_id: str) -> float | None:
-        """Return the time until which ``bookie_id`` stays in the ensemble, None if it is to be replaced."""
+        """Return the time until which ``bookie_id`` stays in the ensemble, None if this bookie is to be replaced."""
         return self._staying.get(bookie_id)
 
     def changed(self, ensemble: Collection[str]) -> None:
@@ -97,7 +97,7 @@ class FailedBookies:
         self.useless, self._deadline = {}, None
 
     def pause(self, now: float, patience: float) -> float | None:
-        """Return the seconds until the next try of bookies that could not be replaced, None to give up.
+        """Return the seconds until the next try of bookies that could not be replaced; None means to give up.
 
         :param patience: seconds after the first try in which there are more tries.
         """

@@ -138,7 +138,7 @@ class LacNotices:
     def _answered(
         self, outcomes: Any, writer: NoticedWriter, notice: LacNotice, lac: int
     ) -> None:  # fmt: skip
-        """Record a notice as taken if an ack quorum of every write set took it; else try again later."""
+        """Record that a notice succeeded if an ack quorum of every write set accepted it; else try again later."""
         errors = [failure.value for ok, failure in outcomes if not ok]
         schedule = writer.schedule
         if len(errors) <= schedule.write_quorum - schedule.ack_quorum:

@@ -34,7 +34,7 @@ class QuorumTimeout(Generic[Item]):
         self._begun: dict[Item, float] = {}
 
     def watch(self, item: Item) -> None:
-        """Watch an ``item`` that begins to wait now."""
+        """Start the time limit of an ``item`` that begins to wait now."""
         self._begun = {each: time for each, time in self._begun.items() if self._waits(each)}
         self._begun[item] = self._time.seconds()
         if self._call is None:
@@ -57,7 +57,7 @@ class QuorumTimeout(Generic[Item]):
             self._look_after(min(left, self._seconds / _MOST_LOOKS))
 
     def stop(self) -> None:
-        """Stop the watch; without effect if no item is watched."""
+        """Stop the timer; do nothing if no item is watched."""
         self._begun.clear()
         if self._call is not None:
             self._call.cancel()

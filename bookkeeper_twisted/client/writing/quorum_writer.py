@@ -57,7 +57,7 @@ class JoinedBytes(Protocol):
 
 @lru_cache(maxsize=1024)
 def _shared(ensemble: tuple[str, ...]) -> tuple[str, ...]:
-    """Return one object for equal ensembles, so that they compare quickly."""
+    """Return one object for equal ensembles, so that comparing ensembles is fast."""
     return ensemble
 
 
@@ -182,7 +182,7 @@ class QuorumWriter:
         return self.failures
 
     def _may_wait(self, failures: FailedBookies, bookie_id: str, error: Exception) -> bool:
-        """Test whether a failed bookie need not be replaced as long as entries can reach their ack quorums."""
+        """Test whether a failed bookie may stay in the ensemble while all entries can reach their ack quorums."""
         delayed = self._rules.delay_change and not isinstance(error, WriteOnReadOnlyBookieError)
         return delayed or self._stays(failures, bookie_id)
 
@@ -238,7 +238,7 @@ class QuorumWriter:
                 self._look_around()
 
     def _take(self, batch: "Batch[QuorumWriter]", places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
-        """Complete the entries at some places; return their ids, and their waiters in reverse order."""
+        """Complete the entries at some indexes of a batch; return their ids, and their waiters in reverse order."""
         self.ended_bytes += batch.size_of(places)
         ids, waiters = batch.take(places)
         self.completed, self.length = ids[-1], batch.lengths[places[-1]]
@@ -370,18 +370,18 @@ class QuorumWriter:
                         batch.ask_again(request)
 
     def _kept_at(self, batch: "Batch[QuorumWriter]", position: int) -> Sequence[int]:
-        """Return the places of open entries that the bookie at a position of the ensemble keeps."""
+        """Return the indexes of open entries that the bookie at a position of the ensemble keeps."""
         places, schedule = batch.open_places(self), self.schedule
         if not schedule.striped:
             return places
         return [place for place in places if position in schedule.write_set(batch.entry_ids[place])]
 
     def _change_start(self) -> int:
-        """Return the id of the first entry of a new ensemble; it is constant during a change, as nothing completes."""
+        """Return the id of the first entry of a new ensemble; it is constant during a change, as no entry completes."""
         return self.completed + 1
 
     def _adopt(self, failures: FailedBookies, ensemble: Sequence[str]) -> None:
-        """Make an ensemble the current one of all open entries, and send these entries to the new bookies."""
+        """Make an ensemble the current ensemble of all open entries, and send these entries to the new bookies."""
         before, self.ensemble = self.ensemble, _shared(tuple(ensemble))
         changes = [(n, *pair) for n, pair in enumerate(zip(before, ensemble, strict=True)) if pair[0] != pair[1]]
         failures.changed(ensemble)
@@ -451,7 +451,7 @@ class QuorumWriter:
 
 
 def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
-    """Complete the entries of a set of places that are next in their ledgers; others wait for earlier entries (S13)."""
+    """Complete the entries of a set of indexes that are next in their ledger; others wait for earlier entries (S13)."""
     if batch.adds is None:
         return  # all entries of the batch have ended already
     late, alerted = set[int](), list[QuorumWriter]()
