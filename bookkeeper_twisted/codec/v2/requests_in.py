@@ -22,7 +22,7 @@ _NUMBERS_SIZE = 24
 _ADD_PREFIX = LENGTH_SIZE + ADD_OVERHEAD
 _SHORTEST_ADD = ADD_OVERHEAD + MIN_ENTRY_SIZE
 _FEW_AHEAD = 8
-"""Number of frames behind the end of a run from which on they are checked for the next run."""
+"""Least number of frames after the end of a run that are checked for another run."""
 
 _VIEWED = 512
 """Bytes of an entry from which on a view of it costs less than a copy."""

@@ -25,7 +25,7 @@ FLAG_RECOVERY = 1
 LENGTH = struct.Struct(">I")
 
 TXN_AT = 11
-"""Offset of txnId in a canonical frame: behind length word, header key and length, version, operation, txnId key."""
+"""Offset of txnId in a canonical frame: after length word, header key and length, version, operation, txnId key."""
 
 
 def frame(message: bytes) -> bytes:
