@@ -16,7 +16,7 @@ from .interfaces import IFileSystem
 
 FILE_NAME = "BOOKIE_STATUS"
 _MOST_BYTES = 16 * 1024
-_DIGITS = re.compile("[0-9]{1,19}")  # int() refuses longer texts, which exceed its limit
+_DIGITS = re.compile("[0-9]{1,19}")  # int() refuses numbers with very many digits
 _NO_TIME = 1 << 63
 
 
@@ -84,7 +84,8 @@ def save_status(fs: IFileSystem, directories: Sequence[str], status: BookieStatu
     for directory in directories:
         try:
             replace_file(fs, posixpath.join(directory, FILE_NAME), status.encode())
-        except OSError as error:  # goes on: a full disk is a usual reason for the change of status
+        # Save into the other directories all the same: a full disk is a usual reason for the change of status.
+        except OSError as error:
             failures.append(error)
     if failures and len(failures) == len(directories):
         raise failures[0]

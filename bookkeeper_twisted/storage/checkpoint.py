@@ -48,7 +48,8 @@ class Checkpoint:
         self._rows: list[list[LedgerRow]] = [[] for _ in directories]
         self._deleted: list[list[int]] = [[] for _ in directories]
         self._written: set[int] = set()
-        self._gone: list[set[int]] = [set() for _ in directories]  # ledgers whose deletion was committed alone
+        # By directory, the ledgers whose deletion was committed without entries.
+        self._gone: list[set[int]] = [set() for _ in directories]
         self._marked = False
         for row in states.take_dirty():
             self._rows[directory_map.of(row.ledger_id)].append(row)
@@ -71,7 +72,7 @@ class Checkpoint:
         self._written.add(directory)
 
     def persist_marks(self) -> None:
-        # S7: a replay from the new marks would miss entries that only memory holds.
+        # S7: a replay from the new marks would miss the entries of an unwritten directory.
         if len(self._written) < self.n_directories:
             raise StorageError("a directory was not written, so the marks stay where they are")
         try:

@@ -131,7 +131,8 @@ def must_stamp(
             )
         return True
     if stored is not None:
-        if not files.missing:  # an expansion that ended before the store had its cookie is completed now
+        # Every directory has a cookie; if the stored cookie lacks one, complete the interrupted expansion.
+        if not files.missing:
             return bool(files.of_apache) or (allow_expansion and set(known(stored)) != set(known(expected)))
         _check_expansion(files, stored, known, allow_expansion)
     for directory in files.missing:
@@ -152,7 +153,7 @@ def stamp(fs: IFileSystem, directories: Sequence[str], cookie: bytes) -> None:
     """
     for directory in directories:
         replace_file(fs, _cookie_path(directory), cookie)
-    # A second loop: Apache's indexes stay the valid ones until every directory has our cookie.
+    # Remove Apache's cookies in a second loop: its indexes stay valid until every directory has our cookie.
     for directory in directories:
         path = posixpath.join(current(directory), APACHE_COOKIE_NAME)
         if fs.exists(path):
@@ -236,7 +237,8 @@ def _check_expansion(
             f"{files.missing[0]} has no cookie, although the metadata store has one: its data is lost, or the "
             "directory is new, which allowStorageExpansion=true accepts"
         )
-    before = known(stored)  # the store is the last to learn of a directory: those it names have had a cookie
+    # The store gets its cookie last, so every directory that the stored cookie names once had one.
+    before = known(stored)
     for directory in files.missing:
         if directory in before:
             raise InvalidCookieError(

@@ -44,7 +44,7 @@ _NEAR = 512
 """Entries behind the last look-up of a ledger up to which the next one takes rows along: threads of the read lane take
 turns with the reads of one connection, some tens each."""
 
-_MOST_AHEAD = 64  # ledgers whose looked-up rows are kept for the read lane
+_MOST_AHEAD = 64  # the number of ledgers whose looked-up rows the read lane keeps
 _MOST_ID = 2**63 - 1
 _FULL = (*NO_SPACE, errno.EROFS)
 _DELETED_TOGETHER = 64
@@ -100,7 +100,7 @@ class DirectoryStorage:
         self.entries = 0
         self._n_written = 0
         self._found: deque[tuple[int, Sequence[IndexRow]]] = deque(maxlen=_MOST_FOUND)
-        self._rows: dict[int, tuple[int, Sequence[IndexRow]]] = {}  # by ledger, short rows that were looked up last
+        self._rows: dict[int, tuple[int, Sequence[IndexRow]]] = {}  # short rows by ledger, those of the last look-ups
 
     # -- reactor --
 
@@ -193,7 +193,7 @@ class DirectoryStorage:
         self.active.discard_ledger(ledger_id)
         self.flushing.discard_ledger(ledger_id)
         self.looked_up.discard(ledger_id, 0, _MOST_ID)
-        self._n_written += 1  # makes learn() ignore rows of the ledger that the read lane is looking up
+        self._n_written += 1  # makes learn() ignore the rows of this ledger if the read lane is looking some up
 
     def swap(self) -> None:
         """Begin a flush.  The flushing half must be empty: all its entries would be lost (trap 12)."""
@@ -230,7 +230,7 @@ class DirectoryStorage:
             self.log.sync()
         except OSError as e:
             raise storage_error(e, self.path) from e
-        # After the sync: no row may refer to bytes that a power cut can lose.
+        # Commit after the sync: no row may refer to bytes that a power cut can lose.
         if batch:
             self.index.commit(batch)
         self._discard(deleted)
@@ -266,7 +266,7 @@ class DirectoryStorage:
         :param done: receives each ledger whose deletion is durable, even if the rest fails.
         :raises StorageError: the commit failed.
         """
-        with suppress(OSError):  # without a seal, the log is scanned before its removal
+        with suppress(OSError):  # an error is harmless: a log without a seal is scanned before its removal
             self.log.close()
         try:
             self._delete(ledgers, deleted, done)
@@ -356,7 +356,7 @@ class DirectoryStorage:
             try:
                 return self.reader.read(row, entry_id, max_bytes)
             except DamageError:
-                # A copy may have moved the entry to another log before the old one was removed: look it up again.
+                # Look the entry up again: it may have been copied to another log before its old log was removed.
                 now = self._look_up(ledger_id, entry_id)
                 if now == row:
                     raise
@@ -375,7 +375,8 @@ class DirectoryStorage:
         rows = self._rows_ahead(row)
         self._found.append((n_written, rows))
         _, before = self._rows.get(ledger_id, (0, ()))
-        is_onward = not before or not 0 < before[0].first - entry_id <= _NEAR  # else another thread is ahead
+        # Keep the rows of another thread that reads this ledger a little ahead.
+        is_onward = not before or not 0 < before[0].first - entry_id <= _NEAR
         if rows[-1].last - rows[-1].first < MOST_APART and is_onward:
             self._rows[ledger_id] = n_written, rows
         return row
@@ -397,7 +398,8 @@ class DirectoryStorage:
             self._rows.clear()
         _, before = self._rows.get(found.ledger_id, (0, ()))
         if before and 0 < found.first - before[-1].last <= _NEAR:
-            with suppress(StorageError):  # the rows after it cannot be read: the found one is enough
+            # If the rows after ``before`` cannot be read, the row that was found is enough.
+            with suppress(StorageError):
                 rows = list(islice(self.index.rows(found.ledger_id, before[-1].last + 1), _ROWS_AHEAD))
                 if found in rows:
                     return rows

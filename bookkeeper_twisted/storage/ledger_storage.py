@@ -236,7 +236,7 @@ class LedgerStorage:
         directory = self._directory(run.ledger_id)
         directory.learn()
         if epoch != self.epoch:
-            # A newer copy may have been in the write caches then, also of an entry from where the run was not read.
+            # During the load a write cache may have held newer copies of the later entries: keep only the first one.
             return run.slice(run.first, 1)
         newest = directory.next_cached(run.ledger_id, run.first) - run.first
         if newest < run.count:

@@ -174,7 +174,8 @@ def import_rows(
         count = row.last - row.first + 1
         imported.entries += count
         imported.dangling += 0 if is_there else count
-        if row.ledger_id not in known:  # deleted, or its state was lost in a crash: fenced is safe (S3)
+        # An unknown ledger was deleted, or a crash lost its state: to fence the ledger is safe (S3).
+        if row.ledger_id not in known:
             known.add(row.ledger_id)
             imported.unknown += 1
             batch.ledgers.append(LedgerRow(row.ledger_id, b"", fenced=True))

@@ -32,7 +32,7 @@ def export_index_files(
     :param advance: called with the number of bytes of entries whose locations were just written.
     :raises bookkeeper_twisted.errors.StorageError: the export failed; our index is unchanged.
     """
-    discard_index(fs, index_directory)  # databases would be used instead of index files
+    discard_index(fs, index_directory)  # Apache's bookie would use databases that it finds beside index files
     remove(fs, index_files(fs, index_directory))
     exported = Exported(index_directory)
     rows = (row for page in pages(index) for row in page)
@@ -116,7 +116,7 @@ def _found(fs: IFileSystem, directories: Collection[str], ledger_ids: Collection
 
 def _replace(fs: IFileSystem, path: str, row: LedgerRow, locations: Mapping[int, int]) -> None:
     beside = path + ".tmp"
-    if fs.exists(beside):  # left by a crash
+    if fs.exists(beside):  # a crash may have left this temporary file
         fs.unlink(beside)
     writer, written = IndexFileWriter(fs, beside, row), False
     try:

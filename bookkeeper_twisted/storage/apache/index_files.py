@@ -61,7 +61,8 @@ def files_of_ledgers(paths: Iterable[str]) -> dict[int, str]:
     :param paths: of all index files of a directory; a ledger may have two while Apache's bookie moves one.
     """
     chosen: dict[int, str] = {}
-    for path in sorted(paths, key=posixpath.basename):  # .idx comes before .idx.rloc
+    # A ledger may have two files: .idx sorts before .idx.rloc, so the first one wins.
+    for path in sorted(paths, key=posixpath.basename):
         chosen.setdefault(int(posixpath.basename(path).partition(".")[0], 16), path)
     return dict(sorted(chosen.items()))
 

@@ -17,7 +17,7 @@ from ..interfaces import IFileSystem
 from .interfaces import IKeyValues, Pair
 
 _PAGE = 10_000
-_MOST_PUT = 1000  # in one batch: the interpreter lock is held meanwhile
+_MOST_PUT = 1000  # the most pairs of one batch: ``rocksdict`` holds the interpreter lock while it writes a batch
 _KIB = 1024
 _CONFIG = "rocksdict-config.json"
 
@@ -71,7 +71,7 @@ class RocksKeyValues:
         with _errors(self._path):
             self._database.close()
         config = posixpath.join(self._path, _CONFIG)
-        if self._fs.exists(config):  # a file that only this library reads
+        if self._fs.exists(config):  # only the library ``rocksdict`` reads this file, Apache's bookie does not
             self._fs.unlink(config)
 
 

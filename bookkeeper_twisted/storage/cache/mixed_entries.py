@@ -265,7 +265,7 @@ class MixedEntries:
         newest = self._newest.get(ledger_id, _NOWHERE)
         if newest < 0 or self._entry_ids[newest] < entry_id:
             return None
-        if self._entry_ids[newest] == entry_id:  # most reads of followers: it needs no view
+        if self._entry_ids[newest] == entry_id:  # most reads of followers ask for the newest entry, which needs no view
             return EntryRun.of_entries(ledger_id, entry_id, (self._entries[newest],))
         view = self.view(ledger_id)
         return view.find(entry_id, max_count) if view is not None else None

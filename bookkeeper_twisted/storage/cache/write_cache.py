@@ -185,7 +185,8 @@ class WriteCache:
         :param max_bytes: most bytes of a joined run; a run that is longer already stays as it is.
         :param max_entries: most entries of a joined run.
         """
-        dense = self._mixed.is_dense  # read once: it may change meanwhile, as ledgers are discarded
+        # Read the property only once: it may change during the loop, as another thread discards ledgers.
+        dense = self._mixed.is_dense
         for ledger_id in ascending({*self._ledgers, *self._mixed.ledger_ids()} if dense else self._ledgers):
             yield from self._joined(ledger_id, max_bytes, max_entries)
         if not dense:

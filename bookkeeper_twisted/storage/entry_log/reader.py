@@ -98,8 +98,8 @@ class EntryLogReader:
         self.directory = directory
         self.reads = 0
         self.tells_resident = True
-        # The number of read-ahead hints left: each read from memory earns one, as hints for logs that never fit
-        # memory are wasted.  Two threads count here without a lock: an error of one does not matter.
+        # The number of read-ahead hints left.  Each read from memory adds one: if a log never fits memory, hints are
+        # wasted.  Two threads change the number without a lock, as an inexact number does no harm.
         self._hints = MOST_HINTS
         self._fs = fs
         self._idle = IdleLogs(max_open)
@@ -154,7 +154,7 @@ class EntryLogReader:
         try:
             file = self._fs.open(self.path(log_id))
         except OSError:
-            return  # the log is just being removed, or too many files are open: the read lane serves the read
+            return  # another thread is removing the log, or too many files are open: the read lane serves the read
         try:
             file.pread_resident(1, 0)
         except BaseException as e:
@@ -270,7 +270,7 @@ class EntryLogReader:
         try:
             yield file
         except BaseException:
-            file.close()  # after an error the file is opened anew
+            file.close()  # close the file after an error, so that the next read opens it again
             raise
         self._idle.put_back(row.log_id, file)
 

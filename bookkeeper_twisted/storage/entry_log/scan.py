@@ -146,5 +146,5 @@ class _Window:
         negative = len(rest) - len(rest.lstrip(_NEGATIVE))
         if negative:
             return at + negative
-        # Of zeros, the last three may be the head of a size: 00 00 00 50.
+        # Keep the last three zeros: they may be the first bytes of a size word such as 00 00 00 50.
         return at + max(1, len(rest) - len(rest.lstrip(b"\0")) - 3)

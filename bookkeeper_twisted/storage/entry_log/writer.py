@@ -56,7 +56,7 @@ class OpenLog:
         self.position = self.written = self.synced = layout.HEADER_SIZE
         self._pieces: list[Buffer] = []
         self._ledgers: dict[int, int] = {}
-        self._unsynced: list[tuple[Sequence[int], Sequence[int]]] = []  # ledgers, and their bytes
+        self._unsynced: list[tuple[Sequence[int], Sequence[int]]] = []  # ledger ids, and the bytes of each
         self._queue = queue
 
     @property
@@ -133,7 +133,7 @@ class OpenLog:
     def _write_rest(self) -> None:
         """Write all pending pieces, with filler up to the next block."""
         if self.written != self.position:
-            # The next append begins a block, so a block with durable records is never written again.
+            # Fill the last block: the next append begins a new one, and no block with durable records is overwritten.
             self._pieces.append(layout.FILLER * (-self.position % BLOCK))
             self.position += len(self._pieces[-1])
             self._write_out()
@@ -164,7 +164,7 @@ class OpenLog:
         if not self._ledgers:
             return
         self.file.close()
-        self.file = fs.open(self.file.path)  # without direct I/O: the writes below are not whole blocks
+        self.file = fs.open(self.file.path)  # open the log without direct I/O, as the writes below are not whole blocks
         self.file.pwrite(layout.encode_map(self._ledgers), self.position)
         self.file.sync()
         self.file.pwrite(*layout.seal(self.position, len(self._ledgers)))
@@ -331,7 +331,7 @@ class EntryLogWriter:
         log = self._log
         if log is None:
             return
-        # If all was written, the sync failed: what of it is durable is unknown, so the log is abandoned (S10).
+        # If all bytes were written, the sync failed.  Nobody knows which are durable: abandon the log (S10).
         if error.errno in NO_SPACE and log.written != log.position:
             self._cut_back(log)
         else:

@@ -162,11 +162,13 @@ class DiskQueue:
     def __init__(self, is_busy: Callable[[], bool] = lambda: False) -> None:
         self._is_busy = is_busy
         self._kernel: _Kernel | None = None
-        self._end: Callable[[], object] = lambda: None  # ends the kernel's context, also if this queue is dropped
+        # Closes the kernel's context, also when this queue is garbage-collected.
+        self._end: Callable[[], object] = lambda: None
         self._batches: deque[_QueuedReads] = deque()
         self._taken: _QueuedReads | None = None
         self._waiting: deque[_Waiting] = deque()
-        self._begun: dict[int, Callable[[int], None]] = {}  # by number, the waiting ones included
+        # Callbacks by number of the transfer, waiting transfers included.
+        self._begun: dict[int, Callable[[int], None]] = {}
         self._flying: dict[int, int] = {}  # bytes of the transfers in the kernel, by number
         self._last_number = 0
         self._rooms: list[mmap.mmap] = []

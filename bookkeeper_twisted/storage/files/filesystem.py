@@ -20,7 +20,7 @@ from ..interfaces import IFile, IFileSystem, ILock
 PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700
 """Modes of what is made: entries belong to their readers, and indexes and journals have the master keys of ledgers."""
 
-_START_WRITE = 2  # SYNC_FILE_RANGE_WRITE: begin the write-back, do not wait
+_START_WRITE = 2  # the value of SYNC_FILE_RANGE_WRITE, which begins the write-back and does not wait
 
 
 def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
@@ -42,8 +42,8 @@ ROOM = 1024 * 1024
 BLOCK = 4096
 """Direct reads begin and end at multiples of this, which is one of every disk's sector."""
 
-_KEPT_SHARE, _MOST_KEPT = 50, 4096  # the share of blocks that ext4 keeps for itself, and their greatest number
-_SYS_RESOURCE = 24  # the number of a capability
+_KEPT_SHARE, _MOST_KEPT = 50, 4096  # ext4 reserves 1/50 of the blocks for itself, at most 4096
+_SYS_RESOURCE = 24  # the number of the capability CAP_SYS_RESOURCE
 _NOWAIT = getattr(os, "RWF_NOWAIT", 0)
 _MANY_PARTS = 64
 _DURABLE = getattr(os, "RWF_DSYNC", 0)
@@ -104,7 +104,7 @@ class RealFile:
                 return data
             parts = [data]
             missing = size - len(data)
-            while missing:  # a short read is the end of the file only if the next read finds nothing
+            while missing:  # after a short read, read again: only an empty read proves the end of the file
                 data = os.pread(self._fd, missing, offset + size - missing)
                 if not data:
                     break
@@ -118,7 +118,7 @@ class RealFile:
 
     def pread_resident_each(self, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
         ends = list(map(add, offsets, sizes))
-        # one call reads adjacent places, such as those of a striped ledger
+        # Read adjacent ranges by one call, for example the entries of a striped ledger.
         apart = [i for i, (end, begin) in enumerate(zip(ends, offsets[1:], strict=False), 1) if end != begin]
         if len(apart) == len(ends) - 1:
             datas = self._held(sizes, offsets)
@@ -163,7 +163,7 @@ class RealFile:
             self.sync()
 
     def sync(self, metadata: bool = False) -> None:
-        if self._fd < 0:  # Python raises ValueError, which is not an error of a disk
+        if self._fd < 0:  # os.fdatasync() raises ValueError for -1, but the caller expects the error of a disk
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), self.path)
         with self._named:
             if metadata:
@@ -440,7 +440,7 @@ def takes_reserved_blocks(status: bytes) -> bool:
 
     :param status: the file of the process ``/proc/self/status``.
     """
-    if re.search(rb"^Uid:(\s+\d+){3}\s+0$", status, re.M):  # the last id is that for files
+    if re.search(rb"^Uid:(\s+\d+){3}\s+0$", status, re.M):  # the fourth id is the one that counts for file access
         return True
     effective = re.search(rb"^CapEff:\s*([0-9a-f]+)$", status, re.M)
     return effective is not None and bool(int(effective[1], 16) >> _SYS_RESOURCE & 1)

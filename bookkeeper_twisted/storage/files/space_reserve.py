@@ -82,7 +82,7 @@ class SpaceReserve:
         """
         for directory, size in self._sizes.items():
             needed = n_bytes + size // _SPARE + size - self._held[directory]
-            n_bytes = 0  # entries go to the first directory alone
+            n_bytes = 0  # only the first directory needs this extra space, as it takes the entries
             if self._fs.usage(directory)[1] < needed:
                 raise _none_left(directory)
         if self.lent:

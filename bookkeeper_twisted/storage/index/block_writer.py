@@ -195,7 +195,7 @@ class BlockWriter(StoredBlocks):
             return sources
         for each in list(self.generations):
             if each.level == level + 1 and each.role == TARGET:
-                self._change(each, WHOLE)  # all its rows are merged
+                self._change(each, WHOLE)  # the merge into this generation is complete
         whole = [each for each in of_level if each.role == WHOLE]
         return [self._change(each, SOURCE) for each in whole[:FAN_IN]] if len(whole) >= FAN_IN else []
 
@@ -252,7 +252,7 @@ class _Knife:
         self._cursor = Cursor(writer, generation)
         self._wanted = packed_logs(log_ids) if log_ids is not None else None
         self._taken: list[bytes] = []
-        self._gone: set[int] = set()  # rows of the present block
+        self._gone: set[int] = set()  # indexes of the rows to remove from the present block
 
     def cut(self, spans: Iterable[Span]) -> list[bytes]:
         """Remove the rows that overlap any of ``spans``, which ascend, and return them."""

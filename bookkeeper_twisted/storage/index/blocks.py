@@ -164,7 +164,7 @@ def block_from(values: Values) -> Block:
     generation, first, rows, crc = values
     try:
         good = rows and not len(rows) % ROW_BYTES and block_values(generation, rows) == (generation, first, rows, crc)
-    except (TypeError, struct.error):  # a value of a wrong type
+    except (TypeError, struct.error):  # a column has a value of a wrong type
         good = False
     if not good:
         raise DamageError(f"index block of generation {generation} is damaged")

@@ -40,7 +40,7 @@ EVERY_TABLE = ("1",)
 """Argument of the check of the structure: all tables, one problem is enough."""
 READ_AT_START = ("ledgers", "state")
 
-_INSTRUCTIONS = 100_000  # instructions of SQLite, which take some 10 ms
+_INSTRUCTIONS = 100_000  # the number of SQLite's instructions between two checks; they take some 10 ms
 
 LEDGER_COLUMNS = "ledger, master_key, fenced, explicit_lac, forgotten_at, crc"
 
@@ -65,7 +65,7 @@ def connect(path: str, read_only: bool = False) -> sqlite3.Connection:
     :param path: of the file.
     """
     if not read_only:
-        make_private_file(path)  # SQLite gives the mode of this file to the files that it makes beside it
+        make_private_file(path)  # SQLite creates the files beside this one with the same mode
     uri = f"file:{quote(path)}?mode={'ro' if read_only else 'rwc'}"
     connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None, timeout=60)
     for pragma in ("synchronous = FULL", "cell_size_check = ON", "wal_autocheckpoint = 0"):
@@ -211,7 +211,7 @@ def _readable_ledgers(connection: sqlite3.Connection) -> list[LedgerRow]:
                     continue
                 found[row.ledger_id] = row
         except (sqlite3.Error, UnicodeDecodeError):
-            continue  # this scan cannot reach the rows after the damage
+            continue  # the scan from this end stops at the damage; the scan from the other end reads the rest
     return [row for _, row in sorted(found.items())]
 
 
@@ -237,12 +237,12 @@ def storage_errors(path: str) -> Iterator[None]:
     except sqlite3.Error as e:
         extended = getattr(e, "sqlite_errorcode", 0)
         code = extended & 0xFF
-        if code in _DAMAGED or "decode" in str(e):  # a text value that is not UTF-8
+        if code in _DAMAGED or "decode" in str(e):  # "decode" is in the error for a text value that is not UTF-8
             raise DamageError(f"{path} is damaged: {e}") from e
-        if extended == sqlite3.SQLITE_IOERR_SHMSIZE:  # the shared memory of the connections: a file beside the index
+        if extended == sqlite3.SQLITE_IOERR_SHMSIZE:  # the connections share memory by a file beside the index
             raise NoWritableDirectoryError(f"{path}: the disk has no space for the 32 KiB that opening it takes") from e
         if code in _FULL:
             raise NoWritableDirectoryError(f"{path}: {e}") from e
         raise StorageError(f"{path}: {e}") from e
-    except UnicodeDecodeError as e:  # from a text in the file, or in a message that quotes one
+    except UnicodeDecodeError as e:  # a text in the file, or an error message that quotes one, is not UTF-8
         raise DamageError(f"{path} is damaged: a text of it cannot be decoded") from e

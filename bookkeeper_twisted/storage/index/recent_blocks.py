@@ -129,7 +129,7 @@ class RecentBlocks:
         newer = NO_ENTRY
         for flush in self._flushes:
             if flush.hides(ledger_id):
-                return None  # older flushes may have copies that the hidden rows replaced
+                return None  # older flushes may have copies of entries that the hidden rows replaced
             packed, behind = flush.around(ledger_id, entry_id)
             if packed is not None and last_of(packed) >= entry_id:
                 return row_of_packed(packed) if last_of(packed) < newer else None
@@ -163,5 +163,5 @@ class RecentBlocks:
 
     def discard_logs(self, log_ids: Collection[int]) -> None:
         """Drop the flushes that wrote to any of the logs ``log_ids``, and all older ones."""
-        # An older flush may have old copies of the entries that a dropped one has.
+        # Drop older flushes too: they may have older copies of the entries in a dropped flush.
         self._flushes = tuple(takewhile(lambda flush: flush.log_ids.isdisjoint(log_ids), self._flushes))

@@ -64,7 +64,8 @@ class SortedRows:
     def without(self, rows: _Rows) -> "SortedRows":
         """Return these rows without the objects in ``rows``."""
         firsts, held = self._chunks[0]
-        if all(map(is_, rows, chain(held, (None,)))):  # the oldest commit usually has the lowest entries
+        # Usual case: the oldest commit, which is dropped first, has the lowest entries.
+        if all(map(is_, rows, chain(held, (None,)))):
             rest = self._chunks[1:]
             return SortedRows(((firsts[len(rows) :], held[len(rows) :]), *rest) if len(held) > len(rows) else rest)
         gone = set(map(id, rows))
@@ -138,7 +139,7 @@ class RecentRows:
         :param committed: in the order of ledgers and entries.
         """
         begin = self._newest(committed)
-        if begin:  # the older rows would be dropped at once, with everything before them
+        if begin:  # this commit alone fills the limit, so all older rows are dropped
             self._ledgers.clear()
             self._order.clear()
             self.cost = 0

@@ -91,7 +91,7 @@ def row_from(values: Values) -> IndexRow:
         ledger_id, first, last, log_id, offset, sizes, checksums, _ = values
         row = IndexRow(ledger_id, first, last, log_id, offset, _widened(sizes, last - first + 1), checksums)
         good = _crc(row) == values[7] and row.first <= row.last
-    except (TypeError, AttributeError, struct.error, ArithmeticError):  # a value of a wrong type
+    except (TypeError, AttributeError, struct.error, ArithmeticError):  # a column has a value of a wrong type
         good = False
     if not good:
         raise DamageError(f"index row of ledger {values[0]} at entry {values[1]} is damaged")

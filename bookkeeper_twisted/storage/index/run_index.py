@@ -84,7 +84,7 @@ The check includes the order of the rows, which SQLite's quick check omits.
 _LEDGERS = f"SELECT {RUN_COLUMNS} FROM runs WHERE ledger > ?"
 _WITHIN = f"SELECT {RUN_COLUMNS} FROM runs WHERE ledger = ? AND first > ? AND first <= ?"
 _DELETE = "DELETE FROM runs WHERE ledger = ? AND first BETWEEN ? AND ?"
-_TOGETHER = 50  # rows of one statement: each costs 0.5 us, and two changes of the interpreter lock
+_TOGETHER = 50  # rows per statement: a statement costs 0.5 us, and releases and takes the interpreter lock
 _ROW = "(?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT = f"INSERT INTO runs({RUN_COLUMNS}) VALUES {_ROW}"
 _INSERT_MANY = f"INSERT INTO runs({RUN_COLUMNS}) VALUES {', '.join([_ROW] * _TOGETHER)}"
@@ -96,7 +96,7 @@ _LIVE = (
 )
 
 _PAGE = 500
-_KNOWN_LEDGERS = 1 << 18  # ledgers whose last entries a writer remembers; they take up to 28 MiB
+_KNOWN_LEDGERS = 1 << 18  # a writer remembers the last entries of so many ledgers, in up to 28 MiB
 
 
 @implementer(IRunIndex)
@@ -119,7 +119,7 @@ class SqliteRunIndex:
         self.complete = complete
         self.lookups = 0
         self.unmoved_commits = 0
-        self._in_doubt = False  # whether a restart may find a commit that failed
+        self._in_doubt = False  # whether a commit failed that a restart may find complete
         self._writer = writer
         self._readers: list[sqlite3.Connection] = []
         self._last: dict[int, int] = {}
@@ -183,8 +183,9 @@ class SqliteRunIndex:
             with storage_errors(self.path):
                 self._commit(batch)
         except StorageError as error:
-            self._last.clear()  # it may have last entries of the failed commit
-            if not isinstance(error, NoWritableDirectoryError):  # a commit that found no space did not become whole
+            self._last.clear()  # the failed commit may have set some of the remembered last entries
+            # Without disk space the failed commit is not complete in the log.
+            if not isinstance(error, NoWritableDirectoryError):
                 self._overwrite()
             raise
         self._in_doubt = False
@@ -194,7 +195,8 @@ class SqliteRunIndex:
     def _overwrite(self) -> None:
         """Overwrite a failed commit in the write-ahead log with an empty one."""
         self._in_doubt = True
-        change = "UPDATE state SET complete = complete + ?"  # up and down: SQLite writes no unchanged page
+        # Change the number and change it back: SQLite does not write a page that is unchanged.
+        change = "UPDATE state SET complete = complete + ?"
         try:
             self._writer.execute("BEGIN IMMEDIATE")
             self._writer.executemany(change, [(1,), (-1,)])
@@ -255,7 +257,7 @@ class SqliteRunIndex:
         """Insert rows, later ones over earlier ones; rows that replace nothing share one call."""
         known, begin = self._last, 0
         late = [_span(row) for row in rows if row.first <= known[row.ledger_id]]
-        if late:  # the stored rows they overlap must be in the table of runs
+        if late:  # move the stored rows that the new ones overlap from blocks to the table of runs
             self._insert(blocks.take_out(late))
         for index, row in enumerate(rows):
             ledger_id, first, last = row[:3]
@@ -397,7 +399,7 @@ class SqliteRunIndex:
 
     def ledgers(self) -> Iterator[LedgerRow]:
         after = -1
-        keys: dict[bytes, bytes] = {}  # share equal keys from the start: most ledgers of a user have the same
+        keys: dict[bytes, bytes] = {}  # share equal keys among the ledgers: most ledgers of a user have the same key
         while page := self._query(_LEDGERS, (after, _PAGE)):
             for ledger_id, key, *rest in page:
                 yield ledger_from((ledger_id, keys.setdefault(key, key), *rest))

@@ -104,7 +104,7 @@ class Lookup:
             if not start and size <= CHECKSUM_BLOCK:
                 checksum = row.checksums
             elif start <= (start + size - 1) // CHECKSUM_BLOCK * CHECKSUM_BLOCK:
-                return 0  # a read of the row verifies it by the last block's checksum
+                return 0  # the last block has a checksum that verifies this record: read the whole row
         elif size >= CHECKSUM_BLOCK:
             return 0
         records = self.logs.get(row.log_id)

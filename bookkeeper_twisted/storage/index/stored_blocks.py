@@ -32,7 +32,8 @@ from .index_file import Connection, read_generations
 from .stored_runs import MAX_ID
 
 _COLUMNS = ", ".join(
-    f"CASE typeof({name}) WHEN '{kind}' THEN {name} END"  # a damaged value may be text that cannot be decoded
+    # Select only values of the right type: a damaged text value may not be UTF-8.
+    f"CASE typeof({name}) WHEN '{kind}' THEN {name} END"
     for name, kind in (("generation", "integer"), ("first", "blob"), ("packed", "blob"), ("crc", "integer"))
 )
 _BLOCKS = f"SELECT {_COLUMNS} FROM block_keys LEFT JOIN blocks ON id = block"
@@ -80,7 +81,7 @@ class StoredBlocks:
             elif behind[:8] == key[:8]:
                 others += likely[middle:]
                 del likely[middle:]
-            elif not packed and generation.role == SOURCE:  # the merge has moved the rows of this place
+            elif not packed and generation.role == SOURCE:  # the merge has moved the rows around this key to its target
                 others += [each for each in likely if each[1:3] == generation[1:3]]
                 likely = [each for each in likely if each[1:3] != generation[1:3]]
             if not behind:
@@ -238,7 +239,7 @@ class Cursor:
             return False
         try:
             behind = self._stored.following(self._number, self.following.last)
-        except DamageError:  # a key beyond this block may not need it
+        except DamageError:  # the key may not need the damaged block: leave it to a full search
             return False
         self.block, self.following = self.following, behind
         return not self.leaves(key)

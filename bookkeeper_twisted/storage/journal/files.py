@@ -21,7 +21,7 @@ from ..ledger_dirs import journal_ids, journal_name
 from .format import HEADER_SIZE, SECTOR, FileMark, pack_header, parse_header
 
 SPARE_SUFFIX = ".spare"
-_AT_ONCE = 1 << 20  # bytes of zeros written while a writer waits for its file
+_AT_ONCE = 1 << 20  # the zeros that are written in one step while a writer waits for its file, in bytes
 
 
 @attrs.frozen
@@ -103,7 +103,8 @@ class JournalFiles:
             blank = self._blank(file_id)
             while blank.filled < min(_AT_ONCE, self._settings.preallocate):
                 self._fill(blank, _AT_ONCE)
-        if blank.file_id != file_id:  # it was prepared before a rotation that did not wait for it
+        # The file was prepared for a lower id, which a rotation took without waiting for the file.
+        if blank.file_id != file_id:
             self._write_header(blank.file, file_id)
         self._name(blank, self.path(file_id))
         self._next_id += 1
@@ -185,7 +186,7 @@ class JournalFiles:
                 self._fs.unlink(self.path(old))
             self.ids.remove(old)
         if len(below) > self._settings.max_backups:
-            # a file must have lost its old name for good before it is overwritten
+            # Make the removal of the old names durable before a recycled file is overwritten.
             self._fs.sync_directory(self._directory)
             self._spares.extend(freed)
 

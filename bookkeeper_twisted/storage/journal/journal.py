@@ -95,7 +95,7 @@ class Journal:
         self._check()
         try:
             file = self._file
-            # Only between groups: a reader finds a whole group in one file.
+            # Rotate only between groups: a reader expects each group whole in one file.
             if file is None or self.position.offset > self._settings.max_size:
                 file = self._next_file()
             self._write(file, records, sync)
@@ -120,7 +120,7 @@ class Journal:
             self._files.release(mark.file_id)
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_FILES:
-                return  # a later mark releases the files that are left
+                return  # the next release, at a later mark, releases the remaining files
             self._failure = error
             raise
 
@@ -153,7 +153,7 @@ class Journal:
         group, end = pack_group(
             self._mark, start, records, self.durable, self._settings.alignment, self._settings.block, last
         )
-        # One call writes and syncs, unless groups before this one are not durable yet.
+        # Write and sync in one call, unless earlier groups of this file are not durable yet.
         at_once = sync and (self.durable == self.position or start == HEADER_SIZE)
         file.pwritev(group, start, durable=at_once)
         self.position = JournalPosition(self._mark.file_id, end)
@@ -191,7 +191,7 @@ class Journal:
             return old
         if old is not None:
             old.close()
-        # ``durable`` stays at the end of the file before: the first group of this one records it
+        # ``durable`` stays at the end of the previous file: the first group of the new file records that position.
         self.position = JournalPosition(self._mark.file_id, HEADER_SIZE)
         return self._file
 

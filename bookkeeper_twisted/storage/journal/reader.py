@@ -93,7 +93,7 @@ class JournalReader:
         """Yield the bodies from ``offset`` on, a list at a time."""
         if self.mark is None:
             return self._foreign_records(max(offset, self.start))
-        # Apache's bookies leave marks a few bytes after the end of a group
+        # The marks of Apache's bookies may lie a few bytes after the end of a group: begin at its sector.
         return self._own_records(self.mark, max(offset // SECTOR * SECTOR, self.start))
 
     def first_durable(self) -> JournalPosition | None:
@@ -112,7 +112,7 @@ class JournalReader:
                 if (offset + at + TRAILER_SIZE) % SECTOR == 0:
                     trailer = parse_trailer(data[at : at + TRAILER_SIZE], self.mark)
                     if trailer is not None:
-                        # the end of a group that begins before our end: the mark we began at is no boundary
+                        # The group began before ``self.end``: the mark at which reading began lies inside a group.
                         inside = JournalPosition(self.file_id, offset + at) if trailer.start < self.end else durable
                         torn, durable = True, max(durable, trailer.durable, inside)
                 at = data.find(nonce, at + 1)

@@ -49,7 +49,7 @@ class JournalScrub:
             try:
                 yield from self._verify(file_id, ids[number:])
             except FileNotFoundError:
-                continue  # it was released meanwhile
+                continue  # the journal has released this file
             except JournalDamageError as error:
                 self._found(file_id, str(error))
             except OSError as error:
@@ -70,7 +70,7 @@ class JournalScrub:
                 if at >= end:
                     return
             yield max(min(reader.end, end) - at, 0)
-            if reader.mark is not None and reader.end < end:  # Apache's files have no checksums
+            if reader.mark is not None and reader.end < end:  # only a journal file of ours has a mark and checksums
                 self._found(file_id, f"{reader.path}: damaged at offset {reader.end}, durable up to {end}")
         finally:
             file.close()

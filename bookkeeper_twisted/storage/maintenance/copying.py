@@ -33,10 +33,11 @@ class _JoinedRow:
     def __init__(self, head: IndexRow, offset: int) -> None:
         self._ledger_id, self._first, self._last = head.ledger_id, head.first, head.first - 1
         self._offset = offset
-        self._sizes: list[tuple[int | bytes, int]] = []  # in the form of a row, and the number of their entries
+        # Record sizes in the form of a row, and the number of their entries.
+        self._sizes: list[tuple[int | bytes, int]] = []
         self._n_bytes = 0
-        self._checksums: list[int] = []  # of whole blocks
-        self._checksum = 0  # of the last block, unless that is whole
+        self._checksums: list[int] = []  # the checksum of each whole block
+        self._checksum = 0  # the checksum of a last block that is not whole
 
     def takes(self, row: IndexRow, n_bytes: int) -> bool:
         """Test whether a ``row`` of ``n_bytes`` is the next one, and fits."""

@@ -17,7 +17,7 @@ UNFINISHED_SUFFIX = ".compacting"
 
 _LEFT_OVER = (UNFINISHED_SUFFIX, ".compacted")
 _STEP_BYTES = 1024 * 1024
-_STEP_ROWS = 64  # of adjacent ledgers: it may be that only one of them is wanted
+_STEP_ROWS = 64  # rows of one step; they may belong to several ledgers of which only one is wanted
 _MAX_ID = 2**63 - 1
 
 
@@ -67,7 +67,7 @@ class LogSpace:
         """Return id and bytes of every log file, the active one included.  Maintenance lane."""
         found = []
         for log_id in entry_log_ids(self._fs, self.directory.path):
-            if self._fs.exists(self.path(log_id)):  # it may be removed meanwhile
+            if self._fs.exists(self.path(log_id)):  # another lane may have removed the log since the listing
                 file = self._fs.open(self.path(log_id))
                 try:
                     found.append((log_id, file.size()))

@@ -31,7 +31,7 @@ PASSED_OVER = 8 * 1024
 
 PAGE = 4096
 
-_ROWS = 500  # rows of one read from the index
+_ROWS = 500  # the number of rows in one read from the index
 
 _UNREADABLE = (errno.EIO, errno.ENOENT)
 _HEAD = struct.Struct(">iqq")  # size word, ledgerId, entryId
