@@ -123,7 +123,7 @@ class Bookie:
             return False
         if not self._storage.is_full():
             return True
-        self._on_full()  # a checkpoint that begins now makes room at once: it swaps the caches
+        self._on_full()  # a checkpoint that begins in this call makes room immediately, as it swaps the write caches
         return not self._storage.is_full()
 
     def resume_adds(self) -> None:
@@ -180,7 +180,7 @@ class Bookie:
         except BookKeeperError as error:
             done(run, error)
             return
-        # The key record precedes the entry that needs it; both are in storage by now (S7).
+        # Journal the key record before the entry that needs it; storage has key and entry already (S7).
         records = self._adopt_key(handle, master_key)
         if run.last > handle.last_entry:
             handle.last_entry = run.last
@@ -195,12 +195,13 @@ class Bookie:
             done(run, None)
 
     def _check_add(self, run: EntryRun, master_key: bytes, recovery: bool, high_priority: bool) -> LedgerHandle:
-        if run.first < 0 or run.ledger_id < 0:  # negative entry ids are the journal's own records
+        if run.first < 0 or run.ledger_id < 0:  # the journal uses negative entry ids for its own records
             raise BadRequestError(run.ledger_id, detail=f"entry id {run.first}")
         self.mode.check(run.ledger_id, high_priority)
         handle = self._handles.get(run.ledger_id)
         if not handle.known and self._storage.was_fenced(run.ledger_id):
-            raise LedgerFencedError(run.ledger_id, run.first)  # deleted: recovery adds would bring it back, too
+            # The ledger was deleted, and even recovery adds would bring it back.
+            raise LedgerFencedError(run.ledger_id, run.first)
         handle.authorize(master_key)
         if handle.row.fenced and not recovery:
             raise LedgerFencedError(run.ledger_id, run.first)
@@ -219,7 +220,7 @@ class Bookie:
 
     def fence(self, ledger_id: int, master_key: bytes) -> "Deferred[None]":
         if self._storage.was_fenced(ledger_id):
-            return succeed(None)  # the ledger is deleted: it stays fenced, and isn't known
+            return succeed(None)  # a deleted ledger stays fenced, but does not become known again
         handle = self._handles.get(ledger_id)
         try:
             handle.authorize(master_key)
@@ -229,13 +230,13 @@ class Bookie:
         if handle.fencing is not None:
             handle.fencing.append(result)
             return result
-        if handle.row.fenced and not handle.commit.failed:  # else the failed record may be that of the fence
+        if handle.row.fenced and not handle.commit.failed:  # if the journal has failed, the fence record may be lost
             return succeed(None)
-        # In memory at once: no add that comes after the reply to this fence was begun is admitted (S3, S4).
+        # Set the fence in memory before its record is durable: an add that arrives later is refused (S3, S4).
         records = self._adopt_key(handle, master_key)
         self._handles.save(handle, attrs.evolve(handle.row, fenced=True))
         handle.fencing = [result]
-        # Replay cannot apply a fence without the key, so both are in one group (S2).
+        # Append key and fence in one group, as replay cannot apply a fence without the key (S2).
         handle.commit.append(records + fence_record(ledger_id), 0, lambda error: self._fenced(handle, error))
         handle.wake()
         return result
@@ -337,7 +338,7 @@ class Bookie:
 
     def _missing(self, ledger_id: int, entry_id: int) -> Exception | None:
         """Return the error that memory alone proves for an entry that is not cached (S5)."""
-        if entry_id < 0:  # no ledger has such entries; reads of -1, the last entry, do not come here
+        if entry_id < 0:  # no ledger has negative ids; a read of the last entry (-1) takes another way
             return BadRequestError(ledger_id, detail=f"entry id {entry_id}")
         handle = self._handles.find(ledger_id)
         if handle is None:
@@ -352,7 +353,7 @@ class Bookie:
             return fail(NoSuchLedgerError(ledger_id))
         if handle.last_complete:
             return _last_of(handle)
-        # Recorded now: an entry that leaves the caches meanwhile may be one that the lane does not see yet.
+        # Record the last cached entry now: a checkpoint may move it to disk after the lane has looked there.
         handle.last_entry = max(handle.last_entry, self._storage.last_cached(ledger_id))
         return self._reads.last_entry(ledger_id).addCallback(self._found_last, handle)
 

@@ -55,7 +55,7 @@ class Checkpointer:
         self._on_written = on_written
         self._on_failed = on_failed
         self._failed_with = ""
-        self._failures = 0  # consecutive failures
+        self._failures = 0  # the number of consecutive failures
         self._logged_at = 0.0
         self._waiting: list[Deferred[bool]] | None = None
         self._timer = LoopingCall(self.checkpoint)
@@ -135,10 +135,10 @@ class Checkpointer:
         series.record((self._clock.seconds() - began) * 1000)
         waiting, self._waiting = self._waiting or [], None
         if failure is None:
-            # Journal files below the marks can be released, and the next ones prepared.
+            # Release the journal files below the marks, and have the next files prepared.
             for commit, mark in zip(self._commits, marks, strict=True):
                 commit.release_files(mark)
-            if n_bytes:  # a bookie without adds would record nothing but zeros
+            if n_bytes:  # without adds a bookie would record only zeros
                 self._metrics.flush_size.success.record(n_bytes)
             self._on_written()
         else:

@@ -93,14 +93,14 @@ class DiskReads:
     async def _list_all(self) -> None:
         while self._lists:
             ledger_id, result = self._lists.popleft()
-            if result.called:  # a cancelled call
+            if result.called:  # skip a call that was cancelled
                 continue
             outcome: Any
             try:
                 outcome = await self._on_lane(self._guarded, self._storage.entry_ranges, ledger_id)
             except Exception:
                 outcome = Failure()
-            if not result.called:  # the call may be cancelled while the lane works
+            if not result.called:  # the caller may have cancelled the call while the lane worked
                 result.callback(outcome)
         self._is_listing = False
 

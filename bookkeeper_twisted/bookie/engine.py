@@ -108,7 +108,8 @@ class Engine:
         """
         self.checkpointer.start(flush_interval)
         for commit in self.commits:
-            commit.make_ready()  # only checkpoints release files, and the one at this start may have found a full disk
+            # Usually a checkpoint does this, but the one at the start may have failed on a full disk.
+            commit.make_ready()
 
     def _flushed(self, ask: "Callable[[], Deferred[T]]") -> "Deferred[T]":
         """Call ``ask``, and flush the outbox after the result was used, as no journal group will.  A cancelled result

@@ -103,8 +103,8 @@ class GroupCommit:
         self._metrics = metrics
         self._options = options
         self._queue: deque[_Item] = deque()
-        # One token while no drain runs.  Taking it is one atomic step for both threads, so
-        # that an item queued while the lane is about to end is never left behind.
+        # The deque holds one token while no drain runs.  Both threads take the token atomically, so
+        # an item that is queued just before the lane ends is never left in the queue.
         self._idle: deque[None] = deque((None,))
         self._start: IDelayedCall | None = None
         self._sync_due: IDelayedCall | None = None
@@ -180,15 +180,15 @@ class GroupCommit:
             self.queued_bytes -= len(item.records)
             self._call(item, None)
         self._flush()
-        if group.items:  # else the lane took the item before the reactor's call to begin
-            self._measure(group)  # after the completions: waiting adds come first
+        if group.items:  # the group is empty if a running drain took the item before the reactor's call to begin one
+            self._measure(group)  # measure after the completions, as clients wait for these
         self._watch_unsynced(group.synced)
 
     def _call(self, item: _Item, error: Exception | None) -> None:
         try:
             item.done(error)
         except Exception:
-            # The group is durable: an exception in one completion must not stop the others.
+            # The group is durable: an exception in one completion must not prevent the other completions.
             self._log.failure("a completion failed")
 
     def _broken(self, failure: Failure) -> None:
@@ -288,10 +288,10 @@ class GroupCommit:
         while True:
             group = self._commit()
             if group.failure is not None:
-                return group  # the token stays taken: nothing is written after a failure (S10)
+                return group  # keep the token, so that nothing is written after a failure (S10)
             if not self._queue:
                 self._idle.append(None)
-                # An item queued before the token was back has started no drain: look again.
+                # Look at the queue again: an item queued before the token was back did not start a drain.
                 if not self._queue or not self._take_token():
                     return group
             self._executor.notify(self._complete, group)
@@ -310,7 +310,7 @@ class GroupCommit:
         records = [item.records for item in items if item.records]
         waiting = [item for item in items if item.sync]
         if records and len(waiting) == len(items):
-            self.journal.write_group(records)  # write and sync in one call, if the disk can do that
+            self.journal.write_group(records)  # the disk may write and sync in one call
         else:
             self._write_and_sync(group, records, waiting)
         group.durable = self.journal.durable

@@ -140,7 +140,8 @@ class LedgerHandles:
         for handle in map(self._handles.get, ledger_ids):
             if handle is None or handle.accepts is None:
                 return None
-            if handle.accepts is not compared:  # ledgers with the same key share it: most keys are compared once
+            # Ledgers with the same key share one object, so most keys are compared only once.
+            if handle.accepts is not compared:
                 if not compare_digest(handle.accepts, master_key):
                     return None
                 compared = handle.accepts
@@ -169,7 +170,8 @@ class LedgerHandles:
         :param row: the new state.
         """
         self._storage.put_ledger(row)
-        handle.row = self._storage.ledger(handle.ledger_id) or row  # with the key that all its ledgers share
+        # Read the row back: its key is the object that all ledgers with this key share.
+        handle.row = self._storage.ledger(handle.ledger_id) or row
         handle.known = True
         handle.update_accepts()
 
@@ -232,7 +234,8 @@ class LacWatches:
 
         def expired() -> None:
             nonlocal timer, due
-            if self._clock.seconds() - due > TOLERANCE:  # held up: the sockets may hold the add that ends it
+            # The process was held up: wait again, as the sockets may hold the add that raises the LAC.
+            if self._clock.seconds() - due > TOLERANCE:
                 due = self._clock.seconds()
                 timer = self._clock.callLater(0, expired)
                 return

@@ -74,7 +74,7 @@ class ServedDirectories:
     def _marks(self) -> Sequence[JournalMark]:
         directories = [current(path) for path in self._paths.ledgers]
         for path in directories:
-            self._fs.list(path)  # fails for a missing directory, whose mark is not 0
+            self._fs.list(path)  # raises an error for a missing directory, whose mark would be read as 0
         marks = read_marks(self._fs, directories, len(self._paths.journals))
         return [JournalMark(mark.file_id, mark.offset) for mark in marks]
 

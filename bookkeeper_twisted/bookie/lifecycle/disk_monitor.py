@@ -197,5 +197,5 @@ class DiskMonitor:
 
 
 def _sum_of_disks(usage: list[tuple[int, int]]) -> tuple[int, int]:
-    disks = dict.fromkeys(usage)  # directories on one disk have the same numbers
+    disks = dict.fromkeys(usage)  # directories on one disk have equal numbers: count these once
     return sum(total for total, _ in disks), sum(free for _, free in disks)

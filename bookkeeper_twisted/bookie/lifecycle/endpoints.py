@@ -131,7 +131,7 @@ def _parsed(reactor: Any, config: BookieConfig, name: str) -> IStreamServerEndpo
     text: str = getattr(config, name)
     try:
         endpoint: IStreamServerEndpoint = serverFromString(reactor, text)
-    except Exception as error:  # the parser of a plugin may raise anything
+    except Exception as error:  # a plugin's parser may raise any exception
         reason = _reason(error, text.partition(":")[0])
         raise ConfigError(f"{_FIELDS[name].key} = {text!r}, {config.origin(name)}: {reason}") from error
     return endpoint

@@ -52,17 +52,19 @@ class HandBack:
             raise InvalidCookieError(f"{self.paths.all()[0]} is not a directory of this bookie: nothing to hand back")
         indexes = [current(path) for path in self.paths.indexes]
         exported: list[Exported] = []
-        if not cookies.of_apache:  # else all indexes exist, from an export or from before a take-over
+        # With cookies of Apache's bookie all indexes exist, from an export or from before a take-over.
+        if not cookies.of_apache:
             self._check(indexes)
             self._replay()
             exported = [self._export(path) for path in indexes]
             for path in self.paths.ledgers:
-                discard_log_sizes(self.fs, current(path))  # written before a take-over
+                discard_log_sizes(self.fs, current(path))  # Apache's bookie wrote these sizes before a take-over
         for path in distinct(self.paths.ledgers, self.paths.indexes):
             remove_reserve(self.fs, current(path))
         stamp_for_apache(self.fs, self.paths.all())
         for path in indexes:
-            self.make_index(self.fs, path, True).close()  # from now on our index is out of date
+            # Begin a new, empty index: the exported one is out of date from this moment.
+            self.make_index(self.fs, path, True).close()
         return exported
 
     def _check(self, index_directories: Sequence[str]) -> None:
@@ -94,7 +96,7 @@ class HandBack:
         index = self.make_index(self.fs, index_directory, False)
         try:
             with self.progress(index_directory, live_bytes(index)) as advance:
-                remove(self.fs, index_files(self.fs, index_directory))  # out of date, left by a crash
+                remove(self.fs, index_files(self.fs, index_directory))  # a crash may have left outdated index files
                 return self.write_index(self.fs, index_directory, index, advance)
         finally:
             index.close()

@@ -97,7 +97,7 @@ class _Player:
         if row is not None and row.forgotten_at:
             self._storage.put_ledger(attrs.evolve(row, forgotten_at=0))
         if row is None:
-            # As in Apache's bookie: without a key record the ledger was deleted after these were written.
+            # As in Apache's bookie, a missing key record means that the ledger was deleted after these entries.
             if self._ledger_id not in self._unknown:
                 self._unknown.add(self._ledger_id)
                 self._log.warn("skipping entries of unknown ledger {ledger_id}", ledger_id=self._ledger_id)
@@ -109,12 +109,12 @@ class _Player:
 
     def _apply(self, ledger_id: int, kind: int, body: bytes) -> None:
         if self._storage.was_fenced(ledger_id):
-            return  # deleted: neither the ledger nor its entries come back (S3)
+            return  # a deleted ledger does not come back, nor do its entries (S3)
         row = self._storage.ledger(ledger_id)
         if kind == KEY:
             self._apply_key(ledger_id, row, _bytes_of(body))
         elif kind == FENCE:
-            # Also without a key, which a Java journal may lack: a fence is never forgotten (S2).
+            # Replay a fence even without a key, which a Java journal may lack: a fence is never forgotten (S2).
             self._storage.put_ledger(attrs.evolve(row or LedgerRow(ledger_id), fenced=True))
         elif kind == EXPLICIT_LAC:
             self._apply_lac(ledger_id, row, _bytes_of(body))

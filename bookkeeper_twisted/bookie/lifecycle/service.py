@@ -220,7 +220,8 @@ class BookieService(Service):
         async def logged() -> None:
             try:
                 await undo()
-            except MetadataError as error:  # the store is unreachable or was removed, which is no fault of this program
+            # Log no traceback: the store is unreachable or was removed, which is no fault of this program.
+            except MetadataError as error:
                 self._log.warn("{name} failed: {error}", name=name, error=error)
             except Exception:
                 self._log.failure("a step of the stop failed")
@@ -237,7 +238,7 @@ class BookieService(Service):
 
     async def _lock(self) -> None:
         if self._is_named and await self._on_flush_lane(without_current, self._fs, self._paths.all()):
-            # A mistyped directory, or one whose disk is not mounted: refused before anything is made there.
+            # Refuse a mistyped directory, or one whose disk is not mounted, before any file is made there.
             check = await self._cookie_check()
             await check.must_stamp(self._registrations, self._on_flush_lane)
         await self._on_flush_lane(self._paths.make, self._fs)
@@ -272,7 +273,7 @@ class BookieService(Service):
         check, registration = await self._cookie_check(), self._registrations
         self._rebuild = self._config.rebuild_index
         if await check.must_stamp(registration, self._on_flush_lane):
-            await self._bind()  # a port that is taken is noticed before anything permanent is written
+            await self._bind()  # bind now, to notice a port in use before any permanent change
             taken = await self._on_flush_lane(is_apaches, self._fs, self._pairs())
             if taken:
                 await self._take_over()
@@ -300,7 +301,8 @@ class BookieService(Service):
             self._random_bytes(16), journal_settings(self._config), settings, self._storages,
         )  # fmt: skip
         self._then_undo(self._close_store)
-        await self._on_flush_lane(discard_left_over, self._fs, self._pairs())  # our indexes are complete
+        # Databases of Apache's bookie are needed no more, as our indexes are complete.
+        await self._on_flush_lane(discard_left_over, self._fs, self._pairs())
         await self._on_flush_lane(self._store.recover)
         self._labels = directory_labels(*map(_currents, (self._paths.ledgers, self._paths.indexes)))
         StorageMetrics(self.instruments, self._store.storage, self._labels, settings.write_cache_bytes)
@@ -373,7 +375,8 @@ class BookieService(Service):
         await self._bind()
         assert self.engine is not None
         self._gate.inner = self.engine.factory
-        self._then_undo(self._stop_listening)  # before the engine stops, however early the port was bound
+        # Close the port before the engine stops, even if the port was bound early.
+        self._then_undo(self._stop_listening)
 
     async def _bind(self) -> None:
         """Listen, unless an earlier step did."""
@@ -411,7 +414,7 @@ class BookieService(Service):
             return
         site = self._make_site(self.admin)
         listening = await listen(self._http_endpoint, site, "httpServerEndpoint")
-        self.http_port = getattr(listening.getHost(), "port", 0)  # a socket of the file system has no port
+        self.http_port = getattr(listening.getHost(), "port", 0)  # a UNIX socket has no port
         self._http_host = loopback_of(listening)
         self._log.info("{text}", text=describe_http(listening))
         self._then_undo(lambda: stop_listening(listening))
@@ -451,7 +454,7 @@ class BookieService(Service):
     def _disks_seen(self, disks: DiskState) -> None:
         assert self.engine is not None
         self.engine.bookie.mode.high_priority = disks.has_reserve and not self._flush_fails
-        if disks.lost_journals:  # records acknowledged from now on would be lost (S1)
+        if disks.lost_journals:  # stop, as records acknowledged after this moment would be lost (S1)
             self._fail(Failure(StorageFailedError(f"a journal directory is lost: {disks.lost_journals[0]}")))
             return
         if self.maintenance is not None:

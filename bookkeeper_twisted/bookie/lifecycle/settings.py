@@ -45,7 +45,7 @@ def journal_settings(config: BookieConfig) -> JournalSettings:
         max_backups=config.journal_max_backups,
         preallocate=min(config.journal_pre_alloc_size_mb, config.journal_max_size_mb) * _MIB,
         reuse=config.journal_reuse_files,
-        direct=config.journal_sync_data,  # without syncs the page cache is faster
+        direct=config.journal_sync_data,  # without syncs, writing through the page cache is faster than direct I/O
     )
 
 
@@ -57,7 +57,8 @@ def storage_settings(config: BookieConfig) -> StorageSettings:
         write_cache_bytes=config.db_storage_write_cache_max_size_mb * _MIB,
         read_cache_bytes=config.db_storage_read_ahead_cache_max_size_mb * _MIB,
         rebuild_index=config.rebuild_index,
-        reserve_bytes=min(config.log_size_limit, MOST_BYTES),  # compaction needs the space of the copy of a log
+        # The space that a compaction needs for the copy of one log.
+        reserve_bytes=min(config.log_size_limit, MOST_BYTES),
     )
 
 

@@ -83,7 +83,7 @@ class Compactor:
         self._clients_add = clients_add
         self._queue: DiskQueue | None = None
         self._worked = 0.0
-        self._borrows = False  # whether this run uses the reserve
+        self._borrows = False  # whether this run uses the space reserve
 
     async def run(self, order: CompactionOrder) -> None:
         """Compact the logs of an order.  A cancelled run leaves everything as it was before the present group.
@@ -150,7 +150,7 @@ class Compactor:
 
         :returns: False if there is none, or it is in use.
         """
-        self._borrows = True  # set first, as this call may be cancelled meanwhile
+        self._borrows = True  # set the flag first, as this call may be cancelled during the wait
         if not await self._directory.on_flush_lane(self._directory.storage.lend_reserve):
             return False
         self._log.info("{path}: a compaction finds no space, and uses the reserve", path=self._logs.path)
@@ -190,8 +190,8 @@ class Compactor:
         reader = RowReader(directory.fs, directory.storage, queue)
         cutter = RowCutter(directory.storage.index, sources=tuple(sources))
         log_ids: list[int] = []
-        copy: LogCopy | None = None  # neither durable nor in the index yet
-        committed: Deferred[None] = succeed(None)  # of the log before, while the next one is written
+        copy: LogCopy | None = None  # the log being written, which is neither durable nor in the index yet
+        committed: Deferred[None] = succeed(None)  # the commit of the previous log, while the next one is written
         try:
             step, following = None, await on_lane(cutter.next_step, *self._limits())
             while step is not None or following is not None:
@@ -215,7 +215,7 @@ class Compactor:
                 committed = await self._finish(copy, committed, sources)
                 copy = None
         finally:
-            await on_lane(reader.close)  # first, as it waits for the writes to the copy
+            await on_lane(reader.close)  # close the reader first: it waits for the writes to the copy
             if copy is not None:
                 await on_lane(copy.abandon)
             await committed

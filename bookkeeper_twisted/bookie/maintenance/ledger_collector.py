@@ -28,7 +28,7 @@ REMEMBERED = 7 * 86400
 """Seconds for which the fence of a deleted ledger refuses late adds, as in Apache's bookie."""
 
 _PAGE = 1000
-_RANGE = 10_000  # ledgers of one node in ZooKeeper's layouts: a step of the listing, whose rate Apache's bookie limits
+_RANGE = 10_000  # the ledgers of one node in ZooKeeper's layouts; Apache's bookie limits the rate of listed nodes
 
 
 @attrs.frozen
@@ -158,12 +158,12 @@ class LedgerCollector:
     async def _is_over_replicated(self, ledger_id: int) -> bool:
         row = self._storage.ledger(ledger_id)
         if row is None or row.forgotten_at:
-            return False  # only its fence is left
+            return False  # the ledger is deleted here, only its fence is kept
         await self._operations.acquire()
         try:
             metadata = (await self._ledgers.read(ledger_id)).value
         except NoSuchLedgerMetadataError:
-            return False  # the next run deletes it
+            return False  # the metadata are deleted: the next run deletes the ledger
         return metadata.closed and not any(self._cluster.bookie_id in segment.bookies for segment in metadata.segments)
 
     async def _forget_locked(self, ledger_id: int) -> int:

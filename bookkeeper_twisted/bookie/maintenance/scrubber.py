@@ -213,7 +213,8 @@ class Scrubber:
         try:
             await self._verify(directory, scrub)
         except (StorageError, OSError):
-            known.records[number] = attrs.evolve(scrub.record, after=None)  # the next pass begins anew
+            # Without a position the next pass begins at the start.
+            known.records[number] = attrs.evolve(scrub.record, after=None)
             raise
         finally:
             await directory.on_lane(scrub.close)
@@ -251,6 +252,6 @@ class Scrubber:
         found = ScrubRecord(tuple(DamagedEntries(NO_LEDGER, -1, -1, now, text) for text in scrub.damages))
         self._known.records[journal.number] = found
         self._known.report(found.findings)
-        if found.findings:  # memory holds all the entries that a replay would need
+        if found.findings:  # memory still holds the entries of the damaged records: write them to the entry logs
             await self._checkpoint()
         await self._known.keep(journal, found)

@@ -124,7 +124,8 @@ class AuthenticatingSession:
     # -- refusals --
 
     def _refuse(self, item: Any) -> None:
-        frames = getattr(item, "header", item).wire.refusal(item, Status.EUA)  # a message's header has it, a run itself
+        # A message has the wire protocol in its header, a run has it itself.
+        frames = getattr(item, "header", item).wire.refusal(item, Status.EUA)
         if frames is None:
             self._waiting.clear()
             self._connection.end()

@@ -119,7 +119,7 @@ class BatchProcessor:
         began = clock.seconds()
         while True:
             if len(gathering.runs) % _MANY_RUNS == _MANY_RUNS - 1 and clock.seconds() - began >= SHARE:
-                return True  # a shorter reply: others have their turn before the peer asks for the rest
+                return True  # send a shorter reply: other connections have their turn before the peer asks for the rest
             first = gathering.next
             run = bookie.cached(ledger_id, first, gathering.left)
             if run is None:
@@ -178,7 +178,7 @@ class BatchProcessor:
             more = await self._load(session, gathering)
         finally:
             session.expect(-gathered)
-        gathering.shrink(session.connection.reply_limit)  # replies of others may have taken the room
+        gathering.shrink(session.connection.reply_limit)  # the replies of other connections may have used up the room
         return more
 
     async def _load(self, session: RequestSession, gathering: Gathering) -> bool:

@@ -79,7 +79,7 @@ class Permits:
         :returns: whether they were taken.
         """
         if self._limit:
-            # Only the caller that give() resumes may pass those that wait.
+            # Only the caller that give() resumes may take permits before the waiting callers.
             is_turn, self._is_turn = self._is_turn, False
             if not self._fits(count) or (self._waiting and not is_turn):
                 return False
@@ -87,7 +87,7 @@ class Permits:
         return True
 
     def _fits(self, count: int) -> bool:
-        # A run of more requests than the limit would wait for ever if it could not go alone.
+        # Let a run of more requests than the limit go alone: otherwise it would wait for ever.
         return not self.in_progress or self.in_progress + count <= self._limit
 
     def wait(self, count: int, resume: Callable[[], None]) -> None:
@@ -109,7 +109,7 @@ class Permits:
         """Return ``count`` permits and call the waiters in turn."""
         self.in_progress -= count
         if self._waking:
-            return  # a waiter may return permits at once: the loop below goes on
+            return  # a waiter that was just called returned its permits: the loop below, which called it, goes on
         self._waking = True
         try:
             while self._waiting and self._fits(next(iter(self._waiting.values()))):

@@ -66,7 +66,7 @@ class LacProcessor:
             try:
                 entry = await read_entry(session, request.ledger_id, previous + 1)
             except NoSuchEntryError:
-                pass  # other bookies hold it
+                pass  # this bookie does not hold the entry, others do
             else:
                 return _found(request, previous + 1, entry, lac, timestamp)
         return _found(request, request.entry_id, None, lac, timestamp)

@@ -178,7 +178,7 @@ class ReadProcessor:
     def _find(self, ledger_id: int, entry_id: int, max_count: int) -> EntryRun | None:
         """Return entries that are available without a wait; None if the first one is not."""
         if entry_id == INVALID_ENTRY_ID:
-            return None  # the index has to be asked for the last entry
+            return None  # only the index knows the last entry
         held = self._bookie.cached(ledger_id, entry_id, max_count)
         if held is None:
             held = self._bookie.resident(ledger_id, entry_id, max_count, _REPLY_BYTES)
@@ -245,7 +245,7 @@ class ReadProcessor:
         session.expect(-expected)
         left: list[Piece] = []
         for (start, end), found in zip(missing, loaded, strict=True):
-            # Loaded entries without room in the replies stay in memory for a while, if they are asked for again soon.
+            # Read ranges without room in the replies again later: their entries stay in memory for a while.
             is_used = session.has_room and not isinstance(found, LoadLaterError)
             left.extend(self._use(session, cursor, start, end, found) if is_used else [(start, end)])
         if left:
@@ -260,14 +260,14 @@ class ReadProcessor:
         """
         if isinstance(found, Exception):
             self._refuse(session, cursor, start, found)
-            # If one entry is missing, others are likely to be: each is asked for by itself, many at once.
+            # If one entry is missing, others probably are too: request each of them separately, many in one call.
             return [(index, index + 1) for index in range(start + 1, end)]
         run = cursor.run
         self._context.read_ahead.loaded(run.ledger_ids[start], run.entry_ids[start], found.last)
         while start < end and run.entry_ids[start] <= found.last:
             try:
                 entries = _entries(found, run.entry_ids[start], end - start)
-            except Exception as error:  # of this entry only, perhaps: as where one is missing
+            except Exception as error:  # perhaps only this entry is damaged: go on as for a missing one
                 return self._use(session, cursor, start, end, error)
             self._reply(session, cursor, start, entries)
             start += len(entries)

@@ -120,7 +120,7 @@ class RequestProcessor:
         success, counts = True, False
         try:
             response = await cold.answer(session, request)
-            await session.turn()  # an event that many requests waited for may resume all of them at once
+            await session.turn()  # wait for a turn, as one event may resume many requests together
             counts = turns.begin()
             reply = self._encoded(request, response)
         except Exception as error:
