@@ -94,7 +94,7 @@ class DirectConnection(Connection):
     def unread(self) -> int:
         try:
             found = ioctl(self.socket.fileno(), TIOCOUTQ, bytes(4))
-        except (OSError, ValueError):  # the socket is closed, or the system does not tell
+        except (OSError, ValueError):  # the socket is closed, or the system does not support the call
             return 0
         return int.from_bytes(found, sys.byteorder)
 
@@ -123,11 +123,12 @@ class DirectConnection(Connection):
         if not self.connected or self._aborted or self._writeDisconnected:
             return
         sent = 0
-        if not self._queued and (self.producer is None or self.streamingProducer):  # pull producers wait for an event
+        # Pull producers write on events only.
+        if not self._queued and (self.producer is None or self.streamingProducer):
             try:
                 sent = self._send(pieces)
             except OSError:
-                pass  # the write event will meet the same error, or find room
+                pass  # ignore the error: the next write event meets it again, or finds room
             self._burst += sent
             self.taken += sent
         if sent < size:
@@ -275,7 +276,7 @@ class _DirectReactor:
         self._reactor = reactor
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._reactor, name)  # the interfaces it provides included
+        return getattr(self._reactor, name)  # pass on every attribute, also those that declare interfaces
 
     def listenTCP(self, port: int, factory: IProtocolFactory, backlog: int = 50, interface: str = "") -> IListeningPort:
         found = DirectPort(port, factory, backlog, interface, self._reactor)

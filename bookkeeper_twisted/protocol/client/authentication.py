@@ -58,7 +58,7 @@ class AuthenticatedConnection(Protocol):
             return
         for item in self._decoder.receive(data):
             if isinstance(item, AuthResponse | ErrorResponse) and not self.authenticated.called:
-                self._received(item)  # anything else is dropped until then
+                self._received(item)  # all other items are dropped until the connection is authenticated
         if self._decoder.error is not None:
             self._fail(BookieHandleNotAvailableError(f"the bookie broke the protocol: {self._decoder.error}"))
 
@@ -66,7 +66,7 @@ class AuthenticatedConnection(Protocol):
         if isinstance(response, ErrorResponse) or response.status is not Status.EOK:
             self._fail(UnauthorizedAccessError(detail="the bookie refused the authentication"))
         elif response.plugin == AUTH_DISABLED_PLUGIN:
-            self._done()  # the bookie asks for nothing (more)
+            self._done()  # the bookie needs no token, or no further one
         else:
             self._proceed(response.payload)
 

@@ -108,9 +108,10 @@ class ClientConnection(Protocol):
         self._no_delay = no_delay
         self._decoder = ClientDecoder(wire, limits.max_frame_size)
         self._has_received = False
-        self._received_at: float | None = None  # while replies are processed: the time of their receipt
+        self._received_at: float | None = None  # the time of receipt of the replies that are being processed, else None
         self._scan_call: Any = None
-        self._time = AttendedTime(clock.seconds)  # for deadlines: a time in which no reply was read is not the bookie's
+        # The clock of the deadlines: a bookie is not charged for the time in which no reply was read.
+        self._time = AttendedTime(clock.seconds)
         self._end: Exception | None = None
         self._receivers: dict[type, Callable[[Any], None]] = {
             AddReplies: self._add_replies,
@@ -149,7 +150,7 @@ class ClientConnection(Protocol):
             first = self._take_ids(ids, count)
             numbers = range(first, first + count)
             encoded = wire.encode_adds(adds, first)
-        elif wire in adds.encodings:  # encoded by the connection to another bookie
+        elif wire in adds.encodings:  # the connection to another bookie has encoded these adds
             encoded = adds.encodings[wire]
         else:
             encoded = adds.encodings[wire] = wire.encode_adds(adds, first)
@@ -163,12 +164,14 @@ class ClientConnection(Protocol):
         if self._scan_call is None:
             self._scan_later()
         ledger_id = adds.ledger_ids[0]
-        one = ledger_id == adds.ledger_ids[-1]  # a ledger with many adds takes turns with the others
+        # Adds of one ledger have a queue of their own, which takes turns with the others.
+        one = ledger_id == adds.ledger_ids[-1]
         queue_id = ~ledger_id if one else ids.flow_id
         if self._received_at is None:
             self.writer.send(queue_id, frames, count)
         else:
-            self.writer.queue.put(queue_id, frames, count)  # callbacks send, too: written after the last reply
+            # A callback sends during the processing of replies: write after the last reply.
+            self.writer.queue.put(queue_id, frames, count)
         return True
 
     def read(self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
@@ -301,7 +304,7 @@ class ClientConnection(Protocol):
                 break
             if adds is None:
                 continue
-            try:  # as _complete does: the usual reply is spared a call
+            try:  # the same as in _complete(), which saves a call for the usual reply
                 adds.done(self._owner.bookie_id, adds.places, None)  # type: ignore[misc]  # it waits for them
             except Exception:
                 self._log.failure("completing adds failed")
@@ -321,7 +324,7 @@ class ClientConnection(Protocol):
     def _decode(self, data: bytes, at: int) -> None:
         for item in self._decoder.scan(data, at):
             if self._end is not None:
-                return  # a callback closed the connection: the other parsed replies are not delivered
+                return  # a callback closed the connection: do not deliver the remaining replies
             receive = self._receivers.get(type(item))
             if receive is None:
                 self._log.debug("a reply that was not asked for: {item}", item=type(item).__name__)
@@ -364,7 +367,7 @@ class ClientConnection(Protocol):
         if reply.txn_id is not None:
             self.in_flight.replied(reply.txn_id)
         if isinstance(key, int) and self._finish_call(key, reply.status, reply):
-            return  # a long poll has a deadline of its own, so it is not among the reads
+            return  # the reply answers a long poll, which has a deadline of its own and is not among the reads
         self._finish_reads(self.in_flight.answered_read(key, reply))
 
     def _finish_reads(self, reads: SentReads | None) -> None:
@@ -382,7 +385,7 @@ class ClientConnection(Protocol):
     def _error_response(self, reply: ErrorResponse) -> None:
         number = reply.header.txn_id
         self._finish_call(number, reply.status, reply)
-        # a success must have content, as a request asks for some
+        # This reply has no content, which a success must have: a success here is unexpected.
         kind = UnexpectedConditionError if reply.status is Status.EOK else ERROR_OF_STATUS[reply.status]
         self._complete_adds((number,), kind())
         self._finish_reads(self.in_flight.answered_read(number, ReadReply(reply.status, -1, -1, number, None)))
@@ -483,5 +486,5 @@ class ClientConnection(Protocol):
         for one in sent:
             if isinstance(one, SentAdds | AddsPart):
                 self._complete(one, error)
-            elif not one.deferred.called:  # else an earlier errback has cancelled it
+            elif not one.deferred.called:  # skip a request that an earlier errback has cancelled
                 one.deferred.errback(error)

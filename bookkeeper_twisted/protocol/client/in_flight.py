@@ -67,8 +67,8 @@ class InFlight:
         self._flows: dict[int, SendingFlow] = {CONNECTION_FLOW: SendingFlow(self.own)}
         self._n_sent = 0
         self._adds: deque[SentAdds] = deque()
-        self._taken = TakenEntries()  # entries without numbers that were perhaps sent before
-        self._n_again = 0  # adds in flight with such entries
+        self._taken = TakenEntries()  # entries without request ids that may have been sent before
+        self._n_again = 0  # the number of adds in flight that have such entries
         self._reads = ReadsByKey()
         self._calls: dict[int, SentCall] = {}
         self._emptied: Callable[[], object] | None = None
@@ -162,7 +162,7 @@ class InFlight:
         sent = self._adds[0]
         if sent.n_answered or sent.done is None or not data.startswith(sent.replies, at):
             return self._confirmed_in_part(data, at)
-        self._adds.popleft()  # the adds sent first, all of them: the usual case
+        self._adds.popleft()  # usual case: the replies confirm all the adds that were sent first
         if sent.again:
             self._n_again -= 1
             self._taken.take(*sent.ids_at(sent.places))
@@ -188,7 +188,7 @@ class InFlight:
         :param keys: keys of the replies, in the order of arrival; unknown keys are ignored.
         """
         for sent in list(self._adds):
-            if keys and sent in self._adds:  # else an earlier answer has ended the adds
+            if keys and sent in self._adds:  # an earlier answer may have removed the adds
                 places, keys = sent.take(keys)
                 part = self._answered(sent, places) if places else None
                 if part is not None:

@@ -35,8 +35,8 @@ class WriteQueue:
 
     def __init__(self) -> None:
         self.size = 0
-        self._put: list[Any] = []  # items in no queue yet: flow id, frames, number of their requests, ...
-        self._queues: dict[int, list[Any]] = {}  # by flow: frames, number of their requests, frames, ...
+        self._put: list[Any] = []  # new items, in no queue yet: flow id, frames, number of their requests, ...
+        self._queues: dict[int, list[Any]] = {}  # items by flow: frames, number of their requests, frames, ...
 
     def put(self, flow_id: int, frames: bytes, events: int) -> None:
         """Queue the frames of one write.
@@ -54,7 +54,8 @@ class WriteQueue:
         flow_ids, all_frames, all_events = put[::3], put[1::3], put[2::3]
         if not self._queues and len(set(flow_ids)) == len(flow_ids):
             block, events = b"".join(all_frames), sum(all_events)
-            if len(block) <= MAX_TURN_BYTES and events <= MAX_TURN_EVENTS:  # no flow has more than one turn
+            # All frames fit one turn, so no flow has to wait.
+            if len(block) <= MAX_TURN_BYTES and events <= MAX_TURN_EVENTS:
                 self.size = 0
                 return block, events
         for flow_id, frames, events in zip(flow_ids, all_frames, all_events, strict=True):
@@ -83,7 +84,7 @@ class WriteQueue:
             queue = self._queues.pop(flow_id)
             if end < len(queue):
                 del queue[:end]
-                self._queues[flow_id] = queue  # behind all others
+                self._queues[flow_id] = queue  # put the flow behind all others
         return size
 
     def clear(self) -> None:

@@ -48,7 +48,8 @@ class SentAdds:
     again: bool
     done: AddsDone | None
     n_answered: int = attrs.field(default=0, init=False)
-    _places: dict[Key, int] | None = attrs.field(default=None, init=False)  # the unanswered, once answers skip some
+    # Unanswered adds by key, once replies came out of order.
+    _places: dict[Key, int] | None = attrs.field(default=None, init=False)
 
     @property
     def left(self) -> int:
@@ -108,7 +109,7 @@ class SentAdds:
                 self.n_answered += count
                 return range(at, at + count), keys[count:]
             if len(keys) < _FEW and not any(key in wanted for key in keys):
-                return (), keys  # an unexpected reply does not end the comparison
+                return (), keys  # after an unexpected reply, go on comparing the keys in order
             self._places = dict(zip(wanted, range(at, self.count), strict=True))
         found, others, take = list[int](), list[Key](), self._places.pop
         for key in keys:

@@ -20,7 +20,7 @@ class Traffic:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._recent = 0.0
-        self._fresh = 0.0  # bytes written since the last look, less those that the writer had written then
+        self._fresh = 0.0  # bytes written since the last measurement, less those that the writer had written then
         self._at = now()
         self._writer: RequestWriter | None = None
         self._in_flight: InFlight | None = None

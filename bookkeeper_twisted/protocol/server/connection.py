@@ -63,7 +63,7 @@ class ServerConnection(Protocol):
         self._closing: IDelayedCall | None = None
         self._put_off = b""
         self._waits = False
-        self._last_read = 0, 0.0  # bytes that the peer had taken, and the time when that was first seen
+        self._last_read = 0, 0.0  # the bytes that the peer has taken, and the time when this number was first seen
         self.heard_at = factory.clock.seconds()
         self.has_asked = False
         self.expecting_since: float | None = self.heard_at
@@ -80,7 +80,7 @@ class ServerConnection(Protocol):
         self._gathers = IGatheringTransport.providedBy(self.transport)
         self.transport.registerProducer(self, True)  # type: ignore[union-attr]
         self._session = self._factory.open_session(self)
-        if self.state is ConnectionState.CONNECTING:  # no authentication has to come first
+        if self.state is ConnectionState.CONNECTING:  # the session requires no authentication
             self.enter(ConnectionState.READY)
 
     def dataReceived(self, data: bytes) -> None:
@@ -130,7 +130,8 @@ class ServerConnection(Protocol):
             self._session.lost()  # type: ignore[union-attr]
             self._session = None
             self._factory.left(self)
-            self._factory.outbox.flush()  # others may have got the permits of this one, and their replies wait
+            # Requests of other connections may have got the freed permits: write their replies.
+            self._factory.outbox.flush()
 
     def pauseProducing(self) -> None:
         self._paused = True
@@ -251,7 +252,7 @@ class ServerConnection(Protocol):
     def hold(self, held: bool) -> None:
         """See :meth:`.IServerConnection.hold`; a peer that is held is not late."""
         if self._held and not held and self.expecting_since is not None:
-            self.expecting_since = self._factory.clock.seconds()  # the peer could not send meanwhile
+            self.expecting_since = self._factory.clock.seconds()  # while it was held the peer could not send
         self._held = held
         if self.state in _ENDING:
             return
@@ -311,7 +312,7 @@ class ServerConnection(Protocol):
         self._reply_count += 1
         self._unsent += sum(map(len, pieces))
         if self._unsent >= self._factory.unsent_limit:
-            self.flush()  # many such replies must not pile up in the transports until the end of the batch
+            self.flush()  # write now: many large replies must not pile up in the transports until the end of the batch
 
     def flush(self) -> None:
         """Write all queued replies in one call of the transport."""
@@ -330,7 +331,7 @@ class ServerConnection(Protocol):
             self._factory.count_pending(size)
             self._factory.unread.hold(self, self._unread)
         elif self._held:
-            self._go_on()  # the transport took all replies: requests that waited for room need not wait for it
+            self._go_on()  # the transport took all replies, so requests that waited for room go on
 
 
 class BookieServerFactory(ServerFactory):
@@ -381,7 +382,7 @@ class BookieServerFactory(ServerFactory):
 
     def buildProtocol(self, addr: IAddress | None) -> ServerConnection | None:
         if self.stopping:
-            return None  # the port may still be open: a connection accepted now would outlive the journals
+            return None  # refuse: the port may still be open, but a connection accepted now would outlive the journals
         host = getattr(addr, "host", None)
         peer = peer_name(addr)
         return self.protocol(self, peer, host or peer)
@@ -393,7 +394,8 @@ class BookieServerFactory(ServerFactory):
         """
         if len(self._connections) - len(self._leaving) >= self.limits.max_connections and not self._evict():
             self.metrics.refused.value += 1
-            if not self._refusing:  # once per episode: a storm must not fill the log
+            # Log only the first refusal of an episode, so that a storm of connections does not fill the log.
+            if not self._refusing:
                 self._refusing = True
                 n = len(self._connections)
                 self.peer_lines.log(self._log.warn, "{n} connections, refusing {peer}", connection.peer, n=n)

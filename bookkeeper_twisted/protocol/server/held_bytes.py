@@ -67,7 +67,8 @@ class HeldBytes(Generic[C]):
     def _drop_heaviest(self) -> None:
         now = self._clock.seconds()
         heaviest = max(self._holding, key=lambda each: self._holding[each].n_bytes * (now - self._holding[each].since))
-        if not self._dropping:  # logged again once half of the memory was free: a flood must not fill the log
+        # Log again only after half of the memory was free, so that a flood does not fill the log.
+        if not self._dropping:
             self._dropping = True
             self._log.warn(
                 "{held} hold {n:,} bytes: dropping connections until it is less", held=self._held, n=self.n_bytes
