@@ -138,7 +138,7 @@ class AdaptiveThrottles:
         """Sample every :data:`INTERVAL` while there is a bound."""
         self._running = True
         if self._controller.bound and not self._timer.running:
-            self._observe()  # discards the sample of the time before the first interval
+            self._observe()  # discard the sample of the time before the first interval
             self._speeds()
             self._timer.start(INTERVAL, now=False).addErrback(self._failed)
 

@@ -10,7 +10,7 @@ the next one, so no request waits for ever and the rate holds over time.
 
 import attrs
 
-_TICK = 1e-9  # a debt that is paid within this time is a rounding error
+_TICK = 1e-9  # a debt that is paid within this time, in seconds, is a rounding error
 
 
 @attrs.frozen

@@ -158,7 +158,7 @@ class Throttle:
         self._bucket.reserve(entries, n_bytes, now)
         self._entries += entries
         self._bytes += n_bytes
-        metrics = self._metrics  # a counter only goes up: returned amounts are not subtracted
+        metrics = self._metrics  # a counter must not go down, so returned amounts are not subtracted
         metrics.granted_entries.value = max(metrics.granted_entries.value, self._entries)
         metrics.granted_bytes.value = max(metrics.granted_bytes.value, self._bytes)
 
