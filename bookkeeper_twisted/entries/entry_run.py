@@ -182,7 +182,7 @@ class EntryRun:
         index = first - self.first
         base = self.offsets[index]
         low, high = 0, limit
-        while low < high:  # the cost grows with the count, so a binary search is exact
+        while low < high:  # a binary search is exact, as the cost grows with the number of entries
             middle = (low + high + 1) // 2
             if self.offsets[index + middle] - base + overhead * middle <= budget:
                 low = middle
