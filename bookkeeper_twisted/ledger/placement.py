@@ -60,14 +60,14 @@ def shuffled(candidates: Candidates, taken: Collection[str], chance: Chance, max
     :param chance: source of random numbers; one seed gives one order.
     :param max_multiple: greatest weight of a bookie, in medians of the known free space; 0 for no limit.
     """
-    # sorted: one seed gives one order
+    # Sort the bookies, so that one seed gives one order.
     bookies = sorted(set(candidates.writable) - set(candidates.excluded) - set(taken))
     weights = [candidates.free_bytes.get(bookie, 0) for bookie in bookies]
     positive = sorted(weight for weight in weights if weight > 0)
     if not positive:
         return chance.sample(bookies, len(bookies))
     limit = max_multiple * median(positive) if max_multiple else positive[-1]
-    # Exponential variates with these rates: the order of their values is that of weighted draws.
+    # Draw exponential variates with the weights as rates: their order is that of draws by weight.
     keys = [-log(1.0 - chance.random()) / min(weight or positive[0], limit) for weight in weights]
     return [bookie for _, bookie in sorted(zip(keys, bookies, strict=True))]
 

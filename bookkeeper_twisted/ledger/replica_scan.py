@@ -87,7 +87,7 @@ def state_of(error: Exception) -> str:
 
 def _says_all(error: Exception) -> bool:
     """Test whether the answer to a batch read holds for all entries from its first one on."""
-    if isinstance(error, BadRequestError):  # from a bookie without batch reads
+    if isinstance(error, BadRequestError):  # the bookie does not support batch reads
         return False
     return isinstance(error, NoSuchLedgerError) or state_of(error) == UNREACHABLE
 
@@ -103,13 +103,13 @@ class ReplicaScan:
         self, ledger_id: int, schedule: Schedule, position: int, digester: Digester, batching: bool = True
     ) -> None:
         self.findings: list[Finding] = []
-        # the entries a bookie of a striped ledger holds are not consecutive
+        # A bookie of a striped ledger does not hold consecutive entries, so a batch read does not help.
         self.batching = batching and not schedule.striped
         self._ledger_id = ledger_id
         self._schedule = schedule
         self._position = position
         self._digester = digester
-        self._length: int | None = None  # of the ledger, after the previous entry
+        self._length: int | None = None  # the ledger length after the previous entry, None if unknown
 
     def whole(self, first: int, last: int) -> Scanning:
         """Scan every entry of ``first .. last``, both included, that the position keeps.
@@ -125,7 +125,7 @@ class ReplicaScan:
             elif isinstance(answer, Exception) and _says_all(answer):
                 self._note(self._rest(at, last, answer))
                 return
-            else:  # the error names no entry: ask for them one by one
+            else:  # the error does not say which entry it concerns: read them one by one
                 self.batching = not isinstance(answer, BadRequestError)
                 self._length = None
                 if not (yield from self._each(range(at, min(last, at + MAX_SINGLES - 1) + 1), last)):
@@ -188,7 +188,7 @@ class ReplicaScan:
             self._digester.verify(run)
         except DigestMatchError as error:
             if error.entry_id > run.first:
-                # asked for again: the slice of a log may have an old copy of an entry, whose newer copy lies elsewhere
+                # Read the wrong entry again by itself: the batch may hold an old copy, with a newer one elsewhere.
                 self._sound(run.slice(run.first, error.entry_id - run.first))
                 return
             self._length = None
@@ -216,7 +216,7 @@ class ReplicaScan:
             self._note(Finding(entry_id, entry_id, LENGTH, 1, sizes[at], detail))
             if at + 1 == run.count:
                 return
-            self._length = None  # unknown: one of the two is wrong
+            self._length = None  # the length is unknown, as this entry and the previous one contradict each other
             run = run.slice(entry_id + 1, run.count - at - 1)
 
     def _note(self, one: Finding) -> None:

@@ -128,7 +128,7 @@ def places_of(bits: int) -> Sequence[int]:
     :param bits: the set, not empty; bit 0 is the place of the first entry.
     """
     low = (bits & -bits).bit_length() - 1
-    if not bits & (bits + (1 << low)):  # contiguous places
+    if not bits & (bits + (1 << low)):  # the places are consecutive
         return range(low, bits.bit_length())
     return [place for place, bit in enumerate(bin(bits)[:1:-1]) if bit == "1"]
 
