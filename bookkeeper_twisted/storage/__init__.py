@@ -1,4 +1,4 @@
-"""The synchronous engine under a bookie.  It knows no Twisted, no socket, no clock.
+"""The synchronous engine under a bookie.  It uses no Twisted, no socket and no clock.
 
 Theory of operation.  A run of entries is inserted into the *write cache* (memory; readable from
 here) and appended to the *journal*, which makes it durable in groups: records joined, one write, one

@@ -40,7 +40,7 @@ class BookieStatus:
 
     @classmethod
     def parse(cls, data: bytes) -> "BookieStatus | None":
-        """Decode the ``data`` of a status file; return None if it is not the content of one.
+        """Decode the ``data`` of a status file; return None if they are invalid.
 
         Three fields, from an older release, count as set by hand.  The time is a number of 64 bits, as in Apache's.
         """
@@ -56,7 +56,7 @@ class BookieStatus:
 
 
 def load_status(fs: IFileSystem, directories: Sequence[str]) -> BookieStatus:
-    """Return the newest status in the ledger ``directories``; writable if there is none.
+    """Return the newest status in the ledger ``directories``, or a writable one if no file has a status.
 
     :raises OSError: a file cannot be read.
     """

@@ -24,7 +24,7 @@ PersistMarks = Callable[[Sequence[JournalPosition]], None]
 
 @implementer(ICheckpoint)
 class Checkpoint:
-    """One checkpoint under way; its constructor swaps the write caches.
+    """One checkpoint in progress; its constructor swaps the write caches.
 
     :param states: the ledger states of all directories.
     :param directory_map: the directory of each ledger.
@@ -82,7 +82,7 @@ class Checkpoint:
         self._marked = True
 
     def finish(self) -> None:
-        """Finish the checkpoint; a written directory counts even if another one failed, as its rows are durable."""
+        """Finish the checkpoint; keep the result of each written directory even if another one failed."""
         for number, directory in enumerate(self._directories):
             deleted = set(self._deleted[number])
             gone = deleted if number in self._written else self._gone[number]

@@ -1,4 +1,4 @@
-"""Cookie files, by which a start verifies that every directory belongs to this bookie (S6).
+"""Cookie files, which prove at a start that every directory belongs to this bookie (S6).
 
 ``current/IDENTITY`` of every journal, ledger and index directory holds the bytes that the metadata store
 keeps for the bookie.  Apache's bookie has the same bytes in ``VERSION``.  Its index is of another kind, so neither
@@ -45,7 +45,7 @@ Verify = Callable[[bytes, str], None]
 
 @attrs.frozen
 class CookieFiles:
-    """The cookie files of all directories, by which a start is judged.
+    """The cookie files that a start finds in all directories.
 
     :ivar found: cookie bytes by configured directory.
     :ivar missing: directories without a cookie.
@@ -59,13 +59,13 @@ class CookieFiles:
     of_apache: Mapping[str, bytes] = attrs.field(factory=dict)
 
     def taken_over(self) -> "CookieFiles":
-        """Return a copy of these files in which cookies of Apache's bookie count as well."""
+        """Return a copy of these files that also accepts the cookies of Apache's bookie."""
         found = {**self.of_apache, **self.found}
         return attrs.evolve(self, found=found, missing=[d for d in self.missing if d not in found])
 
 
 def read_cookies(fs: IFileSystem, directories: Sequence[str]) -> CookieFiles:
-    """Read the cookies in all directories, and find out which directories have none or hold data.
+    """Read the cookies in all directories; list the directories without a cookie, and those with data.
 
     :param directories: as configured, each once; one without ``current`` has neither cookie nor data.
     :raises OSError: a cookie cannot be read.
@@ -78,7 +78,7 @@ def read_cookies(fs: IFileSystem, directories: Sequence[str]) -> CookieFiles:
 
 
 def _read(fs: IFileSystem, directories: Sequence[str], name: str) -> dict[str, bytes]:
-    """Read the files of one name from the directories that have one; return the contents by directory."""
+    """Read the file of one name in each directory; map the directories that have the file to its content."""
     found = {}
     for directory in directories:
         path = posixpath.join(current(directory), name)
@@ -100,7 +100,7 @@ def must_stamp(
     allow_expansion: bool = False,
     take_over: bool = False,
 ) -> bool:
-    """Decide by the table of the module whether the cookie has to be written; raise if the bookie must not start.
+    """Decide by the table in the module docstring whether to write the cookie; raise if the bookie must not start.
 
     :param files: the cookies in the directories.
     :param expected: the bytes of the cookie by the configuration.
@@ -162,7 +162,7 @@ def stamp(fs: IFileSystem, directories: Sequence[str], cookie: bytes) -> None:
 
 
 def stamp_for_apache(fs: IFileSystem, directories: Sequence[str]) -> None:
-    """Give directories back to Apache's bookie: write each cookie under its name for the file, then remove ours.
+    """Give directories back to Apache's bookie: write each cookie under Apache's file name, then remove our cookies.
 
     Our bookie refuses them from the first write on, Apache's until all are written.  A second call completes the first.
 
@@ -180,7 +180,7 @@ def stamp_for_apache(fs: IFileSystem, directories: Sequence[str]) -> None:
 
 
 def erase(fs: IFileSystem, directories: Sequence[str]) -> None:
-    """Remove all files of a bookie from directories, except the files of their locks, which the caller holds.
+    """Remove all files of a bookie from directories, except the lock files, whose locks the caller holds.
 
     The cookies go first: a bookie refuses directories that were erased in part.  Files outside ``current`` stay.
 

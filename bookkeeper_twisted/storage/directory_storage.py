@@ -1,4 +1,4 @@
-"""One ledger directory: its caches, its entry logs, its run index.
+"""One ledger directory: its caches, entry logs and run index.
 
 The write cache has two halves.  The reactor fills the active one; a flush swaps them, and the flushing
 half stays readable until the reactor drops it, which is after the index commit.  So an entry is always in
@@ -52,7 +52,7 @@ _DELETED_TOGETHER = 64
 
 
 def storage_error(error: OSError, directory: str) -> StorageError:
-    """Return the bookie's error for a failed file operation: a full disk takes no data for now.
+    """Return the bookie's error for a failed file operation; a full disk is an error that may pass.
 
     :param directory: named in the text if ``error`` names no file.
     """
@@ -110,7 +110,7 @@ class DirectoryStorage:
         self.looked_up.discard(run.ledger_id, run.first, run.last)
 
     def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run of the write caches that holds ``entry_id`` of ``ledger_id``, None if none does.
+        """Return a run of the write caches that holds ``entry_id`` of ``ledger_id``, or None.
 
         All its entries from ``entry_id`` on are the newest copies.
 
@@ -127,7 +127,7 @@ class DirectoryStorage:
         return held
 
     def next_cached(self, ledger_id: int, entry_id: int) -> int:
-        """Return the lowest entry of ``ledger_id`` from ``entry_id`` on in the write caches, NO_ENTRY without one."""
+        """Return the lowest entry id of ``ledger_id`` in the write caches not below ``entry_id``, or NO_ENTRY."""
         return min(self.active.next_from(ledger_id, entry_id), self.flushing.next_from(ledger_id, entry_id))
 
     def add_mixed(self, run: MixedRun) -> None:
@@ -140,7 +140,7 @@ class DirectoryStorage:
     def resident(
         self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int, window: int = 0
     ) -> EntryRun | None:
-        """Return entries of a log whose row and bytes are in memory, up to the next one that the write caches hold.
+        """Return entries of a log whose row and bytes are in memory, up to the next entry that a write cache holds.
 
         :param entry_id: of the first entry, which the write caches do not hold.
         :param max_count: most entries.
@@ -167,19 +167,19 @@ class DirectoryStorage:
         return lookup.found
 
     def learn(self) -> None:
-        """Keep the rows that the read lane found in the index, except those with a newer copy in a write cache."""
+        """Keep the rows that the read lane found in the index, except rows with a newer copy in a write cache."""
         while self._found:
             n_written, rows = self._found.popleft()
             if n_written == self._n_written:
                 self.looked_up.add(self._not_newer(rows))
 
     def moved(self) -> None:
-        """Forget the looked-up rows, as some of the entries lie elsewhere now."""
+        """Drop the looked-up rows, as a copy has moved some of their entries."""
         self.looked_up = RecentRows(self.recent.limit)
         self._n_written += 1
 
     def _not_newer(self, rows: Sequence[IndexRow]) -> Sequence[IndexRow]:
-        """Return the ``rows`` of one ledger that have no entry in common with the write caches."""
+        """Return the ``rows`` of one ledger that share no entry with the write caches."""
         ledger_id = rows[0].ledger_id
         held = [*self.active.held(ledger_id), *self.flushing.held(ledger_id)]
         return [row for row in rows if not any(each.overlaps(row.first, row.last) for each in held)] if held else rows
@@ -189,25 +189,25 @@ class DirectoryStorage:
         return max(self.active.last_entry(ledger_id), self.flushing.last_entry(ledger_id))
 
     def forget(self, ledger_id: int) -> None:
-        """Drop the memory of ``ledger_id``, which is deleted; the next checkpoint deletes its rows."""
+        """Drop the deleted ledger ``ledger_id`` from memory; the next checkpoint deletes its rows."""
         self.active.discard_ledger(ledger_id)
         self.flushing.discard_ledger(ledger_id)
         self.looked_up.discard(ledger_id, 0, _MOST_ID)
         self._n_written += 1  # makes learn() ignore the rows of this ledger if the read lane is looking some up
 
     def swap(self) -> None:
-        """Begin a flush.  The flushing half must be empty: all its entries would be lost (trap 12)."""
+        """Swap the write caches for a flush.  The flushing one must be empty: its entries would be lost (trap 12)."""
         assert not self.flushing
         self.active, self.flushing = self.flushing, self.active
         self.flushing.outgoing = None
 
     def written(self) -> None:
-        """End a flush that succeeded."""
+        """Empty the flushing write cache after a successful flush."""
         self.active.outgoing, self.flushing = self.flushing, WriteCache()
         self._n_written += 1
 
     def not_written(self) -> None:
-        """End a flush that failed: join both halves of the write cache again, the newer copies on top.
+        """End a failed flush: join both write caches; the newer copy of an entry wins.
 
         So the next checkpoint writes all entries below the marks that it makes durable.
         """
@@ -217,7 +217,7 @@ class DirectoryStorage:
     # -- flush lane --
 
     def write(self, ledgers: list[LedgerRow], deleted: Sequence[int] = ()) -> None:
-        """Write the flushing half to entry logs, sync them, then commit its rows to the index in one step.
+        """Write the flushing cache to entry logs, sync the logs, then commit the rows to the index atomically.
 
         :param deleted: ledgers whose stored rows are deleted; all other rows of them in the commit are newer.
         :raises StorageError: the write failed; none of the entries counts as written.
@@ -242,7 +242,7 @@ class DirectoryStorage:
         self.entries += self.flushing.count
 
     def _add_packed(self, mixed: Sequence[MixedRows]) -> None:
-        """Add packed rows to those in memory, without the recent rows that they overlap and that may be longer."""
+        """Add packed rows to the rows in memory; drop the recent rows that they overlap, which may be longer."""
         for rows in mixed:
             for ledger_id, first, last in zip(rows.ledger_ids, rows.first_ids, rows.last_ids, strict=True):
                 self.recent.discard(ledger_id, first, last)
@@ -255,7 +255,7 @@ class DirectoryStorage:
             self.recent_blocks.discard(ledger_id, 0, _MOST_ID)
 
     def make_room(self, ledgers: Sequence[LedgerRow], deleted: Sequence[int], done: set[int]) -> None:
-        """Commit deletions alone, so that a full disk can free space, if need be in the space of the reserve.
+        """Commit only deletions, so that a full disk gets free space; use the space reserve if necessary.
 
         The next collection then removes logs.  The active log is ended, since otherwise it could not be collected for
         as long as nothing can be appended.
@@ -288,7 +288,7 @@ class DirectoryStorage:
             done.update(part)
 
     def lend_reserve(self) -> bool:
-        """Free the space of the reserve; see :meth:`.SpaceReserve.lend`.
+        """Free the disk space of the reserve; see :meth:`.SpaceReserve.lend`.
 
         :raises StorageError: a disk failed.
         """
@@ -298,7 +298,7 @@ class DirectoryStorage:
             raise storage_error(e, self.path) from e
 
     def take_reserve_back(self) -> None:
-        """Take the space of the reserve again, as far as the disk has it.
+        """Allocate the space of the reserve again, as much as the disk has.
 
         :raises StorageError: a disk failed.
         """
@@ -309,7 +309,7 @@ class DirectoryStorage:
             raise storage_error(e, self.path) from e
 
     def _append(self, batch: IndexBatch) -> None:
-        """Append the flushing half to the entry logs, and add its rows to a batch."""
+        """Append the flushing cache to the entry logs, and add its rows to a batch."""
         for part in self.flushing.parts():
             if isinstance(part, EntryRun):
                 batch.runs += self.log.append(part)
@@ -367,7 +367,7 @@ class DirectoryStorage:
         return self.recent_blocks.find(ledger_id, entry_id) or self.recent.find(ledger_id, entry_id)
 
     def _look_up(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Find the row of an entry, and often the rows after it, which then cost no look-up of their own."""
+        """Find the row of an entry and often the next rows, which then need no look-up of their own."""
         n_written = self._n_written
         row = self.index.find(ledger_id, entry_id)
         if row is None:
@@ -382,14 +382,14 @@ class DirectoryStorage:
         return row
 
     def _ahead(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the row of an entry if the last look-up found it, too, and no entry has moved since."""
+        """Return the row of an entry if the previous look-up found that row and no entry has moved since; else None."""
         n_written, rows = self._rows.get(ledger_id, (-1, ()))
         if n_written != self._n_written:
             return None
         return _row_of(rows, entry_id)
 
     def _rows_ahead(self, found: IndexRow) -> Sequence[IndexRow]:
-        """Return the found row, with the rows after it if the last found row was short and shortly before it.
+        """Return the found row; add the next rows if the previously found row was short and lies shortly before.
 
         A reader of a ledger that took turns with others meets a row for each entry, and so does a reader of a striped
         ledger, of which this bookie has, for example, every third entry: such rows are looked up together.
@@ -406,7 +406,7 @@ class DirectoryStorage:
         return [found]
 
     def entry_ranges(self, ledger_id: int, stored: bool = True) -> list[tuple[int, int]]:
-        """Return first and last ids, both included, of the contiguous ranges of a ledger, ascending.
+        """Return the first and last id, inclusive, of each contiguous range of a ledger, ascending.
 
         The caches are read first: an entry that leaves them meanwhile is in the index already.
 
@@ -432,13 +432,13 @@ class DirectoryStorage:
 
 
 def _row_of(rows: Sequence[IndexRow], entry_id: int) -> IndexRow | None:
-    """Return the row that holds an entry, None if none does, from the ascending ``rows`` of one ledger."""
+    """Return the row that holds an entry from the ascending ``rows`` of one ledger, or None."""
     index = bisect_right(rows, entry_id, key=attrgetter("first")) - 1
     return rows[index] if index >= 0 and rows[index].last >= entry_id else None
 
 
 def merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return ``ranges``, first and last ids in any order, as disjoint ascending ranges; adjacent ranges are joined."""
+    """Merge ``ranges`` of ids, given in any order, into disjoint ascending ones; join adjacent ranges."""
     result: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if result and first <= result[-1][1] + 1:

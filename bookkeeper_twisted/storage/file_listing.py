@@ -1,4 +1,4 @@
-"""Lists the files in which a bookie keeps entries, its own and Apache's."""
+"""Lists the files in which our bookie and Apache's bookie keep entries."""
 
 import posixpath
 import re
@@ -13,7 +13,7 @@ _HEXADECIMAL = re.compile("[0-9a-f]+")
 
 
 class FileKind(Enum):
-    """The kinds of files, by the end of their names."""
+    """The kinds of files, with the suffixes of their names."""
 
     JOURNAL = (JOURNAL_SUFFIX,)
     ENTRY_LOG = (ENTRY_LOG_SUFFIX,)
@@ -21,7 +21,7 @@ class FileKind(Enum):
 
 
 def files_of(kind: FileKind, fs: IFileSystem, directories: Sequence[str]) -> list[str]:
-    """Return the paths of all files of a kind, by directory, then by their names as numbers.
+    """Return the paths of all files of a kind, ordered by directory, then by the number in the name.
 
     :param directories: as configured, without ``current``.
     :raises OSError: a directory cannot be read.

@@ -1,4 +1,4 @@
-"""A read-only view of the files of a ledger directory, which a bookie may serve meanwhile.
+"""A read-only view of the files of a ledger directory, which a bookie may serve at the same time.
 
 The entries of an index row may have moved to another log, or been deleted, before they are read: they are looked
 up again before a report.  A directory that has no index yet, because Apache's bookie wrote it, is read
@@ -74,7 +74,7 @@ class StoredDirectory:
             self.index.close()
 
     def state(self, ledger_id: int) -> LedgerRow | None:
-        """Return the state that the index keeps of ``ledger_id``; None without one, or without an index."""
+        """Return the state of ``ledger_id`` in the index, or None if the state or the index is missing."""
         if self.index is None:
             return None
         return next((row for row in self.index.ledgers() if row.ledger_id == ledger_id), None)
@@ -135,7 +135,7 @@ class StoredDirectory:
 
 
 def _damage(index: IRunIndex, reader: EntryLogReader, row: IndexRow) -> str | None:
-    """Return a text on damage of the entries of a row, in whichever log they lie now; None without damage."""
+    """Describe the damage of a row's entries, in whichever log they lie now; return None without damage."""
     while True:
         try:
             reader.read_slice(row, row.first, _WHOLE_ROW)
@@ -150,7 +150,7 @@ def _damage(index: IRunIndex, reader: EntryLogReader, row: IndexRow) -> str | No
 
 
 def _put(held: list[IndexRow], row: IndexRow) -> None:
-    """Insert a row into ascending rows; it replaces the parts that it overlaps."""
+    """Insert a row into ascending rows, and remove the parts of older rows that the row overlaps."""
     low = max(bisect_right(held, row.first, key=_first) - 1, 0)
     high = bisect_right(held, row.last, key=_first)
     kept = [part for old in held[low:high] for part in without(old, row.first, row.last)]
@@ -158,7 +158,7 @@ def _put(held: list[IndexRow], row: IndexRow) -> None:
 
 
 def logs_of_id(fs: IFileSystem, directories: Sequence[str], log_id: int) -> list[str]:
-    """Return the directories that hold an entry log ``log_id``: each directory of ours counts for itself.
+    """Return the directories that hold an entry log ``log_id``, as each directory has log ids of its own.
 
     :param directories: their paths, ``current`` included.
     """

@@ -33,7 +33,7 @@ class IFile(Interface):
         """
 
     def pread_resident_each(sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
-        """Read many places as :meth:`pread_resident` does, in one call.
+        """Read many ranges as :meth:`pread_resident` does, by one call.
 
         :param sizes: bytes of each place.
         :param offsets: one for each size.
@@ -41,7 +41,7 @@ class IFile(Interface):
         """
 
     def pwrite(data: bytes, offset: int) -> None:
-        """Write all of ``data`` at ``offset``, extending the file if need be.  A short write is completed or raises."""
+        """Write all of ``data`` at ``offset``, extending the file if necessary.  Complete a short write, or raise."""
 
     def pwritev(parts: Sequence[Buffer], offset: int, durable: bool = False) -> None:
         """Write the parts one after the other, as :meth:`pwrite` does.
@@ -58,7 +58,7 @@ class IFile(Interface):
         """Cut the file to ``size`` bytes, or extend it with zeros; durable after :meth:`sync` with ``metadata``."""
 
     def allocate(size: int) -> None:
-        """Extend the file to ``size`` bytes, if it is shorter, and reserve disk space for all of them.
+        """Extend the file to ``size`` bytes, if it is shorter, and reserve disk space for all these bytes.
 
         :raises OSError: ``ENOSPC``: the disk has less; the file may have taken a part of it.
         """
@@ -67,13 +67,13 @@ class IFile(Interface):
         """Return the bytes in the file."""
 
     def start_writeback(offset: int, size: int) -> None:
-        """Ask the kernel to begin writing ``size`` bytes from ``offset`` on: a hint, which promises nothing."""
+        """Ask the kernel to begin writing the ``size`` bytes at ``offset``: a hint without any guarantee."""
 
     def will_read(offset: int, size: int) -> None:
-        """Ask the kernel to bring ``size`` bytes from ``offset`` on into memory: a hint, which promises nothing."""
+        """Ask the kernel to load the ``size`` bytes at ``offset`` into memory: a hint without any guarantee."""
 
     def close() -> None:
-        """Close the file without a sync; may raise.  A second call does nothing."""
+        """Close the file without a sync; may raise.  A second call has no effect."""
 
 
 class IFileSystem(Interface):
@@ -83,14 +83,14 @@ class IFileSystem(Interface):
     """
 
     def open(path: str, create: bool = False, direct: bool = False) -> IFile:
-        """Open a file for reading and writing.  With ``create`` the file must not exist, without it must.
+        """Open a file for reading and writing.  With ``create`` the file must not exist, else it must exist.
 
         :param direct: make reads and writes bypass the page cache, if the system can.  A read then costs
             the disk the blocks it touches and nothing else; offsets and sizes of writes are multiples of 512.
         """
 
     def exists(path: str) -> bool:
-        """Test whether there is a name ``path``, a dangling link included."""
+        """Test whether the name ``path`` exists, even if it is a dangling link."""
 
     def is_directory(path: str) -> bool:
         """Test whether ``path`` is a directory."""
@@ -99,31 +99,31 @@ class IFileSystem(Interface):
         """Return the names in the directory ``path``, sorted."""
 
     def make_directories(path: str) -> None:
-        """Create the directory ``path`` and its parents, each durable in its parent; existing ones are fine."""
+        """Create the directory ``path`` and its missing parents, each durable in its parent."""
 
     def rename(old: str, new: str) -> None:
-        """Rename ``old`` to ``new`` in one step, replacing ``new``; both are in one directory."""
+        """Rename ``old`` to ``new`` atomically, replacing ``new``; both names are in one directory."""
 
     def unlink(path: str) -> None:
         """Remove the file ``path``."""
 
     def remove_directory(path: str) -> None:
-        """Remove the directory ``path``, which is empty; durable in its parent."""
+        """Remove the empty directory ``path``; the removal is durable in its parent."""
 
     def sync_directory(path: str) -> None:
         """Make the names in the directory ``path`` durable."""
 
     def lock(path: str) -> "ILock":
-        """Lock the file ``path`` for the life of the process or until the release; make the file if need be.
+        """Lock the file ``path`` for the life of the process or until the release; create the file if necessary.
 
         :raises bookkeeper_twisted.errors.DirectoryLockedError: another process or object holds it.
         """
 
     def usage(path: str) -> tuple[int, int]:
-        """Return total and usable bytes of the disk that holds ``path``: usable for every user."""
+        """Return total and usable bytes of the disk that holds ``path``; usable means free for every user."""
 
     def allocatable(path: str) -> int:
-        """Return the usable bytes of the disk of ``path``, and the bytes of reserved blocks this process may take."""
+        """Return the usable bytes of the disk of ``path``, and the reserved bytes that this process may use."""
 
     def disk(path: str) -> int:
         """Return the number of the disk that holds ``path``; different disks have different numbers."""
@@ -159,7 +159,7 @@ CHECKSUM_BLOCK = 64 * 1024
 
 @attrs.frozen
 class LedgerRow:
-    """The state of a ledger, which an index keeps beside the rows of its entries.
+    """The state of a ledger, which an index keeps besides the rows of entries.
 
     :ivar master_key: empty if unknown: the first key sent replaces it.
     :ivar explicit_lac: the client's LAC packet, or empty.
@@ -176,13 +176,13 @@ class LedgerRow:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the cluster had deleted the ledger, so that nothing can bring it back."""
+        """Whether the cluster had deleted the ledger, so that no request can bring the ledger back."""
         return bool(self.forgotten_at) and not self.master_key
 
 
 @attrs.define
 class IndexBatch:
-    """One atomic change of the index; later rows win over earlier and stored ones, ``mixed`` over ``runs``.
+    """One atomic change of the index; later rows replace earlier and stored ones, ``mixed`` replaces ``runs``.
 
     :ivar deleted_ledgers: ledgers whose stored rows are deleted before the rest of the batch is applied.
     :ivar moved: rows of copies in another log.  Only entries whose stored row lies in one of the logs
@@ -205,7 +205,7 @@ class IndexBatch:
 
 
 class IRunIndex(Interface):
-    """A map ``(ledger, entry) -> row`` and ``ledger -> LedgerRow`` of one ledger directory.
+    """A map from ``(ledger, entry)`` to rows, and from ``ledger`` to ``LedgerRow``, for one ledger directory.
 
     One thread may commit while another looks up; a look-up sees whole commits only.  All look-ups raise
     :class:`~bookkeeper_twisted.errors.DamageError` if the index cannot be read (S5).
@@ -220,7 +220,7 @@ class IRunIndex(Interface):
     )
 
     def check() -> int:
-        """Verify that no row is hidden by damage; takes long for a large index.  Maintenance lane.
+        """Verify that damage hides no row; takes long for a large index.  Maintenance lane.
 
         :returns: the bytes that were read.
         :raises bookkeeper_twisted.errors.DamageError: the index is damaged: rows may be hidden.
@@ -228,7 +228,7 @@ class IRunIndex(Interface):
         """
 
     def interrupt() -> None:
-        """Make a running or later :meth:`check` end soon with a StorageError.  Any thread."""
+        """Make a running or later :meth:`check` fail soon with a StorageError.  Any thread."""
 
     def commit(batch: IndexBatch) -> None:
         """Apply the ``batch`` atomically; it is durable on return.  Flush lane.
@@ -241,13 +241,13 @@ class IRunIndex(Interface):
         """
 
     def find(ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the row that holds ``entry_id`` of ``ledger_id``, None if there is none."""
+        """Return the row that holds ``entry_id`` of ``ledger_id``, or None."""
 
     def rows(ledger_id: int, first: int = 0) -> Iterator[IndexRow]:
         """Yield the rows of ``ledger_id`` that end at the entry ``first`` or later, ascending."""
 
     def last_entry(ledger_id: int) -> int:
-        """Return the highest entry id of ``ledger_id`` in the index, -1 if there is none.
+        """Return the highest entry id of ``ledger_id`` in the index, or -1.
 
         :raises bookkeeper_twisted.errors.DamageError: the index cannot be read (S5).
         """
@@ -256,7 +256,7 @@ class IRunIndex(Interface):
         """Return the states of all ledgers, ascending."""
 
     def page(after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
-        """Return the next rows in the order of ledger and first entry.
+        """Return the next rows, ordered by ledger and first entry.
 
         :param after: ledger and first entry of the last row seen, ``(-1, -1)`` to begin.
         :param log_ids: rows of these logs only.
@@ -264,7 +264,7 @@ class IRunIndex(Interface):
         """
 
     def live() -> dict[int, tuple[int, int]]:
-        """Count the entries, and the bytes of their records, that rows refer to, by entry log; reads all rows.
+        """Count by entry log the entries to which rows refer, and the bytes of their records; reads all rows.
 
         A log without live entries is not in the result.
         """
@@ -278,7 +278,7 @@ IndexFactory = Callable[[IFileSystem, str, bool], IRunIndex]
 
 @attrs.frozen(order=True)
 class JournalPosition:
-    """A position in a journal, which stands for everything before it.  Ordered by file, then offset."""
+    """A position in a journal, which stands for all records before it.  Ordered by file, then offset."""
 
     file_id: int = 0
     offset: int = 0
@@ -298,7 +298,7 @@ class IJournal(Interface):
     durable: JournalPosition = Attribute("End of the last group synced.")
 
     def write_group(records: Sequence[bytes], sync: bool = True) -> JournalPosition:
-        """Append one group and, with ``sync``, make it and all before it durable.
+        """Append one group; with ``sync``, make this group and all earlier ones durable.
 
         :param records: byte strings of one or more whole records each (``i32 length``, body).
         :returns: the end of the group.  The file is rotated *after* a group, so that a group never
@@ -306,22 +306,22 @@ class IJournal(Interface):
         """
 
     def sync() -> JournalPosition:
-        """Make everything written durable."""
+        """Make all written groups durable."""
 
     def replay(mark: JournalPosition) -> Iterator[bytes]:
-        """Yield the bodies of all records from ``mark`` on, in order.  Before the first write only.
+        """Yield the bodies of all records after ``mark``, in order.  Only before the first write.
 
         :raises bookkeeper_twisted.errors.JournalDamageError: records that were durable are missing.
         """
 
     def release(mark: JournalPosition) -> None:
-        """Release the files that lie below a position as a whole: they are kept as backups, recycled or removed.
+        """Release the files that lie completely below a position: keep them as backups, recycle or remove them.
 
         :param mark: the position; every later replay begins there or after it.
         """
 
     def prepare() -> bool:
-        """Take one bounded step towards the next file (recycled or zero-filled), so that a rotation is one rename.
+        """Take one bounded step to prepare the next file (recycled or zero-filled), so that a rotation is one rename.
 
         :returns: whether no step is left, as the file is ready or the disk full; if not, call it again.
         """
@@ -359,21 +359,21 @@ class ILedgerStorage(Interface):
         """Return the number of deleted ledgers whose deletion is not durable yet."""
 
     def entry_count() -> int:
-        """Return the number of stored entries; those of earlier starts count once background work has counted them."""
+        """Return the number of stored entries; background work adds those of earlier starts once they are counted."""
 
     # -- reactor: memory only --
 
     def ledger(ledger_id: int) -> LedgerRow | None:
-        """Return the state of ``ledger_id``, None if this bookie does not know the ledger."""
+        """Return the state of ``ledger_id``, or None if this bookie does not know the ledger."""
 
     def put_ledger(row: LedgerRow) -> None:
-        """Set the state of a ledger, also of a forgotten one, to ``row``; the next checkpoint persists it."""
+        """Set the state of a ledger, even of a forgotten one, to ``row``; the next checkpoint makes it durable."""
 
     def ledger_ids() -> list[int]:
         """Return the ids of all known ledgers, ascending."""
 
     def forget(ledger_ids: Sequence[int], now: int) -> None:
-        """Delete ledgers: their entries are gone at once, and the next checkpoint deletes the stored rows.
+        """Delete ledgers: their entries are gone immediately; the next checkpoint deletes their stored rows.
 
         A later add to one of the ids makes a new ledger.  None should come: the caller
         refuses adds to a ledger that :meth:`was_fenced`.
@@ -385,7 +385,7 @@ class ILedgerStorage(Interface):
         """Test whether the deleted ledger ``ledger_id`` had been fenced here (S3); old fences are forgotten."""
 
     def forget_fences(before: int) -> int:
-        """Forget the fences of ledgers that were deleted long ago, and return how many.
+        """Forget the fences of ledgers that were deleted long ago, and return their number.
 
         :param before: seconds since the epoch; ledgers deleted earlier than this.
         """
@@ -397,7 +397,7 @@ class ILedgerStorage(Interface):
         """Insert the entries of a mixed ``run`` as :meth:`add` does."""
 
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run in memory that holds ``entry_id`` of ``ledger_id``, None if none does; write caches come first.
+        """Return a run in memory that holds ``entry_id`` of ``ledger_id``, or None; prefer the write caches.
 
         All its entries from ``entry_id`` on are the newest copies.
 
@@ -405,7 +405,7 @@ class ILedgerStorage(Interface):
         """
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
-        """Return entries as :meth:`load` does, for an entry that is not :meth:`cached`, if that needs no wait.
+        """Return entries as :meth:`load` does, but without a wait, for an entry that is not :meth:`cached`.
 
         All returned entries are the newest copies.
 
@@ -417,16 +417,16 @@ class ILedgerStorage(Interface):
         """
 
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
-        """Return single entries in any order, those that :meth:`cached` and :meth:`resident` would find, or fewer.
+        """Return single entries in any order: those that :meth:`cached` and :meth:`resident` would find, or fewer.
 
         :param max_bytes: the look-up ends when the entries have so many bytes; at least one is looked up.
         """
 
     def last_cached(ledger_id: int) -> int:
-        """Return the highest entry id of ``ledger_id`` in the write caches, -1 if there is none."""
+        """Return the highest entry id of ``ledger_id`` in the write caches, or -1."""
 
     def keep(run: EntryRun, epoch: int) -> EntryRun:
-        """Record a ``run`` that :meth:`load` read; keep it in memory if the system cannot tell what is resident.
+        """Accept a ``run`` that :meth:`load` read; cache it if the system cannot tell which bytes are in memory.
 
         :param epoch: :attr:`epoch` at the request, in the turn in which its first entry was not :meth:`cached`.
         :returns: its entries up to one that has, or may have, a newer copy; at least the first.
@@ -436,10 +436,10 @@ class ILedgerStorage(Interface):
         """Return the bytes in the active write cache."""
 
     def is_full() -> bool:
-        """Test whether the active write cache has reached its limit: adders must be paused (S11)."""
+        """Test whether the active write cache has reached its limit, so that adds must wait (S11)."""
 
     def begin_checkpoint(marks: Sequence[JournalPosition]) -> "ICheckpoint | None":
-        """Begin a checkpoint by a swap of the write caches; return None while another one is under way.
+        """Begin a checkpoint by a swap of the write caches; return None while another checkpoint is in progress.
 
         :param marks: one position per journal; the storage has every record below it already (S7).
         """
@@ -447,7 +447,7 @@ class ILedgerStorage(Interface):
     # -- read lane --
 
     def load(ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
-        """Read entries from ``entry_id`` on, as many as lie together and fit ``max_bytes``, at least one.
+        """Read at least one entry, ``entry_id`` first, and as many as lie together after it and fit ``max_bytes``.
 
         One ``pread``; checks the ids at both ends and the checksums of whole blocks.  The write caches may hold newer
         copies, which :meth:`keep` finds.
@@ -458,13 +458,13 @@ class ILedgerStorage(Interface):
         """
 
     def last_entry(ledger_id: int) -> int:
-        """Return the highest entry id of ``ledger_id`` on disk, -1 if there is none.
+        """Return the highest entry id of ``ledger_id`` on disk, or -1.
 
         :raises bookkeeper_twisted.errors.DamageError: the index cannot be read.
         """
 
     def entry_ranges(ledger_id: int) -> list[tuple[int, int]]:
-        """Return first and last ids of the contiguous ranges of a ledger on disk and in the write caches.
+        """Return the first and last id of each contiguous range of a ledger on disk and in the write caches.
 
         :returns: ascending, both ids included.
         :raises bookkeeper_twisted.errors.DamageError: the index cannot be read.
@@ -477,12 +477,12 @@ class ILedgerStorage(Interface):
 
 
 class ICheckpoint(Interface):
-    """One checkpoint under way: :meth:`write` for each directory, :meth:`persist_marks`, :meth:`finish`."""
+    """One checkpoint in progress: :meth:`write` for each directory, then :meth:`persist_marks` and :meth:`finish`."""
 
     n_directories: int = Attribute("How many directories :meth:`write` has to be called for.")
 
     def write(directory: int) -> None:
-        """Write the entry logs of one directory, sync them, commit its index.  On the flush lane of the directory.
+        """Write the entry logs of one directory, sync them, commit their index rows.  On the directory's flush lane.
 
         :param directory: its index, from 0.
         :raises bookkeeper_twisted.errors.StorageError: it failed; the swapped entries of the directory stay readable
@@ -490,11 +490,11 @@ class ICheckpoint(Interface):
         """
 
     def persist_marks() -> None:
-        """Move the marks, once every directory is written.  On any one lane.
+        """Write the new marks after every directory is written.  On any one lane.
 
         :raises bookkeeper_twisted.errors.StorageError: it failed, or a directory was not written (S7): the marks
             have not moved.
         """
 
     def finish() -> None:
-        """Release the caches that were written, keep the others.  On the reactor, after all begun steps have ended."""
+        """Release the written caches, keep the others.  On the reactor thread, after every begun step has ended."""

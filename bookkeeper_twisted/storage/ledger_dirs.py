@@ -1,4 +1,4 @@
-"""Names below the configured directories, and which directory a ledger belongs to.
+"""Names of files below the configured directories, and the assignment of ledgers to directories.
 
 Everything lives in ``<directory>/current``.  Names are as in Apache's format: ids in lower-case
 hexadecimal without padding.
@@ -19,12 +19,12 @@ _LAYOUT_2 = re.compile(r"VERSION|.*\.(txn|idx|log)")
 
 
 def current(directory: str) -> str:
-    """Return where the files of a configured ``directory`` are."""
+    """Return the subdirectory with the files of a configured ``directory``."""
     return posixpath.join(directory, "current")
 
 
 def distinct(*groups: Sequence[str]) -> list[str]:
-    """Return the directories of all groups in order, each once: one directory may serve several purposes."""
+    """Return the directories of all groups in order, each once, as one directory may serve several purposes."""
     return list(dict.fromkeys(directory for group in groups for directory in group))
 
 
@@ -91,13 +91,13 @@ def _total_bytes(fs: IFileSystem, directory: str, names: Iterable[str]) -> int:
 
 
 def directory_index(ledger_id: int, count: int) -> int:
-    """Return which of ``count`` journals, or ledger directories, ``ledger_id`` belongs to, from 0."""
+    """Return the number, from 0, of the one of ``count`` journals or ledger directories that keeps ``ledger_id``."""
     return ledger_id % count
 
 
 @attrs.frozen
 class DirectoryMap:
-    """A map from ledgers to the directories that they lie in.
+    """A map from ledgers to the directories that keep them.
 
     A ledger that was there before directories joined stays where it is.  So does one that is deleted, until the process
     ends: rows of it may still be stored there.
@@ -115,7 +115,7 @@ class DirectoryMap:
 
 
 def without_current(fs: IFileSystem, directories: Sequence[str]) -> list[str]:
-    """Return the directories that have no ``current``.
+    """Return the directories without a subdirectory ``current``.
 
     :param directories: as configured.
     """
@@ -123,7 +123,7 @@ def without_current(fs: IFileSystem, directories: Sequence[str]) -> list[str]:
 
 
 def make_currents(fs: IFileSystem, directories: Sequence[str]) -> None:
-    """Create ``current`` in each directory where it is missing.
+    """Create the subdirectory ``current`` in each directory that lacks it.
 
     :param directories: as configured; they are made as well.
     :raises StorageError: a directory has a layout older than 3, which an upgrade has to change first; none was made.

@@ -1,4 +1,4 @@
-"""The state of every ledger that a bookie knows, in memory, and the changes that the index does not hold yet.
+"""The states of all known ledgers in memory, and the changes that the index does not have yet.
 
 A ledger that is deleted is forgotten at once here, and by the index with the next checkpoint.  If it was fenced, a
 row remains that refuses late adds as before (S3).
@@ -14,7 +14,7 @@ _SPARE_KEYS = 1000
 
 
 class LedgerStates:
-    """A map from ledgers to master key, fence and explicit LAC.
+    """A map from ledgers to their master key, fence and explicit LAC.
 
     All ledgers share one dictionary, and equal master keys are one object (most ledgers of a user have the same).  Keys
     of deleted ledgers are dropped once they outnumber those in use: any peer can send new ones.
@@ -46,11 +46,11 @@ class LedgerStates:
         return row if key is row.master_key else attrs.evolve(row, master_key=key)
 
     def get(self, ledger_id: int) -> LedgerRow | None:
-        """Return the state of ``ledger_id``, None if it is unknown."""
+        """Return the state of ``ledger_id``, or None if the ledger is unknown."""
         return self._rows.get(ledger_id)
 
     def put(self, row: LedgerRow) -> None:
-        """Set the state of a ledger to ``row``, which is dirty until :meth:`take_dirty` unless it is unchanged."""
+        """Set the state of a ledger to ``row``; a changed state is dirty until :meth:`take_dirty`."""
         if self._rows.get(row.ledger_id) != row:
             self._forgotten.pop(row.ledger_id, None)
             self._rows[row.ledger_id] = self._interned(row)
@@ -61,7 +61,7 @@ class LedgerStates:
         return sorted(self._rows)
 
     def forget(self, ledger_id: int, now: int) -> None:
-        """Delete a ledger; the next :meth:`take_deleted` returns it, so that its stored rows are deleted.
+        """Delete a ledger; the next :meth:`take_deleted` returns it, so that the caller deletes its stored rows.
 
         :param now: seconds since the epoch.
         """
@@ -89,7 +89,7 @@ class LedgerStates:
         return len(self._deleted) + len(self._deleting)
 
     def expire(self, before: int) -> int:
-        """Drop the rows of ledgers that were forgotten ``before`` a time, in seconds since the epoch.
+        """Drop the states of ledgers that were forgotten ``before`` a time, in seconds since the epoch.
 
         :returns: the number of dropped rows.
         """
@@ -102,14 +102,14 @@ class LedgerStates:
         return len(expired)
 
     def take_deleted(self) -> list[int]:
-        """Return the ledgers whose stored rows are to be deleted before the states of :meth:`take_dirty` are stored."""
+        """Return the ledgers whose stored rows must be deleted before the states of :meth:`take_dirty` are stored."""
         taken = sorted(self._deleted)
         self._deleting |= self._deleted
         self._deleted = set()
         return taken
 
     def take_dirty(self) -> list[LedgerRow]:
-        """Return the states to be stored, which count as stored from now on."""
+        """Return the states to be stored; regard them as stored."""
         dirty, self._dirty = self._dirty, set()
         return [self._stored_form(ledger_id) for ledger_id in sorted(dirty)]
 

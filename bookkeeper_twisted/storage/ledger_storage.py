@@ -70,7 +70,7 @@ _MOST_ENDS = 1024
 
 @implementer(ILedgerStorage)
 class LedgerStorage:
-    """The provider of :class:`~.interfaces.ILedgerStorage`; made by :meth:`open`.
+    """The provider of :class:`~.interfaces.ILedgerStorage`; created by :meth:`open`.
 
     :ivar write_cache_hits, read_cache_hits, cache_misses: answers of :meth:`cached` so far.
     :ivar resident_hits: answers of :meth:`resident` so far, each after a miss of the caches.
@@ -211,7 +211,7 @@ class LedgerStorage:
         return run
 
     def _note_end(self, ledger_id: int, first: int, end: int) -> None:
-        """Record that a read of a ledger went from ``first`` to ``end``: a next one from ``end`` on is in order."""
+        """Record a read of a ledger from ``first`` to ``end``: a read that begins at ``end`` continues in order."""
         ends = self._ends
         ends.pop((ledger_id, first), None)
         ends[ledger_id, end] = None
@@ -253,7 +253,7 @@ class LedgerStorage:
         return sum(directory.active.count for directory in self.directories)
 
     def read_cache_bytes(self) -> int:
-        """Return the bytes in the read cache, windows of readers included."""
+        """Return the bytes in the read cache, including the windows of readers."""
         return self._read_cache.cost + self._windows.cost
 
     def ledger_count(self) -> int:
@@ -341,7 +341,7 @@ def _open_directory(
 def _open_index_with(
     reserve: SpaceReserve | None, fs: IFileSystem, path: str, index_path: str, make_index: IndexFactory
 ) -> IRunIndex:  # fmt: skip
-    """Open an index, if need be in the disk space of the reserve."""
+    """Open an index; if the disk is full, use the space of the reserve."""
     try:
         return _open_index(fs, path, index_path, make_index)
     except NoWritableDirectoryError:

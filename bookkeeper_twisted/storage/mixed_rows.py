@@ -1,4 +1,4 @@
-"""Packed index rows of entries of many ledgers, as a flush writes them if ledgers take turns.
+"""Packed index rows for entries of many ledgers, as a flush writes them if the ledgers alternate.
 
 An object with a place of its own in the index for each entry would cost several times as much as the entry.  A packed
 row is 36 bytes, big-endian, so that the bytes of rows sort by ledger and entry::
@@ -27,7 +27,7 @@ MOST_APART = 16
 
 @attrs.frozen
 class MixedRows:
-    """Rows in the order of ledgers and entries that share no entry.
+    """Rows ordered by ledger and entry, which share no entry.
 
     :ivar ledger_ids: one per row, as are ``first_ids`` and ``last_ids``.
     :ivar packed: the rows.

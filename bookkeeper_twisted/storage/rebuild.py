@@ -1,4 +1,4 @@
-"""Rebuilds the index of a ledger directory from its entry logs, Java's included.
+"""Rebuilds the index of a ledger directory from its entry logs, including those of Java bookies.
 
 Logs are read in the order of their ids, and the later copy of an entry wins.  A new index is not
 *complete* before it has the last log, so a rebuild that was cut off is begun anew.
@@ -66,7 +66,7 @@ def logs_with_data(fs: IFileSystem, directory: str) -> list[int]:
 def known_elsewhere(
     fs: IFileSystem, index_directories: Sequence[str], make_index: IndexFactory
 ) -> list[frozenset[int]]:
-    """Return the ledgers of each directory that only the indexes of others know.
+    """Return for each directory the ledgers that only the indexes of other directories know.
 
     :param index_directories: of all indexes of a bookie, ``current`` included; an unreadable one counts as empty.
     :param make_index: opens an index.
@@ -132,7 +132,7 @@ def rebuild_index(
 
 
 def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactory) -> IRunIndex:
-    """Empty the old index except for its ledger states, which a rebuild that is cut off leaves there (S3).
+    """Empty the old index except for its ledger states, which stay there if the rebuild is interrupted (S3).
 
     :returns: the emptied index; if it is damaged or cannot be opened, a new one with the readable states.
     """
@@ -160,7 +160,7 @@ def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactor
 def _anew(
     fs: IFileSystem, index_directory: str, make_index: IndexFactory, states: Sequence[LedgerRow]
 ) -> IRunIndex:
-    """Make a new index in the place of the old one."""
+    """Replace the old index by a new, empty one."""
     index = make_index(fs, index_directory, True)
     try:
         if states:
@@ -204,7 +204,7 @@ def counted(scan: LogScan, sizes: dict[int, int]) -> Iterator[Record]:
 
 
 def check_sealed(scan: LogScan, sizes: dict[int, int]) -> None:
-    """Check that a sealed log has no torn tail, and that its map counts every record (S5).
+    """Check that a sealed log has no torn tail, and that its ledgers map counts every record (S5).
 
     :param scan: an exhausted scan.
     :param sizes: the sizes that :func:`counted` has added up.
@@ -224,7 +224,7 @@ def check_sealed(scan: LogScan, sizes: dict[int, int]) -> None:
 
 
 def rows_of(records: Iterator[Record], log_id: int) -> Iterator[IndexRow]:
-    """Group records that are consecutive in ids and in place to rows without checksums.
+    """Combine records with consecutive ids and offsets into rows without checksums.
 
     :param records: of the log ``log_id``, in the order of their offsets or of their ids.
     """

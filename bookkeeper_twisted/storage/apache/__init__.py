@@ -1,5 +1,4 @@
-"""The index that Apache's bookie keeps with ``DbLedgerStorage``: read when its directories are taken over, written when
-they are given back.
+"""The index of Apache's ``DbLedgerStorage``: read when its directories are taken over, written when they are returned.
 
 Entry logs and journals are the same files for both bookies.  Only the index beside them differs: two RocksDB
 databases in the ``current`` of each index directory, ``ledgers`` (:mod:`.ledger_data`) and ``locations``::

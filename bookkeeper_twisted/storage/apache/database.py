@@ -39,7 +39,7 @@ def has_index(fs: IFileSystem, index_directory: str) -> bool:
 
 
 def discard_index(fs: IFileSystem, index_directory: str) -> None:
-    """Remove the databases of an index directory, the locations of entries first; durable on return.
+    """Remove the databases of an index directory, first that of the entry locations; durable on return.
 
     :param index_directory: its path, ``current`` included.
     :raises OSError: a file could not be removed; others may be left, too.
@@ -49,7 +49,7 @@ def discard_index(fs: IFileSystem, index_directory: str) -> None:
 
 
 def discard_log_sizes(fs: IFileSystem, directory: str) -> None:
-    """Remove the sizes of entry logs that Apache's bookie may have kept, and computes again.
+    """Remove the sizes of entry logs that Apache's bookie may have stored; it computes missing ones again.
 
     :param directory: of entry logs, ``current`` included.
     """

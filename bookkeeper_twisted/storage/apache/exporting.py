@@ -1,4 +1,4 @@
-"""Writes the index of ``DbLedgerStorage`` from ours.
+"""Writes the index of ``DbLedgerStorage`` from the rows of our index.
 
 The databases are made anew beside our index, which stays the valid one until Apache's cookies exist: an export that is
 cut off has changed nothing, and the next start of our bookie removes the files it left.
@@ -96,7 +96,7 @@ def _put_all(database: IKeyValues, pairs: Iterator[Pair]) -> int:
 
 
 def pages(index: IRunIndex) -> Iterator[list[IndexRow]]:
-    """Yield the rows of an ``index`` in the order of ledgers and entries, some at a time."""
+    """Yield the rows of an ``index`` in the order of ledgers and entries, one page at a time."""
     after = (-1, -1)
     while page := index.page(after, _PAGE):
         yield page

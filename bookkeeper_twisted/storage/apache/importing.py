@@ -38,7 +38,7 @@ class Imported:
     unknown: int = 0
 
     def add(self, other: "Imported") -> None:
-        """Add the counts of an ``other`` directory that was taken over."""
+        """Add the counts of the import of an ``other`` directory."""
         self.entries += other.entries
         self.states += other.states
         self.dangling += other.dangling
@@ -48,7 +48,7 @@ class Imported:
 def import_index(
     fs: IFileSystem, directory: str, index_directory: str, make_index: IndexFactory, open_key_values: OpenKeyValues
 ) -> Imported:
-    """Replace the index of a directory by the contents of the databases beside it, which stay as they are.
+    """Replace the index of a directory by the contents of its databases, which stay unchanged.
 
     :param directory: of the entry logs, ``current`` included.
     :param index_directory: path of the index directory, ``current`` included.
@@ -130,7 +130,7 @@ def _import_states(
 
 
 def commit_states(index: IRunIndex, rows: Iterable[LedgerRow]) -> set[int]:
-    """Commit the states of ledgers ``rows`` to an ``index``, many at once.
+    """Commit the ledger states ``rows`` to an ``index``, many in one commit.
 
     :returns: the ids of these ledgers.
     """
@@ -162,7 +162,7 @@ def _locations(database: IKeyValues) -> Iterator[Location]:
 def import_rows(
     index: IRunIndex, rows: Iterator[tuple[IndexRow, bool]], known: set[int], imported: Imported
 ) -> None:
-    """Commit rows to an ``index``, and a fenced state for each ledger that has none.
+    """Commit rows to an ``index``, and a fenced state for each ledger without a state.
 
     :param rows: each row with whether its entries are in the log.
     :param known: ledgers that have a state; ledgers without one are added.

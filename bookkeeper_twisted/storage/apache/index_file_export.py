@@ -67,7 +67,7 @@ def _locations(row: IndexRow) -> list[int]:
 
 @attrs.define
 class Regenerated:
-    """The entries of a ledger that entry logs hold: their number, and the lowest and highest id."""
+    """The number of entries of a ledger found in entry logs, and their lowest and highest id."""
 
     entries: int
     first: int
@@ -78,7 +78,7 @@ def regenerate(
     fs: IFileSystem, directories: Collection[str], index_directories: Collection[str], ledger_ids: Collection[int],
     master_key: bytes, dry_run: bool,
 ) -> Iterator[tuple[int, Regenerated | None]]:  # fmt: skip
-    """Make the index files of ledgers anew from entry logs; fence the ledgers, as their former state is unknown.
+    """Rebuild the index files of ledgers from entry logs; fence the ledgers, as their former state is unknown.
 
     A file that exists is replaced in one step, where it is; another is made in the first index directory.
 
@@ -104,7 +104,7 @@ def regenerate(
 
 
 def _found(fs: IFileSystem, directories: Collection[str], ledger_ids: Collection[int]) -> dict[int, dict[int, int]]:
-    """Return the location of each entry of the ledgers; of several copies that in the newest log."""
+    """Return the location of each entry of the ledgers; if there are several copies, that in the newest log."""
     found: dict[int, dict[int, int]] = {ledger_id: {} for ledger_id in ledger_ids}
     logs = sorted((log_id, directory) for directory in directories for log_id in entry_log_ids(fs, directory))
     for log_id, directory in logs:

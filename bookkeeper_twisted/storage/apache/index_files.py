@@ -39,7 +39,7 @@ _DEPTH = 2
 
 
 def index_files(fs: IFileSystem, directory: str) -> list[str]:
-    """Return the paths of all index files below a directory, a ledger's second one included.
+    """Return the paths of all index files below a directory, including second files of ledgers.
 
     :param directory: ``current`` included.
     """
@@ -56,7 +56,7 @@ def _below(fs: IFileSystem, directory: str, depth: int) -> Iterator[str]:
 
 
 def files_of_ledgers(paths: Iterable[str]) -> dict[int, str]:
-    """Return the path of the index file that counts by ledger id, ascending.
+    """Map each ledger id, ascending, to the path of its valid index file.
 
     :param paths: of all index files of a directory; a ledger may have two while Apache's bookie moves one.
     """
@@ -68,7 +68,7 @@ def files_of_ledgers(paths: Iterable[str]) -> dict[int, str]:
 
 
 def states_of(fs: IFileSystem, paths: Iterable[str]) -> list[LedgerRow]:
-    """Return the states of ledgers by their index files; a ledger whose file is damaged is fenced, its key unknown.
+    """Return the states of ledgers from their index files; fence a ledger with a damaged file, its key unknown.
 
     :param paths: as of :func:`files_of_ledgers`.
     """

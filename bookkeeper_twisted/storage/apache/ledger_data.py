@@ -1,4 +1,4 @@
-"""The data of a ledger besides its entries in ``DbLedgerStorage``: one pair of the database ``ledgers``.
+"""The state of a ledger in ``DbLedgerStorage``, without its entries: one pair of the database ``ledgers``.
 
 The key is the ledger id, i64.  The value is a message of Protocol Buffers, fields in the order of their tags::
 
@@ -39,7 +39,7 @@ class LedgerData:
 
 
 def encode(row: LedgerRow) -> tuple[bytes, bytes]:
-    """Return key and value of the state of a ledger, ``row``, as Apache's bookie stores them."""
+    """Return key and value of the ledger state ``row`` as Apache's bookie stores them."""
     value = b"\x08\x01\x10" + bytes([row.fenced]) + b"\x1a" + _sized(row.master_key)
     if row.explicit_lac:
         value += b"\x22" + _sized(row.explicit_lac)
@@ -71,7 +71,7 @@ def decode(key: bytes, value: bytes) -> LedgerData | None:
 
 
 def needs_integrity_check(value: bytes) -> bool:
-    """Test whether the flags of a directory, ``value``, say that its data have to be compared with other bookies'."""
+    """Test whether the directory flags ``value`` demand a comparison of the data with other bookies."""
     return bool(int.from_bytes(value, "big") & NEEDS_INTEGRITY_CHECK)
 
 

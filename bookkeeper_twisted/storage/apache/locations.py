@@ -1,4 +1,4 @@
-"""Conversion of the locations in Apache's index to our rows.
+"""Conversion of the entry locations in Apache's index to rows of our index.
 
 A location is that of one entry, without its size.  The heads of records show whether consecutive entries of the index
 are consecutive in their log; if entries are large, little else of the logs is read.
@@ -42,7 +42,7 @@ def located_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tupl
 
 
 def _places(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[int, bool, Record]]:
-    """Yield the entry log, whether the record is there, and the record, for each location."""
+    """Yield for each location the entry log, whether the record exists there, and the record."""
     size_at = heads.size_at
     for ledger_id, entry_id, location in locations:
         if location == 0 or ledger_id < 0 or entry_id < 0:
@@ -53,7 +53,7 @@ def _places(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[int
 
 
 class _Log:
-    """An open entry log, and the part of it in memory.
+    """An open entry log with the part of its bytes that is in memory.
 
     Sequential reads grow: from small ones for heads that lie apart to large ones for adjacent small entries.
     """
@@ -91,7 +91,7 @@ class Heads:
         self._last: tuple[int, _Log] = (-1, _Log(None))
 
     def size_at(self, log_id: int, at: int, ledger_id: int, entry_id: int) -> int:
-        """Return the bytes of the record of an entry, its size word included; 0 if the record is not there.
+        """Return the bytes of the record of an entry, including its size word; 0 if the record is not there.
 
         :param at: offset of the size word.
         """

@@ -1,4 +1,4 @@
-"""Takes over interleaved or sorted storage of several directories: moves each ledger to its directory of ours.
+"""Takes over interleaved or sorted storage of several directories: moves each ledger to the directory that we use.
 
 Apache's bookie writes to whichever of its directories has room, with one sequence of entry log ids over all of them,
 and keeps the index file of a ledger in any.  All entries that the index files name are written anew, sorted by ledger,
@@ -29,7 +29,7 @@ _WHOLE_ROW = 1 << 40
 
 @attrs.frozen
 class Pairs:
-    """The directories of a bookie, ``current`` included, paired by position."""
+    """The ledger and index directories of a bookie (each its ``current``), paired by position."""
 
     ledgers: Sequence[str]
     indexes: Sequence[str]
@@ -47,7 +47,7 @@ class Homes:
 
     @classmethod
     def find(cls, fs: IFileSystem, paths: Sequence[str]) -> "Homes":
-        """List the entry logs of directories.
+        """Find the entry logs in directories.
 
         :param paths: of the directories, ``current`` included.
         :raises StorageError: two directories have a log of the same id, and index files do not say which one they mean.
@@ -69,7 +69,7 @@ class Homes:
 def regroup(
     fs: IFileSystem, directories: Pairs, files: Sequence[str], make_index: IndexFactory, log_size: int = _LOG_SIZE
 ) -> Imported:
-    """Write all entries to the directories of their ledgers, and make our index for each.
+    """Write all entries to the directories of their ledgers, and make the index of each directory.
 
     :param directories: of entry logs and indexes.
     :param files: the index files of all directories.

@@ -101,7 +101,7 @@ def _database_options(library: Any, create: bool) -> Any:
 
 @contextmanager
 def _errors(path: str) -> Iterator[None]:
-    """Turn the plain exceptions of the library into storage errors, by their text."""
+    """Convert the exceptions of the library, which have no types of their own, into storage errors by their text."""
     try:
         yield
     except Exception as error:

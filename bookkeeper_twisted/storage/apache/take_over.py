@@ -1,4 +1,4 @@
-"""Takes directories over from Apache's bookie: makes our indexes from its own.
+"""Takes directories over from Apache's bookie: makes our indexes from its indexes.
 
 *The cookies say whose index is valid.*  As long as one directory has Apache's, its indexes are the valid ones: a
 take-over completes ours before the first of these cookies goes, an export completes the databases before the first one
@@ -29,7 +29,7 @@ def is_apaches(fs: IFileSystem, directories: Pairs) -> bool:
 
 
 def check_take_over(fs: IFileSystem, directories: Pairs, open_key_values: OpenKeyValues) -> None:
-    """Check that the databases of Apache's bookie can be read, and that it does not have them open.
+    """Check that the databases of Apache's bookie can be read, and that no bookie has them open.
 
     :param directories: of entry logs and indexes.
     :param open_key_values: opens a database.
@@ -43,7 +43,7 @@ def check_take_over(fs: IFileSystem, directories: Pairs, open_key_values: OpenKe
 def take_over(
     fs: IFileSystem, directories: Pairs, make_index: IndexFactory, open_key_values: OpenKeyValues
 ) -> Imported:
-    """Make our index for each directory of Apache's bookie, whose own indexes stay as they are.
+    """Make our index for each directory of Apache's bookie; its own indexes stay unchanged.
 
     A directory without a database is scanned, and the states of its ledgers come from its index files.  Several
     directories with index files are regrouped.
@@ -70,7 +70,7 @@ def take_over(
 
 
 def discard_left_over(fs: IFileSystem, directories: Pairs) -> None:
-    """Remove databases beside indexes of ours, unless one of the ``directories`` has a cookie of Apache's bookie.
+    """Remove databases beside our indexes, unless one of the ``directories`` has a cookie of Apache's bookie.
 
     :raises OSError: a file of ``fs`` could not be removed.
     """

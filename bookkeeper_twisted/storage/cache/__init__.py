@@ -1,4 +1,4 @@
-"""Entries in memory: those that no entry log holds yet, and those read from a log.
+"""Entries in memory: entries that are not in an entry log yet, and entries that were read from a log.
 
 Theory of operation.  The write cache (:mod:`.write_cache`) stands between the journal and the entry logs.  A writer's
 entries come as runs, which it keeps for each ledger in order (:mod:`.run_list`); where many ledgers take turns, a run

@@ -1,4 +1,4 @@
-"""Single entries of many ledgers in parallel columns, for a write cache whose ledgers take turns.
+"""Single entries of many ledgers in parallel columns, for a write cache that receives ledgers in turns.
 
 An object for each entry, or for each ledger, would cost more than the entry, both to make and at each scan of the
 garbage collector.  So entries lie in parallel columns in the order of arrival.  A dictionary has the position of the
@@ -42,7 +42,7 @@ _NOWHERE = -1
 
 
 def ascending(ids: Iterable[int]) -> list[int]:
-    """Sort ``ids`` in calls of a part, or of sorted parts: one long call would hold the interpreter lock."""
+    """Sort ``ids`` by several short calls, as one long call would hold the interpreter lock."""
     unsorted = list(ids)
     parts = [sorted(unsorted[at : at + PART]) for at in range(0, len(unsorted), PART)]
     while len(parts) > 1:
@@ -75,7 +75,7 @@ class LedgerEntries:
         return self._entry_ids[self.positions[-1]]
 
     def _index(self, entry_id: int) -> int:
-        """Return the index of the first entry from ``entry_id`` on."""
+        """Return the index of the first entry whose id is not below ``entry_id``."""
         return bisect_left(self.positions, entry_id, key=self._entry_ids.__getitem__)
 
     def entry(self, entry_id: int) -> bytes | None:
@@ -98,7 +98,7 @@ class LedgerEntries:
         return EntryRun.of_entries(self.ledger_id, entry_id, found) if found else None
 
     def next_from(self, entry_id: int) -> int:
-        """Return the lowest entry here from ``entry_id`` on, :data:`~.run_list.NO_ENTRY` if there is none."""
+        """Return the lowest entry id here that is not below ``entry_id``, or :data:`~.run_list.NO_ENTRY`."""
         index = self._index(entry_id)
         return self._entry_ids[self.positions[index]] if index < len(self.positions) else NO_ENTRY
 
@@ -109,7 +109,7 @@ class LedgerEntries:
 
 
 class Scattered:
-    """Single entries of one ledger that were found without a wait.
+    """Single entries of one ledger that were found in memory, without a wait for the disk.
 
     :ivar entries: in the order of the request; None for an entry that was not found in this way.
     :ivar cached: number of entries from the write caches.
@@ -124,7 +124,7 @@ class Scattered:
 
 
 class SortedEntries:
-    """Entries in the order of ledgers and entry ids, each once; at least one.
+    """One or more entries in the order of ledgers and entry ids, each entry once.
 
     :ivar ledger_ids: one per entry, as are ``entry_ids`` and ``entries``.
     :ivar starts: index of the first entry of each run, which is consecutive entries of one ledger.
@@ -152,12 +152,12 @@ class SortedEntries:
         return len(self.entries[index]) + 4
 
     def runs(self) -> Iterator[EntryRun]:
-        """Yield the entries as runs that are copies."""
+        """Yield the entries as runs, which copy the bytes."""
         for start, end in pairwise([*self.starts, len(self)]):
             yield EntryRun.of_entries(self.ledger_ids[start], self.entry_ids[start], self.entries[start:end])
 
     def part(self, begin: int, room: int) -> "SortedEntries":
-        """Return entries from ``begin`` on, whole runs if at least one fits.
+        """Return entries from index ``begin`` upwards, only whole runs if at least one fits.
 
         :param room: most bytes of the records; the first entry is returned even if it is longer.
         """
@@ -208,7 +208,7 @@ class MixedEntries:
 
     @property
     def is_dense(self) -> bool:
-        """Whether it is faster to make the runs of each ledger separately than to sort all entries."""
+        """Whether building the runs of each ledger separately is faster than sorting all entries."""
         return len(self._entries) >= DENSE * len(self._newest)
 
     def ledger_ids(self) -> list[int]:
@@ -223,7 +223,7 @@ class MixedEntries:
     def add(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes], runs: Mapping[int, RunList]
     ) -> Sequence[int]:
-        """Add entries, except those at or below other entries of their ledgers.
+        """Add entries, except those whose ledger already has an entry with the same or a higher id.
 
         :param ledger_ids: one per entry, as are ``entry_ids`` and ``entries``.
         :param runs: the runs held elsewhere, by ledger.
@@ -271,7 +271,7 @@ class MixedEntries:
         return view.find(entry_id, max_count) if view is not None else None
 
     def next_from(self, ledger_id: int, entry_id: int) -> int:
-        """Return the lowest entry of ``ledger_id`` here from ``entry_id`` on, :data:`~.run_list.NO_ENTRY` without one.
+        """Return the lowest entry id of ``ledger_id`` here not below ``entry_id``, or :data:`~.run_list.NO_ENTRY`.
         """
         if self.last(ledger_id) < entry_id:
             return NO_ENTRY
@@ -279,7 +279,7 @@ class MixedEntries:
         return view.next_from(entry_id) if view is not None else NO_ENTRY
 
     def view(self, ledger_id: int) -> LedgerEntries | None:
-        """Return the entries of ``ledger_id``, None if there are none."""
+        """Return the entries of ``ledger_id``, or None if it has no entries here."""
         newest = self._newest.get(ledger_id, _NOWHERE)
         if newest < 0:
             return None
@@ -295,7 +295,7 @@ class MixedEntries:
         return view
 
     def _positions(self, newest: int, known: int = _NOWHERE) -> list[int]:
-        """Return the positions of a ledger's entries above the position ``known``, ascending."""
+        """Return the positions above ``known`` of a ledger's entries, ascending."""
         found, older = [], self._older
         while newest > known:
             found.append(newest)
@@ -304,14 +304,14 @@ class MixedEntries:
         return found
 
     def runs(self, ledger_id: int) -> list[EntryRun]:
-        """Return the entries of ``ledger_id`` as runs, ascending; copies."""
+        """Return the entries of ``ledger_id`` as runs, ascending, with copies of the bytes."""
         positions, ids, entries = self._positions(self._newest.get(ledger_id, _NOWHERE)), self._entry_ids, self._entries
         if not positions or ids[positions[-1]] - ids[positions[0]] != len(positions) - 1:
             return list(self._at(positions).runs()) if positions else []
         return [EntryRun.of_entries(ledger_id, ids[positions[0]], [entries[position] for position in positions])]
 
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
-        """Return first and last ids, both included, of the runs of ``ledger_id``, ascending.  Any thread."""
+        """Return the first and last id, inclusive, of each run of ``ledger_id``, ascending.  Any thread."""
         ids = [self._entry_ids[position] for position in self._positions(self._newest.get(ledger_id, _NOWHERE))]
         starts = _starts([ledger_id] * len(ids), ids) if ids else []
         return [(ids[start], ids[end - 1]) for start, end in pairwise([*starts, len(ids)])]
@@ -322,7 +322,7 @@ class MixedEntries:
         self._newest.pop(ledger_id, None)
 
     def in_order(self, but: Collection[int] = ()) -> Iterator[SortedEntries]:
-        """Yield all entries, some thousand at a time, while another thread may remove some.
+        """Yield all entries, some thousand at a time; another thread may remove entries at the same time.
 
         :param but: ids of ledgers whose entries are left out.
         """
@@ -339,7 +339,7 @@ class MixedEntries:
             yield self._at(positions[at : at + 2 * PART])
 
     def _at(self, positions: Sequence[int]) -> SortedEntries:
-        """Return the entries at some positions, which must be in the order of ledgers and entry ids."""
+        """Return the entries at the given positions, which must be in the order of ledgers and entry ids."""
         if len(positions) == 1:
             (at,) = positions
             return SortedEntries((self._ledger_ids[at],), (self._entry_ids[at],), (self._entries[at],))
@@ -347,7 +347,7 @@ class MixedEntries:
         return SortedEntries(taken(self._ledger_ids), taken(self._entry_ids), taken(self._entries))
 
     def shrink(self, n_bytes: int) -> int:
-        """Free the memory of entries that are no longer read.
+        """Free the memory of entries that readers no longer need.
 
         :param n_bytes: bytes of entries to free.
         :returns: the bytes still to free when no entry is left.

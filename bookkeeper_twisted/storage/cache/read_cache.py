@@ -28,7 +28,7 @@ class ReadCache:
         return len(self._order)
 
     def find(self, ledger_id: int, entry_id: int) -> EntryRun | None:
-        """Return the run that holds ``entry_id`` of ``ledger_id``, None if none does; the run counts as used."""
+        """Return the run that holds ``entry_id`` of ``ledger_id``, or None; mark the run as used."""
         runs = self._ledgers.get(ledger_id)
         run = runs.find(entry_id) if runs is not None else None
         if run is not None:
@@ -36,7 +36,7 @@ class ReadCache:
         return run
 
     def keep(self, run: EntryRun) -> None:
-        """Insert a ``run``, unless it is cached already or exceeds the limit alone."""
+        """Insert a ``run``, unless the cache already has it or the run alone exceeds the limit."""
         if len(run.data) + RUN_OVERHEAD > self.limit:
             return
         held = self.find(run.ledger_id, run.first)
@@ -52,13 +52,13 @@ class ReadCache:
             self._remove(*next(iter(self._order)))
 
     def discard_mixed(self, run: MixedRun) -> None:
-        """Remove every run that holds an entry of a mixed ``run``, which is a newer copy."""
+        """Remove every run that holds an entry of the mixed ``run``, whose copies are newer."""
         if self._ledgers and not self._ledgers.keys().isdisjoint(run.ledger_ids):
             for single in run.runs():
                 self.discard(single)
 
     def discard(self, run: EntryRun) -> None:
-        """Remove every run that holds an entry of this ``run``, which is a newer copy."""
+        """Remove every run that holds an entry of ``run``, whose copies are newer."""
         runs = self._ledgers.get(run.ledger_id)
         while runs is not None and runs.overlaps(run.first, run.last):
             index = bisect_right(runs.firsts, run.last) - 1

@@ -1,4 +1,4 @@
-"""The runs of one ledger in memory: they never overlap, and are ordered by entry id.
+"""The runs of one ledger in memory, disjoint and ordered by entry id.
 
 A writer's run follows the last one, so that an insert is one append; any other run finds its place by bisection and
 replaces the entries that it covers: the newest copy of an entry wins.
@@ -51,14 +51,14 @@ class RunList:
         return None
 
     def next_from(self, entry_id: int) -> int:
-        """Return the lowest entry here from ``entry_id`` on, :data:`NO_ENTRY` if there is none."""
+        """Return the lowest entry id here that is not below ``entry_id``, or :data:`NO_ENTRY`."""
         index = bisect_right(self.firsts, entry_id)
         if index and self.runs[index - 1].last >= entry_id:
             return entry_id
         return self.firsts[index] if index < len(self.firsts) else NO_ENTRY
 
     def insert(self, run: EntryRun) -> tuple[Sequence[EntryRun], Sequence[EntryRun]]:
-        """Insert a run; it replaces the entries that it overlaps.
+        """Insert a run, which replaces the entries with the same ids.
 
         :returns: the removed runs, and the inserted ones: the new run and the uncovered parts of the
             old ones.

@@ -1,4 +1,4 @@
-"""The write cache: runs and single entries that no entry log holds yet.
+"""The write cache: runs and single entries that are not in an entry log yet.
 
 The runs of each ledger are in a :class:`~.run_list.RunList`.  Where many ledgers take turns, a run for each entry would
 cost more than the entry: single entries are kept by columns (:mod:`.mixed_entries`).
@@ -22,7 +22,7 @@ JOIN_ENTRIES = 64 * 1024
 
 
 class WriteCache:
-    """One half of the memory between the journal and the entry logs.
+    """One of the two caches between the journal and the entry logs.
 
     Each entry is either in the runs of its ledger or in the columns.
 
@@ -45,7 +45,7 @@ class WriteCache:
 
     @property
     def cost(self) -> int:
-        """Return the bytes counted against the limit: of the entries, and the overhead of runs, entries and ledgers."""
+        """Return the bytes that count against the limit: the entries, and the overhead of runs, entries and ledgers."""
         runs = self._run_bytes + self._runs * RUN_OVERHEAD + len(self._ledgers) * LEDGER_OVERHEAD
         return runs + self._mixed.cost
 
@@ -53,7 +53,7 @@ class WriteCache:
         return bool(self._ledgers) or bool(self._mixed)
 
     def add(self, run: EntryRun) -> None:
-        """Insert a ``run``; it replaces copies of the same entries."""
+        """Insert a ``run``, which replaces older copies of its entries."""
         if run.count == 1 and run.size <= SINGLE_BYTES:
             self._add_single((run.ledger_id,), (run.first,), (run.entry(run.first),), run.size)
         else:
@@ -62,7 +62,7 @@ class WriteCache:
             self._let_go(run.size)
 
     def add_mixed(self, run: MixedRun) -> None:
-        """Insert the entries of a mixed ``run``; they replace copies of the same entries."""
+        """Insert the entries of a mixed ``run``, which replace older copies."""
         self._add_single(run.ledger_ids, run.entry_ids, run.entries, run.size)
         if self.outgoing is not None:
             self._let_go(run.size)
@@ -92,7 +92,7 @@ class WriteCache:
             self._count(new, 1)
 
     def _make_runs(self, ledger_id: int) -> None:
-        """Move a ledger's entries from the columns to runs; the runs come first, as other threads look for either."""
+        """Move a ledger's entries from the columns to runs; add the runs first, as other threads read both."""
         runs = self._ledgers.setdefault(ledger_id, RunList())
         for run in self._mixed.runs(ledger_id):
             runs.insert(run)
@@ -101,12 +101,12 @@ class WriteCache:
         self._mixed.take_out(ledger_id)
 
     def _let_go(self, n_bytes: int) -> None:
-        """Free twice as many bytes as came in, so that both caches never exceed the size of the old one."""
+        """Free twice as many bytes of the old cache as came in, so that both never exceed the size of the old one."""
         if self.outgoing is not None and not self.outgoing.shrink(2 * n_bytes):
             self.outgoing = None
 
     def shrink(self, n_bytes: int) -> bool:
-        """Free ``n_bytes`` bytes or a little more of a cache that is no longer read.
+        """Free at least ``n_bytes`` bytes of a cache that readers no longer need.
 
         :returns: whether any entry is left.
         """
@@ -144,7 +144,7 @@ class WriteCache:
             self._add_single(single.ledger_ids, single.entry_ids, single.entries, single.total)
 
     def find(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run that holds ``entry_id`` of ``ledger_id``, None if none does.
+        """Return a run that holds ``entry_id`` of ``ledger_id``, or None.
 
         :param max_count: most entries the caller can use from there on; so many single entries are copied into the run.
         """
@@ -153,13 +153,13 @@ class WriteCache:
         return found if found is not None else self._mixed.find(ledger_id, entry_id, max_count)
 
     def next_from(self, ledger_id: int, entry_id: int) -> int:
-        """Return the lowest entry of ``ledger_id`` here from ``entry_id`` on, :data:`~.run_list.NO_ENTRY` without one.
+        """Return the lowest entry id of ``ledger_id`` here not below ``entry_id``, or :data:`~.run_list.NO_ENTRY`.
         """
         runs, single = self._ledgers.get(ledger_id), self._mixed.next_from(ledger_id, entry_id)
         return min(runs.next_from(entry_id), single) if runs is not None else single
 
     def held(self, ledger_id: int) -> "list[RunList | LedgerEntries]":
-        """Return the stores with entries of ``ledger_id``: no entry is in two of them, and none is empty."""
+        """Return the stores that hold entries of ``ledger_id``; each entry is in only one of them."""
         found = (self._ledgers.get(ledger_id), self._mixed.view(ledger_id))
         return [each for each in found if each is not None]
 
@@ -169,7 +169,7 @@ class WriteCache:
         return max(runs.last, single) if runs is not None else single
 
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
-        """Return first and last ids, both included, of the runs of ``ledger_id``, some perhaps twice.
+        """Return the first and last id, inclusive, of each run of ``ledger_id``; a run may be listed twice.
 
         Any thread may call it: it reads the columns first, whose entries reach the runs before they leave the columns,
         and then a copy of the list of runs, made in one step.
@@ -178,7 +178,7 @@ class WriteCache:
         return [(run.first, run.last) for run in list(runs.runs)] + single if runs is not None else single
 
     def parts(self, max_bytes: int = JOIN_BYTES, max_entries: int = JOIN_ENTRIES) -> Iterator[EntryRun | SortedEntries]:
-        """Yield all entries in the order of a write: runs by ledger and entry, then single entries of other ledgers.
+        """Yield all entries in the order of a flush: runs by ledger and entry, then single entries of other ledgers.
 
         Adjacent runs are joined.
 
@@ -206,7 +206,7 @@ class WriteCache:
             yield EntryRun.join(group)
 
     def _all_runs(self, ledger_id: int) -> Sequence[EntryRun]:
-        """Return the runs of a ledger, ascending; nothing if it was discarded meanwhile."""
+        """Return the runs of a ledger, ascending; empty if another thread has discarded the ledger."""
         held, single = self._ledgers.get(ledger_id), self._mixed.runs(ledger_id)
         runs = held.runs if held is not None else []
         return sorted([*runs, *single], key=lambda run: run.first) if single else runs

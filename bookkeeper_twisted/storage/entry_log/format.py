@@ -40,7 +40,7 @@ assert (_HEADER.size, _SEAL.size, _MAP_HEAD.size, _PAIR.size) == (20, 12, 24, 16
 
 @attrs.frozen
 class LogHeader:
-    """The used part of a header; ``map_offset`` is 0 in a log that was not sealed."""
+    """The used part of a header; ``map_offset`` is 0 if the log is not sealed."""
 
     version: int
     map_offset: int
@@ -48,7 +48,7 @@ class LogHeader:
 
 
 def reserved_id_of(name: str) -> int | None:
-    """Return the log id that a file reserves: the file of a log, or of an unfinished copy of a compaction.
+    """Return the log id that a file name reserves: the name of a log, or of an unfinished copy of a compaction.
 
     :param name: of the file.
     :returns: None for any other file.
@@ -67,7 +67,7 @@ def new_header() -> bytes:
 
 
 def seal(map_offset: int, ledgers: int) -> tuple[bytes, int]:
-    """Return the bytes that announce a ledgers map in the header, and their offset in the file.
+    """Return the header bytes that point to a ledgers map, and their offset in the file.
 
     :param map_offset: where the map begins.
     :param ledgers: number of ledgers in it.
@@ -120,7 +120,7 @@ def decode_map(data: bytes, ledgers: int) -> dict[int, int] | None:
 
 
 def _map_batches(data: bytes) -> Iterator[bytes | None]:
-    """Yield the pairs of each map record as bytes; None for a record that is not of a map, which is the last."""
+    """Yield the pairs of each map record as bytes; yield None for the first record of another kind, and end."""
     at = 0
     while at + 4 <= len(data) and int.from_bytes(data[at : at + 4], "big", signed=True) > 0:
         if at + _MAP_HEAD.size > len(data):

@@ -1,4 +1,4 @@
-"""Reads slices of entry logs at the places in index rows, and verifies them.
+"""Reads slices of entry logs at the offsets in index rows, and verifies them.
 
 Several threads of the read lane, and the reactor thread, may use one reader.  An open file
 belongs to the thread that took it out of its pool until it is put back, so nothing is locked and no file is
@@ -41,7 +41,7 @@ V = TypeVar("V")
 
 
 class IdleLogs:
-    """A pool of open log files that are not in use, the most recently used ones.
+    """A pool of the most recently used open log files that are not in use now.
 
     :ivar limit: most files in the pool.
     """
@@ -60,7 +60,7 @@ class IdleLogs:
         return log_id in self._idle
 
     def take(self, log_id: int) -> IFile | None:
-        """Take the file of ``log_id`` out of the pool, None if absent; the caller has to put it back or close it."""
+        """Take the file of ``log_id`` out of the pool, or return None; the caller puts the file back or closes it."""
         return self._idle.pop(log_id, None)
 
     def put_back(self, log_id: int, file: IFile) -> None:
@@ -74,7 +74,7 @@ class IdleLogs:
                 oldest.close()
 
     def remove(self, log_id: int) -> None:
-        """Close the file of ``log_id``, which is removed; a file in use is closed when it is put back."""
+        """Close the file of the removed log ``log_id``; a file in use is closed when it is put back."""
         self._removed.add(log_id)
         file = self.take(log_id)
         if file is not None:
@@ -107,7 +107,7 @@ class EntryLogReader:
         self._offsets: OrderedDict[OffsetKey, Sequence[int]] = OrderedDict()
 
     def read(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """Read entries of a row from ``entry_id`` on that fit ``max_bytes``, at least one, in one call.  Read lane.
+        """Read at least one entry of a row, ``entry_id`` first, up to ``max_bytes``, by one file read.  Read lane.
 
         If any of them is damaged, the first one is read alone, so that damage of others does not make it unreadable.
         Its bytes are then not verified, like all reads of less than a checksummed block: its digest protects it.
@@ -125,7 +125,7 @@ class EntryLogReader:
             return self.read_slice(row, entry_id, 1)
 
     def read_slice(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """See :meth:`read`; damage of any of the entries raises an error here."""
+        """Read entries as :meth:`read` does, but raise an error for damage of any of them."""
         offsets = self.offsets_of(row)
         begin = entry_id - row.first
         end = _end(offsets, begin, row.last - entry_id + 1, max_bytes)
@@ -168,7 +168,7 @@ class EntryLogReader:
     def read_resident(
         self, row: IndexRow, entry_id: int, max_count: int, max_bytes: int, window: int = 0
     ) -> EntryRun | None:
-        """Read as :meth:`read` does, ``max_count`` entries at most, if all their bytes are in memory.  Reactor.
+        """Read up to ``max_count`` entries as :meth:`read` does, if all their bytes are in memory.  Reactor.
 
         :param max_bytes: as of :meth:`read`.
         :param window: bytes to read instead if the entries are less than a quarter of it.
@@ -201,7 +201,7 @@ class EntryLogReader:
         return run if not whole or first_bad_block(row, offsets[-1], start, data) is None else None
 
     def read_scattered(self, ledger_id: int, log_id: int, records: ScatteredRecords, found: Scattered) -> None:
-        """Read single records of a log that are in memory, and keep those that verify; on the reactor thread.
+        """Read single records of a log that are in memory, and keep the valid ones; on the reactor thread.
 
         :param records: the records to read, and their positions in ``found``.
         :param found: receives the entries that were read; the others stay None.
@@ -275,7 +275,7 @@ class EntryLogReader:
         self._idle.put_back(row.log_id, file)
 
     def remove(self, log_id: int) -> None:
-        """Close the files of ``log_id``, which is removed: an open file would keep its disk space.  Any thread."""
+        """Close the files of the removed log ``log_id``: an open file would keep its disk space.  Any thread."""
         self._idle.remove(log_id)
         self._resident.remove(log_id)
 
@@ -286,7 +286,7 @@ class EntryLogReader:
 
 
 def _pop_oldest(things: "OrderedDict[K, V]") -> V | None:
-    """Remove and return the oldest item in one call, so that two threads never take the same one; None without one."""
+    """Remove and return the oldest item, or None, by one call, so that two threads never take the same item."""
     try:
         return things.popitem(last=False)[1]
     except KeyError:
@@ -294,7 +294,7 @@ def _pop_oldest(things: "OrderedDict[K, V]") -> V | None:
 
 
 def _end(offsets: Sequence[int], begin: int, max_count: int, max_bytes: int) -> int:
-    """Return the end index of the records to read from ``begin`` on."""
+    """Return the end index of the records to read, which start at ``begin``."""
     limit = offsets[begin] + max_bytes
     if isinstance(offsets, range):
         end = limit // offsets.step
@@ -312,12 +312,12 @@ def _run_at(row: IndexRow, offsets: Sequence[int], begin: int, end: int, data: b
 
 
 def _is_run(run: EntryRun) -> bool:
-    """Test whether the ids and sizes of the records are those in the index."""
+    """Test whether the ids and sizes of the records agree with the index."""
     return run.ids_match() and _sizes_match(run)
 
 
 def _sizes_match(run: EntryRun) -> bool:
-    """Test every size word of an even run, or the first of an uneven one, whose last is tested with the ids."""
+    """Test every size word of an even run, but only the first of an uneven run, whose last is tested with its ids."""
     if run.offsets is not None:
         return int.from_bytes(run.data[:4], "big") == run.offsets[1] - 4
     size = (run.stride - 4).to_bytes(4, "big")

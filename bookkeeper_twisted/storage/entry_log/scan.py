@@ -23,7 +23,7 @@ _NEGATIVE = bytes(range(0x80, 0x100))
 
 
 class Record(NamedTuple):
-    """One record of a log; ``offset`` is that of the size word, ``size`` includes it."""
+    """One record of a log; ``offset`` is the offset of its size word, and ``size`` includes the size word."""
 
     ledger_id: int
     entry_id: int
@@ -56,7 +56,7 @@ class LogScan:
 
     @property
     def sealed(self) -> bool:
-        """Whether the log was completed: its header names a ledgers map."""
+        """Whether the log was completed, that is whether its header points to a ledgers map."""
         return self.header is not None and self.header.map_offset != 0
 
     def __iter__(self) -> Iterator[Record]:
@@ -85,7 +85,7 @@ class LogScan:
             at += 4 + size
 
     def ledgers_map(self) -> dict[int, int] | None:
-        """Return the ledgers map at the end of a sealed log; None if there is no map, or only a part of one."""
+        """Return the ledgers map at the end of a sealed log, or None if the map is missing or incomplete."""
         header = self.header
         if header is None or not layout.HEADER_SIZE <= header.map_offset < self.file_size:
             return None
@@ -98,7 +98,7 @@ class LogScan:
 
 
 def ledger_sizes(fs: IFileSystem, directory: str, log_id: int) -> dict[int, int]:
-    """Return the bytes of each ledger in a log: from its map, or else by a scan.
+    """Return the bytes of each ledger in a log, from its ledgers map or, without one, by a scan.
 
     :param directory: of the log, ``current`` included.
     :param log_id: of the log.
@@ -114,7 +114,7 @@ def ledger_sizes(fs: IFileSystem, directory: str, log_id: int) -> dict[int, int]
 
 
 def _read_header(file: IFile, path: str) -> layout.LogHeader | None:
-    """Return the header of a log; None for an empty log, whose header may not have become durable."""
+    """Return the header of a log, or None for an empty log, whose header may not have become durable."""
     data = file.pread(layout.HEADER_SIZE, 0)
     if file.size() <= layout.HEADER_SIZE and not data.strip(b"\0"):
         return None

@@ -39,7 +39,7 @@ _LAST_ID = "lastId"
 
 
 class OpenLog:
-    """The log that is being written.
+    """The entry log that is being written.
 
     :param queue: writes the log without a wait for the disk before :meth:`seal_unnamed`; None: ordinary writes.
     :ivar position: end of the appended bytes; ``written``: end of those in the file; ``synced``: end of
@@ -64,7 +64,7 @@ class OpenLog:
         return self.position > layout.HEADER_SIZE
 
     def append(self, run: EntryRun) -> IndexRow:
-        """Append a ``run``; :meth:`sync` writes it at the latest.
+        """Append a ``run``; it is written by the next :meth:`sync` or before.
 
         :returns: the index row of the run.
         """
@@ -74,7 +74,7 @@ class OpenLog:
         return row
 
     def append_sorted(self, entries: SortedEntries) -> MixedRows | list[IndexRow]:
-        """Append entries; :meth:`sync` writes them at the latest.
+        """Append entries; they are written by the next :meth:`sync` or before.
 
         :param entries: entries whose records fit one row.
         :returns: their index rows, packed if possible.
@@ -91,7 +91,7 @@ class OpenLog:
         return found
 
     def append_records(self, ledger_id: int, data: Buffer) -> None:
-        """Append records of a ledger to a log that gets its name when it is complete.
+        """Append records of one ledger to a log that gets its name when the log is complete.
 
         :meth:`write_blocks` writes them at the latest.
 
@@ -125,7 +125,7 @@ class OpenLog:
         self._pieces = list(rest)
 
     def write_blocks(self) -> None:
-        """Write the appended bytes except the part of a last block, of which a copy is kept."""
+        """Write the appended bytes except an incomplete last block, which is copied and kept."""
         if self.position - self.written >= BLOCK:
             self._write_out()
         self._pieces = [b"".join(self._pieces)]
@@ -154,7 +154,7 @@ class OpenLog:
         self._unsynced = []
 
     def seal(self, fs: IFileSystem) -> None:
-        """Write the ledgers map, then the header's pointer to it: the pointer never comes first.
+        """Write the ledgers map, then the pointer to the map in the header, never in the other order.
 
         Both are durable on return.
 
@@ -171,7 +171,7 @@ class OpenLog:
         self.file.sync()
 
     def seal_unnamed(self, fs: IFileSystem) -> None:
-        """Seal a log that has no name yet: a single sync suffices, as nobody reads it before that.
+        """Seal a log that has no name yet: a single sync suffices, as nobody reads the log before it has a name.
 
         :param fs: as of :meth:`seal`.
         """
@@ -187,7 +187,7 @@ class OpenLog:
         self.file.sync()
 
     def cut_back(self) -> None:
-        """Forget the appended bytes that are not synced."""
+        """Drop the appended bytes that are not synced."""
         self._pieces = []
         self._unsynced = []
         self.position = self.written = self.synced
@@ -216,7 +216,7 @@ class EntryLogWriter:
 
     @classmethod
     def open(cls, fs: IFileSystem, directory: str, size_limit: int, direct: bool = True) -> "EntryLogWriter":
-        """Return a writer that begins with a new log, whose id is above every id ever used here.
+        """Return a writer that begins with a new log, whose id is above every id ever used in the directory.
 
         :param size_limit: bytes after which the next log begins.
         :param direct: whether to write past the page cache.
@@ -279,7 +279,7 @@ class EntryLogWriter:
         self.syncs += 1
 
     def close(self) -> None:
-        """Seal the log being written.  The next writer begins a new one."""
+        """Seal the log being written.  The next writer begins a new log."""
         log, self._log = self._log, None
         if log is None:
             return
@@ -313,7 +313,7 @@ class EntryLogWriter:
         return self._take_ids(count)
 
     def _take_ids(self, count: int) -> list[int]:
-        """Take the next log ids durably before their use, so that no later log gets them."""
+        """Reserve the next log ids durably before their use, so that no later log gets the same ids."""
         log_ids: list[int] = []
         while len(log_ids) < count:
             if not self._fs.exists(self._path(self._next_id)):
@@ -327,7 +327,7 @@ class EntryLogWriter:
         return create_log(self._fs, log_id, self._path(log_id), self.direct)
 
     def _failed(self, error: OSError) -> None:
-        """Cut the log back on a full disk, as a retry must not use up the space left; abandon it on other errors."""
+        """Cut the log back on a full disk, so that a retry needs no further space; abandon the log on other errors."""
         log = self._log
         if log is None:
             return
@@ -344,7 +344,7 @@ class EntryLogWriter:
             self._abandon(log)
 
     def _abandon(self, log: OpenLog) -> None:
-        """End a log without another write.  Its synced records stay; an empty log is removed."""
+        """Abandon a log without another write.  Its synced records stay; an empty log is removed."""
         self._log = None
         _close_quietly(log.file)
         if log.synced == layout.HEADER_SIZE:
@@ -357,7 +357,7 @@ class EntryLogWriter:
 def create_log(
     fs: IFileSystem, log_id: int, path: str, direct: bool, queue: DiskQueue | None = None, size: int = 0
 ) -> OpenLog:
-    """Create a log: header, file and name are durable before the first record (safety 3.2).
+    """Create a log: make header, file and name durable before the first record (safety 3.2).
 
     :param log_id: of the log.
     :param path: of the file, which must not exist.
@@ -383,7 +383,7 @@ def create_log(
 
 
 def _remove_quietly(fs: IFileSystem, path: str) -> None:
-    """Remove a file and ignore failures: the error that led here is the one to report."""
+    """Remove a file and ignore failures, as the caller reports an earlier error."""
     try:
         fs.unlink(path)
     except OSError:
@@ -391,7 +391,7 @@ def _remove_quietly(fs: IFileSystem, path: str) -> None:
 
 
 def _close_quietly(file: IFile) -> None:
-    """Close a file and ignore failures: the error that led here is the one to report."""
+    """Close a file and ignore failures, as the caller reports an earlier error."""
     try:
         file.close()
     except OSError:
@@ -403,7 +403,7 @@ def _following(log_id: int) -> int:
 
 
 def first_free_id(fs: IFileSystem, directory: str) -> int:
-    """Return the id above all logs and all ids ever used in a directory, 0 if there are none.
+    """Return the id above all logs and all ids ever used in a directory, or 0 in a new directory.
 
     :param directory: its path, ``current`` included.
     """
@@ -419,7 +419,7 @@ def first_free_id(fs: IFileSystem, directory: str) -> int:
 
 
 def _parse_last_id(data: bytes) -> int:
-    """Return the log id in a ``lastId`` file; -1 if unreadable, as in Java, which writes it without a sync."""
+    """Return the log id in a ``lastId`` file, or -1 if unreadable: Java writes the file without a sync."""
     try:
         return min(int(data.strip(), 16), layout.MAX_LOG_ID)
     except ValueError:

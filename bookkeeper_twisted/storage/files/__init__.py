@@ -1,4 +1,4 @@
-"""Files of the operating system, and what the engine does with any of them.
+"""Files of the operating system, and the operations that the engine needs for all kinds of files.
 
 Theory of operation.  :mod:`.filesystem` and :mod:`.disk_queue` alone call the operating system; everything else has a
 :class:`~bookkeeper_twisted.storage.interfaces.IFileSystem`, so that tests can cut the power after each operation.

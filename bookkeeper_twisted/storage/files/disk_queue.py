@@ -1,4 +1,4 @@
-"""Asynchronous reads and writes past the page cache, by the kernel's asynchronous I/O.
+"""Asynchronous reads and writes that bypass the page cache, by the kernel's asynchronous I/O.
 
 A disk, even more a virtual one, does many small reads at once in a fraction of the time of as many single ones, and
 works while the thread verifies the bytes of earlier reads.  No other thread is needed.  Only Linux has these calls,
@@ -63,7 +63,7 @@ _Waiting = tuple[int, int, IFile, int, int, int]
 
 
 class _Kernel:
-    """An asynchronous I/O context of the kernel."""
+    """A context for the kernel's asynchronous I/O."""
 
     def __init__(self) -> None:
         """Open a context of the kernel's asynchronous I/O.
@@ -102,7 +102,7 @@ class _Kernel:
         return self._call(self._submit, self._context, len(transfers), pointers)
 
     def ended(self) -> list[tuple[int, int]]:
-        """Wait until a transfer has ended.
+        """Wait until at least one transfer has ended.
 
         :returns: for each ended transfer its number, and its bytes or a negative error.
         """
@@ -116,7 +116,7 @@ class _Kernel:
         return [(number, result) for number, _, result, _ in _EVENT.iter_unpack(events)]
 
     def close(self) -> None:
-        """Close the context; on return the kernel uses none of our memory."""
+        """Close the context; after the return the kernel uses none of our memory."""
         self._call(self._destroy, self._context)
 
 
@@ -139,7 +139,7 @@ class _QueuedReads:
         self.left -= 1
 
     def datas(self) -> Iterator[memoryview | OSError]:
-        """Yield the bytes of each range; a failed read is repeated by an ordinary call."""
+        """Yield the bytes of each range; repeat a failed read by an ordinary call."""
         at, view = 0, memoryview(self.room)
         for each, found in zip(self.ranges, self.found, strict=True):
             yield view[at : at + each.size] if found == each.size else _read_now(each)
@@ -154,7 +154,7 @@ def _read_now(each: FileRange) -> memoryview | OSError:
 
 
 class DiskQueue:
-    """A queue of reads and writes; see the module docstring.  For one thread at a time; close it before its files.
+    """A queue of reads and writes; see the module docstring.  For one thread at a time; to be closed before its files.
 
     :param is_busy: tests whether others need the disk: few transfers are then given to it at a time.
     """
@@ -178,7 +178,7 @@ class DiskQueue:
     # -- reads --
 
     def begin(self, ranges: Sequence[FileRange]) -> None:
-        """Begin to read a batch, without waiting for the disk.
+        """Begin to read a batch of ranges, without waiting for the disk.
 
         :param ranges: in any order.
         """
@@ -194,7 +194,7 @@ class DiskQueue:
         self._submit()
 
     def take(self) -> list[memoryview | OSError]:
-        """Wait for the batch that was begun first.
+        """Wait for the batch that was begun first, and return its bytes.
 
         :returns: the bytes of each range, valid until the next call; fewer only at the end of a file.  For a range
             that could not be read, the error.
@@ -209,7 +209,7 @@ class DiskQueue:
     # -- writes --
 
     def write(self, file: IFile, parts: Sequence[Buffer], offset: int) -> None:
-        """Begin to write, as :meth:`~.interfaces.IFile.pwritev` does; :meth:`wait_for_writes` raises the errors.
+        """Begin a write as by :meth:`~.interfaces.IFile.pwritev`; :meth:`wait_for_writes` raises the errors.
 
         :param file: should have its final size already: the kernel blocks in writes that extend a file.
         :param parts: buffers of a multiple of 4096 bytes, as is ``offset``.
@@ -257,7 +257,7 @@ class DiskQueue:
         return True
 
     def _room(self, size: int) -> mmap.mmap:
-        """Return memory of ``size`` bytes to eight times as many: the last kept one, or new memory.
+        """Return a buffer of ``size`` to eight times ``size`` bytes: the buffer kept last, or a new one.
 
         The size of new memory is a power of two, so that it fits the next batch: the first touch of a page costs more
         than a write to it.
@@ -279,7 +279,7 @@ class DiskQueue:
         self._waiting.append((self._last_number, operation, file, address, size, offset))
 
     def _submit(self) -> None:
-        """Pass as many transfers to the kernel as it accepts."""
+        """Pass waiting transfers to the kernel, as many as it accepts."""
         transfers = self._admitted()
         if not transfers or self._kernel is None:
             return
@@ -294,7 +294,7 @@ class DiskQueue:
             self._waiting.popleft()
 
     def _admitted(self) -> list[Transfer]:
-        """Return the next transfers that the kernel may have, too; end those of closed files as failed."""
+        """Return the next transfers that the kernel may run as well; fail the transfers of closed files."""
         transfers: list[Transfer] = []
         while self._waiting and self._waiting[0][2].direct_descriptor is None:
             self._begun.pop(self._waiting.popleft()[0])(-1)
@@ -321,7 +321,7 @@ class DiskQueue:
         self._submit()
 
     def rest(self) -> None:
-        """Wait for all reads and writes, and drop their results.  The memory is kept."""
+        """Wait for all reads and writes, and drop their results.  The buffers are kept."""
         while self._begun and self._kernel is not None:
             self._wait()
         if self._taken is not None:
@@ -332,7 +332,7 @@ class DiskQueue:
         self._unwritten.clear()
 
     def close(self) -> None:
-        """Wait for all reads and writes, close the context and free the memory.  The kernel takes some 30 ms."""
+        """Wait for all reads and writes, close the context and free the memory; this takes some 30 ms."""
         if self._kernel is not None:
             self._kernel = None
             self._end()

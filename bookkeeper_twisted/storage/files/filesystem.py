@@ -1,4 +1,4 @@
-"""Real files: except for :mod:`.disk_queue` the only module of the engine that calls the operating system."""
+"""Real files: with :mod:`.disk_queue` the only module of the engine that calls the operating system."""
 
 import ctypes
 import errno
@@ -24,7 +24,7 @@ _START_WRITE = 2  # the value of SYNC_FILE_RANGE_WRITE, which begins the write-b
 
 
 def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
-    """Return the C library's ``sync_file_range``, which is only a hint; None where it is missing: outside Linux."""
+    """Return the C library's ``sync_file_range``, which only gives a hint, or None outside Linux."""
     try:
         function = ctypes.CDLL(None).sync_file_range
     except (OSError, AttributeError):
@@ -50,7 +50,7 @@ _DURABLE = getattr(os, "RWF_DSYNC", 0)
 
 
 def _set_direct(fd: int) -> bool:
-    """Make reads and writes of a file bypass the page cache; return whether the system can do that."""
+    """Make reads and writes of a file bypass the page cache; return False if the system does not support that."""
     flag = getattr(os, "O_DIRECT", 0)
     try:
         fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | flag)
@@ -60,7 +60,7 @@ def _set_direct(fd: int) -> bool:
 
 
 class _Named:
-    """A context that adds the name of the file to errors: calls with a descriptor leave it out."""
+    """A context that adds the file name to errors, which calls by descriptor leave out."""
 
     __slots__ = ("path",)
 
@@ -68,7 +68,7 @@ class _Named:
         self.path = path
 
     def __enter__(self) -> None:
-        """Enter without an action: errors get the name at the exit."""
+        """Enter the context without any action; the exit adds the name to errors."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError) and error.filename is None:
@@ -134,7 +134,7 @@ class RealFile:
         return found
 
     def _held(self, sizes: Sequence[int], offsets: Sequence[int]) -> Iterator[bytes]:
-        """Yield the resident bytes of each place, from its beginning on."""
+        """Yield the resident bytes of each range, up to the first byte that is not in memory."""
         if not _NOWAIT:
             raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), self.path)
         preadv, fd, room, rooms = os.preadv, self._fd, bytearray(), (bytearray(),)
@@ -219,7 +219,7 @@ class _Rooms:
 
     @contextmanager
     def lent(self) -> Iterator[memoryview]:
-        """Lend a room for the duration of a ``with`` block."""
+        """Lend a buffer for the duration of a ``with`` block."""
         room = self.take()
         try:
             with memoryview(room) as view:
@@ -229,7 +229,7 @@ class _Rooms:
 
 
 class DirectFile(RealFile):
-    """A file read and written past the page cache (``O_DIRECT``), through aligned memory.
+    """A file whose reads and writes bypass the page cache (``O_DIRECT``) and use aligned memory.
 
     A write costs a fraction of the processor time, never waits for the write-back of others and leaves
     the pages of readers alone.  A read takes only the wanted blocks from the disk: neither the read itself nor marks
@@ -261,7 +261,7 @@ class DirectFile(RealFile):
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _read_blocks(self, view: memoryview, offset: int, end: int) -> bytes:
-        """Read some of the bytes ``offset .. end`` in one call; return none at the end or after a refusal."""
+        """Read some of the bytes ``offset .. end`` by one call; return no bytes at the end or after a refusal."""
         start = offset // BLOCK * BLOCK
         with view[: min(-(-(end - start) // BLOCK) * BLOCK, ROOM)] as blocks:
             try:
@@ -293,7 +293,7 @@ class DirectFile(RealFile):
                 self._must_be_refusal(error)
 
     def _must_be_refusal(self, error: OSError) -> None:
-        """Turn direct calls off if the error says that the disk refuses them; raise any other error again."""
+        """Stop direct I/O if the error says that the disk refuses it; raise any other error again."""
         if not self._direct or error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
             with self._named:
                 raise error
@@ -306,7 +306,7 @@ class DirectFile(RealFile):
 
 
 def _gathered(parts: Sequence[Buffer], room: memoryview) -> Iterator[memoryview]:
-    """Yield the bytes of all parts in order, copied to ``room``, one full room at a time."""
+    """Yield the bytes of all parts in order, copied to the buffer ``room``, one full buffer at a time."""
     if len(parts) > _MANY_PARTS:
         parts = (b"".join(parts),)
     at = 0
@@ -326,7 +326,7 @@ def _gathered(parts: Sequence[Buffer], room: memoryview) -> Iterator[memoryview]
 
 @implementer(ILock)
 class FileLock:
-    """An exclusive ``flock``, which the kernel drops when the process ends in any way."""
+    """An exclusive ``flock``, which the kernel drops whenever the process ends."""
 
     __slots__ = ("_fd",)
 
@@ -426,7 +426,7 @@ class RealFileSystem:
 
 
 def make_private_file(path: str) -> None:
-    """Make an empty file at ``path`` for SQLite, whose own new files everyone could read.
+    """Make an empty file at ``path`` for SQLite, which itself would make a file that everyone can read.
 
     An existing file is unchanged; errors are left to SQLite, which opens the file next.
     """
@@ -447,7 +447,7 @@ def takes_reserved_blocks(status: bytes) -> bool:
 
 
 def mounted_device(opened: bytes, mounts: bytes) -> int | None:
-    """Return the device of the mount that holds an open file; None if that is not among the mounts.
+    """Return the device of the mount that holds an open file, or None if the mount is not listed.
 
     :param opened: the file of the descriptor in ``/proc/self/fdinfo``.
     :param mounts: ``/proc/self/mountinfo``: id, parent and device of each mount, and more.
@@ -458,7 +458,7 @@ def mounted_device(opened: bytes, mounts: bytes) -> int | None:
 
 
 def _content(path: str) -> bytes:
-    """Return the bytes of a file; empty if it cannot be read."""
+    """Return the bytes of a file, or no bytes if it cannot be read."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC), "rb") as file:
             return file.read()

@@ -6,7 +6,7 @@ from ..interfaces import IFileSystem
 
 
 def replace_file(fs: IFileSystem, path: str, data: bytes) -> None:
-    """Write a file beside, sync it, rename it, sync the directory (safety 3.2).  Durable on return.
+    """Write a temporary file, sync it, rename it to the name, sync the directory (safety 3.2).  Durable on return.
 
     :raises OSError: a step failed; the file holds its old content, or the new one, not yet durable.
     """

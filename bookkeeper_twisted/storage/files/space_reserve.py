@@ -1,4 +1,4 @@
-"""The disk space reserved for deletions and compactions, which neither clients nor other files can use up.
+"""Disk space reserved for deletions and compactions, which clients and other files cannot use up.
 
 A full disk frees space only by further writes: SQLite's log of the commit that deletes
 ledgers, the copy of the live entries of a log, the 32 KiB that the opening of an index takes.  So the disk of a ledger
@@ -40,13 +40,13 @@ _BLOCK = 4096
 
 
 class SpaceReserve:
-    """The reserve of one ledger directory.  Used before the bookie serves, and on the flush lane of the directory.
+    """The space reserve of one ledger directory and its index.  Used before the bookie serves, and on its flush lane.
 
     :ivar lent: whether the space is in use.
     """
 
     def __init__(self, fs: IFileSystem, directories: Iterable[str], most_bytes: int) -> None:
-        """Take the space, as much as the disk has, if little is free.
+        """Allocate the reserve, as much of it as the disk has, if little space is free.
 
         :param directories: that of the entry logs first, then that of their index, which on the same disk needs no
             reserve of its own.
@@ -75,7 +75,7 @@ class SpaceReserve:
         return self._held[directory] > 0 or self._fs.usage(directory)[1] < PLENTY
 
     def check(self, n_bytes: int) -> None:
-        """Check that there is space beside the whole reserve; take the reserve back unless it is in use.
+        """Check that the disk has space beyond the reserve; allocate the reserve again unless it is lent.
 
         :param n_bytes: bytes of the entries to write.
         :raises OSError: ``ENOSPC``: there is no such space.
@@ -93,7 +93,7 @@ class SpaceReserve:
                 raise _none_left(directory)
 
     def lend(self) -> bool:
-        """Lend the space to a deletion or a compaction, until :meth:`take_back`.
+        """Free the reserve for a deletion or a compaction, until :meth:`take_back`.
 
         :returns: whether there is a reserve, whose space is free on return.
         :raises OSError: a disk failed.
@@ -109,7 +109,7 @@ class SpaceReserve:
         return True
 
     def take_back(self) -> None:
-        """Take the space again, as much as the disk has.
+        """Allocate the reserve again, as much as the disk has.
 
         :raises OSError: a disk failed.
         """
@@ -119,7 +119,7 @@ class SpaceReserve:
                 self._held[directory] = self._extended(directory, size)
 
     def _extended(self, directory: str, size: int) -> int:
-        """Extend the file of a directory as far as possible, durably.
+        """Extend the reserve file of a directory durably, as far as possible.
 
         :returns: the bytes of the file.
         """
@@ -141,7 +141,7 @@ class SpaceReserve:
 
 
 def remove(fs: IFileSystem, directory: str) -> None:
-    """Remove the reserve from a ``directory`` for another bookie; durable on return.
+    """Remove the reserve from a ``directory`` that another bookie will use; durable on return.
 
     :raises OSError: a disk failed.
     """
@@ -151,7 +151,7 @@ def remove(fs: IFileSystem, directory: str) -> None:
 
 
 def _allocated(file: IFile, held: int, more: int) -> int:
-    """Extend a file by some bytes, or by fewer if others take the space first.
+    """Extend a file by a number of bytes, or by fewer if other files take the space first.
 
     :returns: the bytes of the file.
     """

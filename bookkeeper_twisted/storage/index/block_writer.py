@@ -1,4 +1,4 @@
-"""Changes to the blocks of a run index, as parts of its commits.
+"""Changes to the blocks of a run index, as parts of the index's commits.
 
 Each flush adds a generation.  Where :data:`FAN_IN` generations of one level are whole, they are merged into one of the
 next level: range by range from the lowest key on, a share with each commit, so that no commit takes long and a
@@ -51,7 +51,7 @@ Span = tuple[int, int, int]
 
 
 class BlockWriter(StoredBlocks):
-    """A writer of blocks in the transaction of a connection, completed by :meth:`save`."""
+    """A writer of blocks in a connection's transaction, completed by :meth:`save`."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -59,7 +59,7 @@ class BlockWriter(StoredBlocks):
         ((self._next_id,),) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM blocks").fetchall()
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
-        """Add the rows ``mixed``, none of whose entries is stored, as a generation."""
+        """Add the rows ``mixed`` as a generation; the index must not have any of their entries."""
         packed = packed_of(mixed)
         if not packed:
             return
@@ -96,7 +96,7 @@ class BlockWriter(StoredBlocks):
             self._connection.execute("UPDATE state SET generations = ?", (pack_generations(self.generations),))
 
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
-        """Return the highest entry of each of some ledgers that have rows.
+        """Return the highest entry id of each given ledger that has rows.
 
         Damaged blocks are skipped, so that no commit fails because of them.  New rows are in a younger generation,
         which look-ups search first, even if a damaged block has a copy.
@@ -123,7 +123,7 @@ class BlockWriter(StoredBlocks):
     # -- taking out --
 
     def take_out(self, spans: Iterable[Span], log_ids: Collection[int] | None = None) -> list[IndexRow]:
-        """Remove the rows that hold any entry of some spans.
+        """Remove the rows that hold any entry of the given spans.
 
         :param log_ids: only rows of these logs.
         :returns: the removed rows.
@@ -136,7 +136,7 @@ class BlockWriter(StoredBlocks):
         return rows_of_packed(taken)
 
     def delete(self, ledger_ids: Iterable[int]) -> None:
-        """Remove the rows of some ledgers, except from a generation where a block next to them is damaged.
+        """Remove the rows of ledgers, except from a generation in which a block next to the rows is damaged.
 
         :param ledger_ids: of the ledgers.
         """
@@ -153,7 +153,7 @@ class BlockWriter(StoredBlocks):
 
     @contextmanager
     def _undone_if_damaged(self) -> Iterator[None]:
-        """Undo the changes that meet a damaged block: it must not make a commit of other entries fail."""
+        """Undo the changes that meet a damaged block, which must not make a commit of other entries fail."""
         before = list(self.generations)
         self._connection.execute("SAVEPOINT part")
         try:
@@ -164,7 +164,7 @@ class BlockWriter(StoredBlocks):
         self._connection.execute("RELEASE part")
 
     def replace(self, block: Block, packed: Sequence[bytes]) -> None:
-        """Put ``packed`` rows in the place of a ``block``; remove the block if there are none.
+        """Replace the rows of a ``block`` by ``packed`` rows; remove the block if there are no rows.
 
         :raises DamageError: a damaged key misleads the search for it.
         """
@@ -174,21 +174,21 @@ class BlockWriter(StoredBlocks):
         self._insert(block.generation, packed)
 
     def _drop_empty(self, generation: Generation) -> None:
-        """Drop a generation that has no blocks."""
+        """Remove a generation without blocks."""
         if self.following(generation.number, b"") is None:
             self.generations.remove(generation)
 
     # -- merging --
 
     def _merge(self, n_rows: int) -> None:
-        """Merge about ``n_rows`` rows, those of low levels first."""
+        """Merge about ``n_rows`` rows, beginning with the rows of low levels."""
         for level in sorted({generation.level for generation in self.generations}):
             with self._undone_if_damaged():
                 while n_rows > 0 and (sources := self._sources(level)):
                     n_rows -= self._merge_step(sources, self._target(level + 1, sources))
 
     def _sources(self, level: int) -> list[Generation]:
-        """Return the oldest generations of a level, marked as sources of a merge; none if too few are whole."""
+        """Return the oldest generations of a level, marked as sources of a merge, or none if too few are whole."""
         of_level = [each for each in self.generations if each.level == level]
         sources = [each for each in of_level if each.role == SOURCE]
         if sources:
@@ -200,7 +200,7 @@ class BlockWriter(StoredBlocks):
         return [self._change(each, SOURCE) for each in whole[:FAN_IN]] if len(whole) >= FAN_IN else []
 
     def _target(self, level: int, sources: Sequence[Generation]) -> Generation:
-        """Return the generation into which ``sources`` are merged; add it if it does not exist."""
+        """Return the generation into which ``sources`` are merged; add that generation if it does not exist."""
         logs = [log_id for each in sources for log_id in (each.lowest_log, each.highest_log)]
         for each in self.generations:
             if each.level == level and each.role == TARGET:
@@ -215,7 +215,7 @@ class BlockWriter(StoredBlocks):
         return self.generations[index]
 
     def _merge_step(self, sources: Sequence[Generation], target: Generation) -> int:
-        """Move the lowest rows of ``sources`` to the end of the target.
+        """Move the lowest rows of ``sources`` to the end of the target generation.
 
         :returns: the number of moved rows.
         """
@@ -255,7 +255,7 @@ class _Knife:
         self._gone: set[int] = set()  # indexes of the rows to remove from the present block
 
     def cut(self, spans: Iterable[Span]) -> list[bytes]:
-        """Remove the rows that overlap any of ``spans``, which ascend, and return them."""
+        """Remove the rows that overlap any of the ascending ``spans``, and return these rows."""
         cursor = self._cursor
         for ledger_id, first, last in spans:
             key, end = key_of(ledger_id, first), key_of(ledger_id, last)
@@ -273,7 +273,7 @@ class _Knife:
             self._cursor.go(key)
 
     def _take(self, key: bytes, end: bytes) -> None:
-        """Remove the rows of the present block that begin up to ``end`` and do not end before ``key``."""
+        """Remove the rows of the present block that begin at ``end`` or before, and end at ``key`` or later."""
         block = self._cursor.block
         if block is None:
             return

@@ -57,7 +57,7 @@ def last_of(packed: bytes) -> int:
 
 
 def log_of(packed: bytes) -> bytes:
-    """Return the id of the entry log of a ``packed`` row, in packed form."""
+    """Return the packed id of the entry log of a ``packed`` row."""
     return packed[_LOG]
 
 
@@ -72,7 +72,7 @@ def _rows_of(form: str, count: int) -> struct.Struct:
 
 
 def pack_rows(count: int, columns: Sequence[Iterable[int]]) -> list[bytes]:
-    """Pack rows from their columns, in the order of the numbers of a row.
+    """Pack rows given as columns, in the order of the numbers of a row.
 
     :param count: number of rows; columns may be longer.
     """
@@ -87,19 +87,19 @@ def pack_rows(count: int, columns: Sequence[Iterable[int]]) -> list[bytes]:
 
 
 def cut_rows(rows: bytes) -> tuple[bytes, ...]:
-    """Cut ``rows``, joined bytes, into packed rows."""
+    """Cut ``rows``, the joined bytes of packed rows, into single rows."""
     return _rows_of(f"{ROW_BYTES}s", len(rows) // ROW_BYTES).unpack(rows)
 
 
 def live_of(rows: bytes) -> list[tuple[int, int, int]]:
-    """Return log, entries and bytes of each of the ``rows``, which are joined bytes."""
+    """Return entry log, entries and bytes of each row in ``rows``, the joined bytes of packed rows."""
     numbers = _rows_of("16xII4xI4x", len(rows) // ROW_BYTES).unpack(rows)
     counts, logs, sizes = numbers[::3], numbers[1::3], numbers[2::3]
     return [(log_id, count, count * size) for log_id, count, size in zip(logs, counts, sizes, strict=True)]
 
 
 class Block:
-    """A verified block."""
+    """A block whose checksum was verified."""
 
     __slots__ = ("generation", "rows")
 
@@ -125,15 +125,15 @@ class Block:
         return self.key(len(self) - 1)
 
     def packed(self, index: int) -> bytes:
-        """Return the row at ``index``."""
+        """Return the packed row at ``index``."""
         return self.rows[ROW_BYTES * index : ROW_BYTES * (index + 1)]
 
     def floor(self, key: bytes) -> int:
-        """Return the index of the last row at or before ``key``, -1 if there is none."""
+        """Return the index of the last row at or before ``key``, or -1."""
         return bisect_right(range(len(self)), key, key=self.key) - 1
 
     def around(self, key: bytes) -> tuple[bytes, bytes]:
-        """Return the row at or before ``key``, and the key of the next one; empty after the last.
+        """Return the row at or before ``key``, and the key of the next row, which is empty after the last row.
 
         :param key: at or after the first row.
         """
@@ -142,22 +142,22 @@ class Block:
 
 
 def block_values(generation: int, rows: bytes) -> Values:
-    """Return the columns of the block of ``rows``, joined bytes, in a ``generation``."""
+    """Return the column values of a block in a ``generation``; ``rows`` are the joined bytes of packed rows."""
     return generation, rows[: _KEY.size], rows, crc32c_of_bytes(_NUMBER.pack(generation) + rows)
 
 
 def joined(packed: Sequence[bytes]) -> list[bytes]:
-    """Join ``packed`` rows, which are in order, to the rows of a block each."""
+    """Join ordered ``packed`` rows to the bytes of one block each."""
     return [b"".join(packed[at : at + BLOCK_ROWS]) for at in range(0, len(packed), BLOCK_ROWS)]
 
 
 def blocks_of(generation: int, packed: Sequence[bytes]) -> list[Values]:
-    """Return the columns of the blocks of ``packed`` rows, which are in order, in a ``generation``."""
+    """Return the column values of the blocks of ordered ``packed`` rows in a ``generation``."""
     return [block_values(generation, rows) for rows in joined(packed)]
 
 
 def block_from(values: Values) -> Block:
-    """Decode a block from its columns.
+    """Decode a block from its column values.
 
     :raises DamageError: the columns are not as they were written.
     """
@@ -172,7 +172,7 @@ def block_from(values: Values) -> Block:
 
 
 class Generation(NamedTuple):
-    """The blocks of one flush, or of several that were merged.
+    """The blocks of one flush, or of several flushes after a merge.
 
     :ivar level: how often its rows were merged.
     :ivar role: 0, or its part in a merge that is under way: :data:`SOURCE`, :data:`TARGET`.
@@ -187,7 +187,7 @@ class Generation(NamedTuple):
     highest_log: int
 
     def has_one_of(self, log_ids: Iterable[int]) -> bool:
-        """Test whether any of ``log_ids`` lies between its lowest and highest log."""
+        """Test whether any of ``log_ids`` lies between the lowest and the highest log id of this generation."""
         return any(self.lowest_log <= log_id <= self.highest_log for log_id in log_ids)
 
 
@@ -195,13 +195,13 @@ WHOLE, SOURCE, TARGET = range(3)
 
 
 def pack_generations(generations: Iterable[Generation]) -> bytes:
-    """Return the text of a list of ``generations``, its CRC32C included."""
+    """Encode a list of ``generations`` as a text with a CRC32C."""
     packed = b"".join([_GENERATION.pack(*generation) for generation in generations])
     return packed + _CRC.pack(crc32c_of_bytes(packed))
 
 
 def generations_from(packed: object) -> list[Generation]:
-    """Return the generations of a list.
+    """Decode a list of generations.
 
     :raises DamageError: the list is damaged.
     """

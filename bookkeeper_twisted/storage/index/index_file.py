@@ -1,4 +1,4 @@
-"""The SQLite file of a run index: schema, connections, check of the structure, errors."""
+"""The SQLite file of a run index: schema, connections, structure check, errors."""
 
 import posixpath
 import sqlite3
@@ -60,7 +60,7 @@ class IndexDamageError(DamageError):
 
 
 def connect(path: str, read_only: bool = False) -> sqlite3.Connection:
-    """Open the file of an index; make it if there is none.
+    """Open the file of an index; create it if it does not exist.
 
     :param path: of the file.
     """
@@ -74,7 +74,7 @@ def connect(path: str, read_only: bool = False) -> sqlite3.Connection:
 
 
 def snapshot_of(path: str) -> sqlite3.Connection:
-    """Return a connection to the file ``path`` whose view stays at the present commit."""
+    """Open a connection to the file ``path`` that sees only the commits made until now."""
     connection = connect(path)
     connection.execute("BEGIN")
     is_complete(connection)
@@ -82,7 +82,7 @@ def snapshot_of(path: str) -> sqlite3.Connection:
 
 
 def prepare(writer: sqlite3.Connection, path: str) -> None:
-    """Make the schema, or check the existing one.
+    """Create the schema, or check the existing schema.
 
     :param writer: the connection that commits.
     :param path: of the file, for errors.
@@ -98,7 +98,7 @@ def prepare(writer: sqlite3.Connection, path: str) -> None:
 
 
 def check_version(connection: sqlite3.Connection, path: str) -> None:
-    """Check the schema of the file ``path``, which a ``connection`` has open.
+    """Check the schema version of the file ``path``, which a ``connection`` has open.
 
     :raises StorageError: another release made it.
     :raises DamageError: the schema is damaged.
@@ -112,13 +112,13 @@ def check_version(connection: sqlite3.Connection, path: str) -> None:
 
 
 def is_complete(connection: sqlite3.Connection) -> bool:
-    """Test whether a commit declared the index of a ``connection`` complete."""
+    """Test whether a commit has declared the index of a ``connection`` complete."""
     (complete,) = connection.execute("SELECT complete FROM state").fetchone()
     return bool(complete)
 
 
 def read_generations(connection: sqlite3.Connection) -> list[Generation]:
-    """Return the generations of blocks in the index of a ``connection``, the oldest first.
+    """Return the generations of blocks in the index of a ``connection``, oldest first.
 
     :raises DamageError: the list of generations is damaged.
     """
@@ -148,7 +148,7 @@ def check_structure(connection: sqlite3.Connection, path: str, tables: Sequence[
 
 
 class StructureCheck:
-    """A check of the structure of the file ``path`` that another thread may interrupt."""
+    """A structure check of the file ``path`` that another thread may interrupt."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -177,7 +177,7 @@ class StructureCheck:
         return file_size(connection)
 
     def interrupt(self) -> None:
-        """Make the running check end soon, and refuse later ones."""
+        """Make a running check end soon, and make later checks fail."""
         self._interrupted = True
         connection = self._connection
         if connection is not None:
@@ -185,7 +185,7 @@ class StructureCheck:
 
 
 def check_to_open(writer: sqlite3.Connection, path: str, tables: Sequence[str]) -> None:
-    """Check the structure of an index at its opening, and the list of its generations of blocks.
+    """Check the structure of an index when it is opened, and the list of its block generations.
 
     :param writer: the connection that commits.
     :param path: of the file, for errors.
@@ -200,7 +200,7 @@ def check_to_open(writer: sqlite3.Connection, path: str, tables: Sequence[str]) 
 
 
 def _readable_ledgers(connection: sqlite3.Connection) -> list[LedgerRow]:
-    """Return the ledger states that a damaged index still yields, read from both ends of the table."""
+    """Return the ledger states that can be read from a damaged index, by scans from both ends of the table."""
     found: dict[int, LedgerRow] = {}
     for order in ("", " DESC"):
         try:
@@ -216,7 +216,7 @@ def _readable_ledgers(connection: sqlite3.Connection) -> list[LedgerRow]:
 
 
 def set_aside(fs: IFileSystem, path: str) -> None:
-    """Rename the file ``path`` of ``fs`` and the files that belong to it.
+    """Rename the file ``path`` of ``fs`` and the files that SQLite keeps beside it.
 
     The file comes first: SQLite ignores a write-ahead log without its file, but would accept a file without its log.
     """
@@ -228,7 +228,7 @@ def set_aside(fs: IFileSystem, path: str) -> None:
 
 @contextmanager
 def storage_errors(path: str) -> Iterator[None]:
-    """Turn errors of SQLite in a ``with`` block into storage errors, never into a missing entry (S5).
+    """Convert SQLite's errors in a ``with`` block to storage errors, never to a missing entry (S5).
 
     :param path: of the file, for errors.
     """

@@ -1,4 +1,4 @@
-"""Packed rows of the last flushes in memory, for readers that follow writers of many ledgers.
+"""Packed rows of the last flushes in memory, for readers that follow the writers of many ledgers.
 
 The flush lane adds and drops flushes, any thread reads: the list of flushes is replaced as a whole.
 """
@@ -26,7 +26,7 @@ _BEHIND = b"\xff" * (ROW_BYTES - 16)
 
 
 class _Flush:
-    """The rows of one flush, in which ledgers may be hidden.
+    """The rows of one flush, where the rows of some ledgers may be hidden.
 
     :ivar blocks: the packed rows, in order.
     :ivar log_ids: ids of the logs of its entries.
@@ -41,7 +41,7 @@ class _Flush:
         self._hidden: set[int] = set()
 
     def around(self, ledger_id: int, entry_id: int) -> tuple[bytes | None, int]:
-        """Return the last row of a ledger that begins at or before an entry, and the first entry of the next one.
+        """Return a ledger's last row that begins at or before an entry, and the first entry of the next row.
 
         :returns: None and ``NO_ENTRY`` for missing ones.
         """
@@ -60,7 +60,7 @@ class _Flush:
         return ledger_id in self._hidden
 
     def block_of(self, key: bytes) -> tuple[bytes, bytes, tuple[bytes, ...]]:
-        """Return the rows of the block that covers a key, and the keys at which this block and the next one begin.
+        """Return the rows of the block that covers a key, and the first keys of this block and of the next one.
 
         :returns: no rows before the first block; an unreachable key for the block after the last one.
         """
@@ -70,7 +70,7 @@ class _Flush:
         return begin, end, cut_rows(self.blocks[index - 1]) if index else ()
 
     def hide(self, ledger_id: int, last: int, first: int) -> None:
-        """Hide the rows of a ledger from now on if any may have one of the entries ``first .. last``."""
+        """Hide the rows of a ledger if any row may have one of the entries ``first .. last``."""
         packed, _ = self.around(ledger_id, last)
         if packed is not None and last_of(packed) >= first:
             self._hidden.add(ledger_id)
@@ -91,7 +91,7 @@ class LedgerBlocks:
         self._found: IndexRow | None = None
 
     def find(self, entry_id: int) -> IndexRow | None:
-        """Return the row that holds ``entry_id``, None if there is none."""
+        """Return the row that holds ``entry_id``, or None."""
         found = self._found
         if found is not None and found.first <= entry_id <= found.last:
             return found
@@ -111,7 +111,7 @@ class LedgerBlocks:
 
 
 class RecentBlocks:
-    """The rows of the last flushes, up to a number of bytes; the oldest flushes are dropped first.
+    """The rows of the last flushes, up to a number of bytes; the rows of the oldest flush are dropped first.
 
     :ivar limit: most bytes.
     """
@@ -137,7 +137,7 @@ class RecentBlocks:
         return None
 
     def tables_of(self, ledger_id: int, low: int, high: int) -> list[LedgerBlocks]:
-        """Return the rows of ``ledger_id`` by flush, the newest first: of flushes with any entry of ``low .. high``."""
+        """Return the rows of ``ledger_id`` for each flush with any entry of ``low .. high``, newest flush first."""
         tables: list[LedgerBlocks] = []
         for flush in takewhile(lambda flush: not flush.hides(ledger_id), self._flushes):
             packed, _ = flush.around(ledger_id, high)
@@ -146,7 +146,7 @@ class RecentBlocks:
         return tables
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
-        """Add the rows of a flush, ``mixed``; if they exceed the limit, only the first ones."""
+        """Add the rows ``mixed`` of a flush; if they exceed the limit, add only the first rows."""
         packed = packed_of(mixed)[: self.limit // BLOCK_COST * BLOCK_ROWS]
         if not packed:
             return
@@ -157,11 +157,11 @@ class RecentBlocks:
         self._flushes = flushes
 
     def discard(self, ledger_id: int, first: int, last: int) -> None:
-        """Hide the rows of ``ledger_id`` if any may hold an entry of ``first .. last``, both included."""
+        """Hide the rows of ``ledger_id`` if any row may hold an entry of ``first .. last``, inclusive."""
         for flush in self._flushes:
             flush.hide(ledger_id, last, first)
 
     def discard_logs(self, log_ids: Collection[int]) -> None:
-        """Drop the flushes that wrote to any of the logs ``log_ids``, and all older ones."""
+        """Drop the flushes that wrote to any of the logs ``log_ids``, and all older flushes."""
         # Drop older flushes too: they may have older copies of the entries in a dropped flush.
         self._flushes = tuple(takewhile(lambda flush: flush.log_ids.isdisjoint(log_ids), self._flushes))

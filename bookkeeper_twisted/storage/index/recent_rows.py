@@ -1,4 +1,4 @@
-"""The newest index rows in memory: a reader that follows a writer needs no look-up in the index.
+"""The newest index rows in memory: a reader that follows a writer needs no look-up in the index file.
 
 One thread adds rows, any thread reads: a ledger's rows are replaced as a whole, so a look-up sees the old ones or
 the new ones.
@@ -28,7 +28,7 @@ _Chunk = tuple[tuple[int, ...], _Rows]
 
 
 class SortedRows:
-    """The rows of one ledger, ascending and disjoint.  They never change, so any thread may read them."""
+    """The immutable rows of one ledger, ascending and disjoint, which any thread may read."""
 
     __slots__ = ("_starts", "_chunks")
 
@@ -40,7 +40,7 @@ class SortedRows:
         return bool(self._chunks)
 
     def find(self, entry_id: int) -> IndexRow | None:
-        """Return the row that holds ``entry_id``, None if there is none."""
+        """Return the row that holds ``entry_id``, or None."""
         index = bisect_right(self._starts, entry_id) - 1
         if index < 0:
             return None
@@ -49,20 +49,20 @@ class SortedRows:
         return row if row.last >= entry_id else None
 
     def replaced(self, rows: _Rows) -> "SortedRows":
-        """Return these rows without those that share an entry with one of ``rows``, ascending and disjoint."""
+        """Return these rows without the rows that share an entry with ``rows``, which are ascending and disjoint."""
         if self._chunks[-1][1][-1].last < rows[0].first:
             return self
         return self._each(rows, _not_overlapped)
 
     def joined(self, rows: _Rows) -> "SortedRows":
-        """Return these rows and ``rows``, which are ascending and share no entry with them."""
+        """Return these rows together with the ascending ``rows``, which share no entry with them."""
         firsts, held = self._chunks[-1] if self else ((), ())
         if held and held[-1].last < rows[0].first and len(held) + len(rows) <= MOST_TOGETHER:
             return SortedRows((*self._chunks[:-1], ((*firsts, *map(_first, rows)), held + rows)))
         return self._each(rows, lambda part, held: sorted(held + part, key=_first))
 
     def without(self, rows: _Rows) -> "SortedRows":
-        """Return these rows without the objects in ``rows``."""
+        """Return these rows without the row objects in ``rows``."""
         firsts, held = self._chunks[0]
         # Usual case: the oldest commit, which is dropped first, has the lowest entries.
         if all(map(is_, rows, chain(held, (None,)))):
@@ -72,13 +72,13 @@ class SortedRows:
         return self._each(rows, lambda _, held: (row for row in held if id(row) not in gone))
 
     def outside(self, first: int, last: int) -> "SortedRows":
-        """Return these rows without those that hold any entry of ``first .. last``, both included."""
+        """Return these rows without the rows that hold any entry of ``first .. last``, inclusive."""
         if self._chunks[-1][1][-1].last < first:
             return self
         return self._changed(first, last, lambda held: (row for row in held if row.last < first or row.first > last))
 
     def _each(self, rows: _Rows, change: Callable[[_Rows, _Rows], Iterable[IndexRow]]) -> "SortedRows":
-        """Change the chunks to which rows belong; ``change`` receives the rows for a chunk, and its present rows."""
+        """Change each chunk to which some rows belong; ``change`` receives these rows and the chunk's present rows."""
         changed, begin = self, 0
         while begin < len(rows):
             index = bisect_right(changed._starts, rows[begin].first)
@@ -100,7 +100,7 @@ class SortedRows:
 
 
 def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
-    """Cut rows into chunks, which are half full if there are several."""
+    """Cut rows into chunks, each half full if there are several."""
     if len(rows) <= MOST_TOGETHER:
         return ((tuple(map(_first, rows)), rows),) if rows else ()
     count = -(-2 * len(rows) // MOST_TOGETHER)
@@ -110,7 +110,7 @@ def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
 
 
 class RecentRows:
-    """The rows that were committed last, up to a number of bytes; the oldest commits are dropped first.
+    """The rows of the last commits, up to a number of bytes; the rows of the oldest commit are dropped first.
 
     :ivar limit: most bytes.
     :ivar cost: bytes of the present rows.
@@ -125,16 +125,16 @@ class RecentRows:
         self._order: deque[tuple[_Rows, int]] = deque()
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the row of ``entry_id`` of ``ledger_id``, None if it is not among the newest."""
+        """Return the row of ``entry_id`` of ``ledger_id``, or None if the row is not in memory."""
         held = self._ledgers.get(ledger_id)
         return None if held is None else held.find(entry_id)
 
     def rows_of(self, ledger_id: int) -> SortedRows | None:
-        """Return all rows of ``ledger_id`` that are here, None if there are none."""
+        """Return all rows of ``ledger_id`` that are in memory, or None."""
         return self._ledgers.get(ledger_id)
 
     def add(self, committed: Sequence[IndexRow]) -> None:
-        """Add the rows of one commit, and drop the rows that they overlap.
+        """Add the rows of one commit, and drop the older rows that they overlap.
 
         :param committed: in the order of ledgers and entries.
         """
@@ -162,7 +162,7 @@ class RecentRows:
             self._ledgers.pop(ledger_id, None)
 
     def _newest(self, rows: Sequence[IndexRow]) -> int:
-        """Return the index of the first of the last rows that fit the limit."""
+        """Return the index of the first row to keep: the rows from there to the end fit the limit."""
         left, index, ledger_id = self.limit, len(rows), -1
         while index:
             row = rows[index - 1]
@@ -179,7 +179,7 @@ class RecentRows:
             self._hold(rows[0].ledger_id, held.without(rows))
 
     def discard(self, ledger_id: int, first: int, last: int) -> None:
-        """Remove the rows of ``ledger_id`` that hold any entry of ``first .. last``, both included."""
+        """Remove the rows of ``ledger_id`` that hold any entry of ``first .. last``, inclusive."""
         held = self._ledgers.get(ledger_id)
         if held is not None:
             self._hold(ledger_id, held.outside(first, last))

@@ -1,4 +1,4 @@
-"""Index rows and ledger states as the columns of a table, each with a CRC32C over the others (S9).
+"""Index rows and ledger states as column values of a table, each with a CRC32C over the other values (S9).
 
 Record sizes of an uneven row are stored as::
 
@@ -28,7 +28,7 @@ _WIDTHS = {1: "B", 2: "H"}
 
 
 def values_of(rows: Sequence[IndexRow]) -> Iterable[Values]:
-    """Return the columns of index ``rows``; without a Python call for each if all are even."""
+    """Return the column values of index ``rows``; if all rows are even, without a Python call for each row."""
     if bytes in set(map(type, map(_sizes, rows))):
         return map(_row_values, rows)
     packed = map(add, starmap(_EVEN.pack, map(_numbers, rows)), map(_checksums, rows))
@@ -54,7 +54,7 @@ def _narrowed(sizes: bytes) -> bytes:
 
 
 def _parts(sizes: bytes, count: int) -> tuple[int, Sequence[int]]:
-    """Return the least of the sizes, and the excess of each.
+    """Return the lowest record size, and for each record the bytes above that size.
 
     :raises struct.error: the number of sizes is not ``count``.
     """
@@ -82,7 +82,7 @@ def _crc(row: IndexRow) -> int:
 
 
 def row_from(values: Values) -> IndexRow:
-    """Decode an index row from its columns.
+    """Decode an index row from its column values.
 
     :param values: in the order of :func:`values_of`.
     :raises DamageError: the columns are not as they were written.
@@ -99,7 +99,7 @@ def row_from(values: Values) -> IndexRow:
 
 
 def _widened(sizes: int | bytes, count: int) -> int | bytes:
-    """Return the sizes of a row in the form that rows have in memory."""
+    """Convert the stored record sizes of a row to the form that rows have in memory."""
     if isinstance(sizes, int) or len(sizes) == _LEAST.size * count:
         return sizes
     least, more = _parts(sizes, count)
@@ -107,7 +107,7 @@ def _widened(sizes: int | bytes, count: int) -> int | bytes:
 
 
 def ledger_values(row: LedgerRow) -> Values:
-    """Return the columns of ``row``, the state of a ledger."""
+    """Return the column values for ``row``, which holds the state of a ledger."""
     return (
         row.ledger_id, row.master_key, int(row.fenced), row.explicit_lac, row.forgotten_at, _ledger_crc(row),
     )  # fmt: skip
@@ -119,7 +119,7 @@ def _ledger_crc(row: LedgerRow) -> int:
 
 
 def ledger_from(values: Values) -> LedgerRow:
-    """Decode the state of a ledger from its columns.
+    """Decode the state of a ledger from its column values.
 
     :param values: in the order of :func:`ledger_values`.
     :raises DamageError: the columns are not as they were written.

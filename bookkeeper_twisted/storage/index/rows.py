@@ -1,4 +1,4 @@
-"""Geometry of index rows: offsets of their records, cuts, checksums.
+"""Geometry of index rows: record offsets, cuts, checksums.
 
 A row describes one contiguous piece of an entry log, ``offset`` being that of the first record's size
 word.  Record offsets here are relative to it.
@@ -23,7 +23,7 @@ MANY_ROWS = 1024
 
 
 def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
-    """Return the row of a ``run`` that was written to the log ``log_id`` at ``offset``, checksums included."""
+    """Return the row, with checksums, of a ``run`` that was written to the log ``log_id`` at ``offset``."""
     return IndexRow(run.ledger_id, run.first, run.last, log_id, offset, _sizes_of(run), block_checksums(run.data))
 
 
@@ -68,7 +68,7 @@ def mixed_rows_of(
 
 
 def packed_where_many(rows: Sequence[IndexRow]) -> tuple[list[IndexRow], list[MixedRows]]:
-    """Pack the ``rows`` of ledgers that have only short ones, if these are many.
+    """Pack the ``rows`` of ledgers with only short rows, if there are many such rows.
 
     :returns: the unpacked rows, and the packed ones.
     """
@@ -80,7 +80,7 @@ def packed_where_many(rows: Sequence[IndexRow]) -> tuple[list[IndexRow], list[Mi
 
 
 def packed_rows(rows: Iterable[IndexRow]) -> list[MixedRows]:
-    """Pack ``rows`` that :func:`can_be_packed` and share no entry, by logs and some thousand at a time."""
+    """Pack ``rows`` that share no entry and for which :func:`can_be_packed` is true, some thousand rows at a time."""
     by_log = dict[int, list[IndexRow]]()
     for row in sorted(rows):
         by_log.setdefault(row.log_id, []).append(row)
@@ -108,14 +108,14 @@ def _sizes_of(run: EntryRun) -> int | bytes:
 
 
 def pack_sizes(sizes: Sequence[int]) -> int | bytes:
-    """Pack record ``sizes``, at least one, as a row keeps them: one number if uniform, else a ``u32`` each."""
+    """Pack one or more record ``sizes`` in the form of a row: one number if all are equal, else a ``u32`` each."""
     if sizes.count(sizes[0]) == len(sizes):
         return sizes[0]
     return struct.pack(f">{len(sizes)}I", *sizes)
 
 
 def block_checksums(data: bytes) -> bytes:
-    """Return one CRC32C for each block of ``CHECKSUM_BLOCK`` bytes of ``data``, side by side.
+    """Return the joined CRC32Cs of the blocks of ``CHECKSUM_BLOCK`` bytes of ``data``.
 
     The last block may be short.
     """
@@ -127,7 +127,7 @@ def block_checksums(data: bytes) -> bytes:
 
 
 def record_offsets(row: IndexRow) -> Sequence[int]:
-    """Return the offsets of the records of a ``row``, and the end of the last one.
+    """Return the record offsets of a ``row``, and the end of the last record.
 
     :raises DamageError: the row does not hold one size for each entry.
     """
@@ -141,7 +141,7 @@ def record_offsets(row: IndexRow) -> Sequence[int]:
 
 
 def cut(row: IndexRow, first: int, last: int) -> IndexRow:
-    """Return the part of a ``row`` that holds ``first .. last``, both included.
+    """Return the part of a ``row`` that holds ``first .. last``, inclusive.
 
     The part has no checksums unless it is the whole row.
     """
@@ -157,7 +157,7 @@ def cut(row: IndexRow, first: int, last: int) -> IndexRow:
 
 
 def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
-    """Return the parts of a ``row`` that remain when ``first .. last``, both included, belong to a newer one.
+    """Return the parts of a ``row`` that remain when a newer row holds ``first .. last``, inclusive.
 
     :returns: none, one or two rows.
     """
@@ -170,7 +170,7 @@ def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
 
 
 def still_at(moved: IndexRow, stored: Sequence[IndexRow], moved_from: Collection[int]) -> list[IndexRow]:
-    """Return the parts of a copied row whose entries still lie in the logs that they were copied from.
+    """Return the parts of a copied row whose entries still lie in the logs from which they were copied.
 
     :param moved: the row of the copy.
     :param stored: the rows that hold the entries now, ascending.
@@ -189,19 +189,19 @@ def still_at(moved: IndexRow, stored: Sequence[IndexRow], moved_from: Collection
 
 
 def live_bytes(index: IRunIndex) -> int:
-    """Return the bytes of all records that the rows of an ``index`` refer to; reads all rows."""
+    """Return the bytes of all records to which the rows of an ``index`` refer; reads all rows."""
     return sum(n_bytes for _, n_bytes in index.live().values())
 
 
 def row_bytes(row: IndexRow) -> int:
-    """Return the bytes of the records of a ``row``, their size words included."""
+    """Return the bytes of the records of a ``row``, including their size words."""
     if isinstance(row.sizes, int):
         return row.sizes * (row.last - row.first + 1)
     return sum(struct.unpack(f">{len(row.sizes) // 4}I", row.sizes))
 
 
 def first_bad_block(row: IndexRow, total: int, start: int, data: Buffer) -> int | None:
-    """Compare the checksums of all blocks that ``data`` covers whole.
+    """Compare the checksums of all blocks that lie completely in ``data``.
 
     :param total: bytes of the row.
     :param start: offset of ``data`` in the row.

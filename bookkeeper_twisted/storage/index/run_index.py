@@ -101,7 +101,7 @@ _KNOWN_LEDGERS = 1 << 18  # a writer remembers the last entries of so many ledge
 
 @implementer(IRunIndex)
 class SqliteRunIndex:
-    """The run index of a directory; see the module docstring.  Made by :meth:`open`.
+    """The run index of a directory; see the module docstring.  Created by :meth:`open`.
 
     :ivar lookups: look-ups of entries so far.
     :ivar unmoved_commits: commits that stayed in the write-ahead log, as the move into the file failed.
@@ -126,7 +126,7 @@ class SqliteRunIndex:
 
     @classmethod
     def open(cls, fs: IFileSystem, directory: str, fresh: bool = False, check_later: bool = False) -> "SqliteRunIndex":
-        """Open the index of a directory; create it if there is none.
+        """Open the index of a directory; create it if it does not exist.
 
         :param fresh: begin a new index; the old file is kept beside it as ``.replaced``.
         :param check_later: leave the check of the runs of a large index to :meth:`check`.
@@ -149,7 +149,7 @@ class SqliteRunIndex:
 
     @classmethod
     def open_to_serve(cls, fs: IFileSystem, directory: str, fresh: bool = False) -> "SqliteRunIndex":
-        """Open the index of a directory as :meth:`open` does; leave the check of a large one to :meth:`check`.
+        """Open the index of a directory as :meth:`open` does; leave the check of a large index to :meth:`check`.
 
         :param directory: of the index, which is made if there is none.
         :param fresh: begin a new index.
@@ -193,7 +193,7 @@ class SqliteRunIndex:
         self._move_wal()
 
     def _overwrite(self) -> None:
-        """Overwrite a failed commit in the write-ahead log with an empty one."""
+        """Overwrite a failed commit in the write-ahead log with an empty commit."""
         self._in_doubt = True
         # Change the number and change it back: SQLite does not write a page that is unchanged.
         change = "UPDATE state SET complete = complete + ?"
@@ -254,7 +254,7 @@ class SqliteRunIndex:
                 known[ledger_id] = max(last, known[ledger_id])
 
     def _put(self, blocks: BlockWriter, rows: Sequence[IndexRow]) -> None:
-        """Insert rows, later ones over earlier ones; rows that replace nothing share one call."""
+        """Insert rows, where later rows replace earlier ones; insert rows that replace nothing by one call."""
         known, begin = self._last, 0
         late = [_span(row) for row in rows if row.first <= known[row.ledger_id]]
         if late:  # move the stored rows that the new ones overlap from blocks to the table of runs
@@ -270,7 +270,7 @@ class SqliteRunIndex:
         self._insert(rows[begin:])
 
     def _put_mixed(self, blocks: BlockWriter, mixed: Sequence[MixedRows]) -> None:
-        """Add the rows beyond everything stored as a generation of blocks, and the others one by one."""
+        """Add the rows above all stored entries as a generation of blocks, and insert the other rows one by one."""
         known, late = self._last, list[IndexRow]()
         behind: list[MixedRows] = []
         for rows in mixed:
@@ -308,7 +308,7 @@ class SqliteRunIndex:
         return found
 
     def _move(self, blocks: BlockWriter, batch: IndexBatch) -> None:
-        """Replace the stored rows that still point to the logs from which the rows of a batch were copied."""
+        """Replace the stored rows that still refer to the logs from which the rows of a batch were copied."""
         moved = sorted(batch.moved)
         taken = deque(sorted(blocks.take_out(map(_span, moved), batch.moved_from)) if moved else ())
         fresh: list[IndexRow] = []
@@ -355,7 +355,7 @@ class SqliteRunIndex:
         self._structure.interrupt()
 
     def _deny(self) -> None:
-        """Raise an error while the index is unchecked: an entry that was not found may yet be stored (S5).
+        """Raise an error while the index is unchecked, as an entry that was not found may be stored all the same (S5).
 
         :raises StorageError: the check of the index has not ended.
         """
@@ -381,7 +381,7 @@ class SqliteRunIndex:
             first = rows[-1].last + 1
 
     def _rows(self, ledger_id: int, first: int) -> list[IndexRow]:
-        """Return a page of a ledger's rows; verify the place where a page ends early."""
+        """Return a page of a ledger's rows; if the page is not full, verify the rows around its end."""
         with self._snapshot() as connection:
             before = floor(connection, ledger_id, first)
             rows = [before] if before is not None and before.last >= first else []

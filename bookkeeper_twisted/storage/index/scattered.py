@@ -1,4 +1,4 @@
-"""Single entries of one ledger in any order: located in one loop, read by one call for each log."""
+"""Single entries of one ledger in any order: located by one loop, read by one call per log."""
 
 from collections.abc import Callable, Sequence
 
@@ -78,7 +78,7 @@ class Lookup:
         return None
 
     def _in_rows(self, position: int, entry_id: int) -> int:
-        """Note the read of an entry if a table has its row.
+        """Record the read of an entry if a table has the row of the entry.
 
         :returns: the bytes of the record, 0 if there is none to read.
         """

@@ -1,4 +1,4 @@
-"""The blocks of a run index: look-ups in one state of its table.
+"""The blocks of a run index: look-ups in one state of the table of blocks.
 
 Any number of generations may hold rows of a ledger, but no entry is in two of them, nor in the table of runs besides.
 Their list is in the order of time: the rows of a ledger in one lie after those in older ones.  So a look-up halves
@@ -45,7 +45,7 @@ _FROM = f"{_BLOCKS} WHERE (generation, first) >= (?, ?) ORDER BY generation, fir
 
 
 class StoredBlocks:
-    """The blocks that a connection sees in its transaction.
+    """The blocks that a connection sees in its present transaction.
 
     :ivar generations: the generations with blocks, the oldest first.
     :raises DamageError: their list cannot be read; all methods raise it for damage that they meet.
@@ -56,7 +56,7 @@ class StoredBlocks:
         self.generations = read_generations(connection)
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the row that holds ``entry_id`` of ``ledger_id``, None if none does.
+        """Return the row that holds ``entry_id`` of ``ledger_id``, or None.
 
         The rows beside its key in one generation show whether to go on with younger or older ones.  Damage raises an
         error only if the entry is not found elsewhere.
@@ -93,7 +93,7 @@ class StoredBlocks:
         return None
 
     def last_entry(self, ledger_id: int) -> int:
-        """Return the highest entry of ``ledger_id``, -1 if there is none."""
+        """Return the highest entry id of ``ledger_id``, or -1."""
         key = key_of(ledger_id, MAX_ID)
         found = -1
         for generation in self.generations:
@@ -105,7 +105,7 @@ class StoredBlocks:
         return found
 
     def _around(self, number: int, key: bytes) -> tuple[bytes, bytes]:
-        """Return the row at or before a key in a generation, and the key of the next one of its block.
+        """Return a generation's row at or before a key, and the key of the next row in the same block.
 
         :returns: empty without one; a next row in another block is not verified.
         """
@@ -125,7 +125,7 @@ class StoredBlocks:
         return rows_of_packed(islice(from_first, limit))
 
     def page(self, after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
-        """Return the next rows in the order of ledger and first entry.
+        """Return the next rows, ordered by ledger and first entry.
 
         :param after: ledger and first entry of the last row seen.
         :param limit: most rows.
@@ -140,7 +140,7 @@ class StoredBlocks:
         return rows_of_packed(islice(found, limit))
 
     def _packed(self, number: int, key: bytes) -> Iterator[bytes]:
-        """Yield the rows of a generation from the last one that begins at or before a key."""
+        """Yield the rows of a generation, beginning with the last row that begins at or before a key."""
         block = self.floor(number, key)
         if block is not None:
             yield from cut_rows(block.rows)[block.floor(key) :]
@@ -150,7 +150,7 @@ class StoredBlocks:
             key = block.last
 
     def live(self) -> dict[int, tuple[int, int]]:
-        """Return the number of entries and the bytes of their records by entry log; reads all blocks.
+        """Return for each entry log the number of entries and the bytes of their records; reads all blocks.
 
         Damaged blocks are left out.  As with rows left out of the sums over the table of runs, the removal of a log
         does not rely on that: its checks find them.
@@ -169,7 +169,7 @@ class StoredBlocks:
     # -- blocks --
 
     def floor(self, number: int, key: bytes) -> Block | None:
-        """Return the last block of the generation ``number`` that begins at or before ``key``, None without one."""
+        """Return the last block of the generation ``number`` that begins at or before ``key``, or None."""
         values = self._connection.execute(_FLOOR, (number, key)).fetchone()
         block = block_from(values) if values is not None else None
         return block if block is not None and block.generation == number else None
@@ -185,7 +185,7 @@ class StoredBlocks:
         return found
 
     def following(self, number: int, key: bytes) -> Block | None:
-        """Return the first block of the generation ``number`` that begins after ``key``, None without one.
+        """Return the first block of the generation ``number`` that begins after ``key``, or None.
 
         The block before the key is verified, and so is the one after the last of a generation.
         """
@@ -193,7 +193,7 @@ class StoredBlocks:
         return self._behind(number, key)
 
     def _behind(self, number: int, key: bytes) -> Block | None:
-        """Return the block after a key for which :meth:`floor` verified the one before it.
+        """Return the block after a key; :func:`floor` has verified the block before.
 
         The search is for the lowest key after it: SQLite would skip a damaged block behind an equal one.  It reads one
         block at a time, as SQLite would skip damaged ones among several, too.
@@ -245,7 +245,7 @@ class Cursor:
         return not self.leaves(key)
 
     def around(self, key: bytes) -> tuple[bytes, bytes]:
-        """Return the row at or before the present ``key``, and the key of the next one; empty without one."""
+        """Return the row at or before the present ``key``, and the key of the next row; empty if a row is missing."""
         behind = self.following.first if self.following is not None else b""
         if self.block is None:
             return b"", behind

@@ -28,7 +28,7 @@ def floor(connection: Connection, ledger_id: int, entry_id: int) -> IndexRow | N
 
 
 def check_next(connection: Connection, ledger_id: int, entry_id: int) -> IndexRow | None:
-    """Verify and return the row after a key for which :func:`floor` verified the one before it.
+    """Verify and return the row after a key; :func:`floor` has verified the row before.
 
     The search is for the lowest key after it: SQLite would find an equal one, and skip rows beside it
     that are not greater.
@@ -44,7 +44,7 @@ def check_next(connection: Connection, ledger_id: int, entry_id: int) -> IndexRo
 
 
 def check_place(connection: Connection, ledger_id: int, entry_id: int) -> None:
-    """Verify the rows on both sides of the place of ``entry_id`` of ``ledger_id``.
+    """Verify the rows before and after ``entry_id`` of ``ledger_id``.
 
     :param connection: which sees one state of the index.
     """
@@ -53,7 +53,7 @@ def check_place(connection: Connection, ledger_id: int, entry_id: int) -> None:
 
 
 def last_entry(connection: Connection, ledger_id: int) -> int:
-    """Return the highest entry of ``ledger_id``, -1 if there is none.
+    """Return the highest entry id of ``ledger_id``, or -1.
 
     :param connection: which sees one state of the index.
     """
@@ -61,7 +61,7 @@ def last_entry(connection: Connection, ledger_id: int) -> int:
 
 
 def last_entries(connection: Connection, ledger_ids: Sequence[int]) -> dict[int, int]:
-    """Return the highest entry of each of some ledgers that have rows.
+    """Return the highest entry id of each given ledger that has rows.
 
     The two rows beside the place of an absent ledger stand for all ledgers between them, so that many new ledgers
     take one look-up.

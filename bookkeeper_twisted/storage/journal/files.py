@@ -1,4 +1,4 @@
-"""The files of one journal directory: numbered, prepared, recycled, removed.
+"""The numbered files of one journal directory, and their preparation, recycling and removal.
 
 A file is made under a name that is no journal's (``<n>.spare``), gets header and zeros, is synced and
 only then renamed to ``<id>.txn``: a journal file never lacks its header, and taking one into use costs a
@@ -26,7 +26,7 @@ _AT_ONCE = 1 << 20  # the zeros that are written in one step while a writer wait
 
 @attrs.frozen
 class JournalSettings:
-    """The settings of the files of a journal; sizes in bytes.
+    """The settings of a journal's files; sizes in bytes.
 
     :ivar max_size: size after which the next file begins.
     :ivar alignment: of groups; a multiple of 512.
@@ -53,7 +53,7 @@ class JournalSettings:
 
 @attrs.define
 class Blank:
-    """A file without records.
+    """A prepared journal file without records.
 
     :ivar file_id: the id of the journal file in its header.
     :ivar filled: end of its existing blocks, in bytes.
@@ -67,7 +67,7 @@ class Blank:
 
 
 class JournalFiles:
-    """The journal files of a directory and their successors; see the module docstring.
+    """The journal files of a directory and the files prepared to follow; see the module docstring.
 
     :ivar ids: of the journal files, ascending.
     :ivar created, recycled: numbers of new and of old files taken into use.
@@ -91,7 +91,7 @@ class JournalFiles:
         return posixpath.join(self._directory, journal_name(file_id))
 
     def take(self) -> tuple[IFile, FileMark]:
-        """Return the next journal file, positioned after its header; its name is durable.
+        """Return the next journal file, positioned after its header; the name of the file is durable.
 
         :raises OSError: there is none; if no file descriptor was left (:data:`~bookkeeper_twisted.errors.NO_FILES`) it
             can be tried again.
@@ -116,7 +116,7 @@ class JournalFiles:
         return blank.file, FileMark.of(file_id, self._salt)
 
     def _name(self, blank: Blank, path: str) -> None:
-        """Give a file its name as a journal file; take the name back if no descriptor is left to sync the directory.
+        """Give a file its journal name; remove the name again if no descriptor is left to sync the directory.
 
         After a power cut a start may find the name, but then of an empty file behind the last written one, which it
         ignores.
@@ -157,7 +157,7 @@ class JournalFiles:
         return is_filled
 
     def _filled_further(self) -> bool:
-        """Fill the next file by one step; return whether all its blocks are written."""
+        """Write zeros to the next file by one step; return whether all its blocks are written."""
         blank = self._filling
         if blank is None:
             blank = self._filling = self._blank(self._next_id)
@@ -166,12 +166,12 @@ class JournalFiles:
         return blank.filled >= self._settings.preallocate
 
     def _remove(self, file: IFile) -> None:
-        """Close and remove a file that cannot be filled, which frees its blocks."""
+        """Close and remove a file that cannot be filled, which frees disk blocks."""
         file.close()
         self._fs.unlink(file.path)
 
     def release(self, file_id: int) -> None:
-        """Release the files below ``file_id``: recycle or remove the oldest beyond ``max_backups``.
+        """Release the files below ``file_id``: recycle or remove the oldest files beyond ``max_backups``.
 
         :raises OSError: some files may be removed, others not.
         """
@@ -191,7 +191,7 @@ class JournalFiles:
             self._spares.extend(freed)
 
     def _is_itself(self, file_id: int) -> bool:
-        """Test whether the header of our file has the id of its name, which a recycled file under an old name lacks.
+        """Test whether a file's header has the id of the file name; a recycled file under an old name has another id.
 
         A lost sync of the directory can bring the old name back: the file may be needed under its other name.
         """
@@ -205,7 +205,7 @@ class JournalFiles:
         return mark is None or mark.file_id == file_id
 
     def drop(self, file_id: int) -> None:
-        """Remove the file ``file_id``, which never held a group; its id is never used again."""
+        """Remove the file ``file_id``, which never held a group; the id is never used again."""
         self._fs.unlink(self.path(file_id))
         self._fs.sync_directory(self._directory)
         self.ids.remove(file_id)
@@ -217,7 +217,7 @@ class JournalFiles:
                 blank.file.close()
 
     def _collect_spares(self) -> int:
-        """Collect the spares of an earlier run; remove those beyond the limit, and all if there is no journal.
+        """Find the spare files of an earlier run; remove those beyond the limit, or all if there is no journal.
 
         :returns: the highest number in their names.
         """
@@ -236,7 +236,7 @@ class JournalFiles:
         return posixpath.join(self._directory, f"{next(self._names)}{SPARE_SUFFIX}")
 
     def _blank(self, file_id: int) -> Blank:
-        """Return a file with a header: a recycled one if there is a spare, else a new one."""
+        """Return a file with a header: a recycled spare file, or else a new file."""
         try:
             path, recycled = self._spares.popleft(), True
         except IndexError:

@@ -62,7 +62,7 @@ assert _HEADER.size == 32 and TRAILER_SIZE == 52
 
 @attrs.frozen
 class FileMark:
-    """The mark in the head of a journal file of ours."""
+    """The mark in the header of our journal files."""
 
     file_id: int
     nonce: bytes
@@ -78,7 +78,7 @@ class FileMark:
 
 @attrs.frozen
 class FileHeader:
-    """The header of a journal file: version and layout of the rest.
+    """The header of a journal file: version, and layout of the records.
 
     :ivar size: offset of the first record.
     :ivar mark: None in files of Apache's bookie.
@@ -91,7 +91,7 @@ class FileHeader:
 
 @attrs.frozen
 class Trailer:
-    """The trailer of a group: its place, its checksum, and the durable position before it.
+    """The trailer of a group: the group's position and checksum, and the durable position before the group.
 
     :ivar start: offset of the group.
     :ivar durable: end of the bytes that were durable when the group was written.
@@ -105,13 +105,13 @@ class Trailer:
 
 
 def pack_header(mark: FileMark) -> bytes:
-    """Encode the first sector of a file, with its ``mark``."""
+    """Encode the first sector of a file, which contains the ``mark``."""
     head = _HEADER.pack(_MAGIC, VERSION, _OUR_MAGIC, mark.file_id, mark.nonce)
     return (head + _CRC.pack(crc32c(head))).ljust(HEADER_SIZE, b"\0")
 
 
 def parse_header(sector: bytes, path: str) -> FileHeader:
-    """Decode the header of a file, of ours or of Apache's journal.
+    """Decode the header of our or of Apache's journal file.
 
     :param sector: the first sector, or a part of it at the end of the file.
     :param path: of the file, for the error.
@@ -135,7 +135,7 @@ def parse_header(sector: bytes, path: str) -> FileHeader:
 
 
 def padding_size(length: int, alignment: int) -> int:
-    """Return the bytes of the padding record that ends a group: up to the alignment, and room for a trailer.
+    """Return the bytes of the padding record that ends a group: filler up to the alignment, and a trailer.
 
     :param length: bytes of the records before it.
     :param alignment: bytes.
@@ -153,7 +153,7 @@ def pack_group(
     block: int,
     last: bool = False,
 ) -> tuple[Sequence[bytes], int]:
-    """Return the parts of one group for a write, with at least a sector of zeros after it.
+    """Return the parts of one group for a write, followed by at least one sector of zeros.
 
     :param mark: of the file.
     :param start: its offset, a multiple of 512.
@@ -195,7 +195,7 @@ def parse_trailer(data: bytes, mark: FileMark) -> Trailer | None:
 
 
 def group_matches(group: bytes, trailer: Trailer) -> bool:
-    """Test whether a whole ``group``, trailer included, is as it was written.
+    """Test whether every byte of a ``group``, trailer included, is as it was written.
 
     :param trailer: the trailer at its end.
     """

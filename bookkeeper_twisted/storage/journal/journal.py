@@ -1,4 +1,4 @@
-"""One journal directory: appends and syncs groups, rotates files, replays at a start."""
+"""One journal directory: appends and syncs groups, rotates files, replays records at a start."""
 
 from collections.abc import Iterator, Sequence
 
@@ -26,7 +26,7 @@ class Journal:
     """
 
     def __init__(self, fs: IFileSystem, files: JournalFiles, directory: str, settings: JournalSettings) -> None:
-        """Use :meth:`open`."""
+        """Use :meth:`open` instead."""
         self.position = JournalPosition()
         self.durable = JournalPosition()
         self.cuts: Sequence[Cut] = ()
@@ -44,7 +44,7 @@ class Journal:
     def open(
         cls, fs: IFileSystem, directory: str, settings: JournalSettings, first_id: int, salt: bytes = b""
     ) -> "Journal":
-        """Open the journal of an existing directory; write nothing that others read.
+        """Open the journal of an existing directory, without any write that other readers see.
 
         :param directory: of the journal, which contains ``current``.
         :param first_id: id of the first file of an empty directory: milliseconds since the epoch, plus one.
@@ -60,12 +60,12 @@ class Journal:
 
     @property
     def files_created(self) -> int:
-        """Return the number of new files that were taken into use."""
+        """Return the number of newly created files that were used."""
         return self._files.created
 
     @property
     def files_recycled(self) -> int:
-        """Return the number of old files that were taken into use again."""
+        """Return the number of recycled files that were used."""
         return self._files.recycled
 
     def replay(self, mark: JournalPosition) -> Iterator[bytes]:
@@ -133,7 +133,7 @@ class Journal:
             raise
 
     def close(self) -> None:
-        """Sync all written groups and mark the end of the file, unless the journal has failed; close the files."""
+        """Close the files; if the journal has not failed, sync all groups and mark the end of the file before."""
         file, self._file = self._file, None
         if self._failure is None and file is not None:
             try:
@@ -174,7 +174,7 @@ class Journal:
         self.durable = self.position
 
     def _next_file(self) -> IFile:
-        """End the current file, durable to its last byte, before the next one exists (S1, safety 3.5).
+        """End the current file and make it durable to the last byte before the next file exists (S1, safety 3.5).
 
         :returns: the next file; the current one, which stays in use, if no file descriptor is left for another.
         """

@@ -23,7 +23,7 @@ assert _SIZE == 20
 
 
 def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> JournalPosition:
-    """Return the lowest mark that can be read, so that no directory misses a record (S7); (0, 0) if there is none.
+    """Return the lowest readable mark, so that the replay of no directory misses a record (S7); (0, 0) without a mark.
 
     A torn, damaged or missing file is ignored: the mark is written to all directories before a journal file below it is
     removed, so every whole copy is valid; without any, all records in the journals are replayed.
@@ -48,7 +48,7 @@ def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> Journal
 
 
 def read_marks(fs: IFileSystem, directories: Sequence[str], count: int) -> list[JournalPosition]:
-    """Read the mark of each of ``count`` journals, see :func:`read_mark`.
+    """Read the mark of each of ``count`` journals by :func:`read_mark`.
 
     :param directories: ledger directories, ``current`` included.
     """
@@ -56,7 +56,7 @@ def read_marks(fs: IFileSystem, directories: Sequence[str], count: int) -> list[
 
 
 def _checked(numbers: bytes) -> bytes:
-    """Return the content of a mark file: the numbers and their checksum."""
+    """Return the content of a mark file: the numbers and a checksum over them."""
     return numbers + _SUM.pack(crc32c(numbers))
 
 

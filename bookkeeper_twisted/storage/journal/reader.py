@@ -1,4 +1,4 @@
-"""Reads one journal file: ours group by group, files of Java bookies by Apache's rules.
+"""Reads one journal file: ours by groups, those of Java bookies by Apache's rules.
 
 Memory is bounded by the chunk and by the largest written group: a length, which may be damaged,
 is trusted only once the trailer at its end was read.
@@ -39,7 +39,7 @@ class Group:
     trailer: Trailer
 
     def bodies(self) -> list[bytes]:
-        """Return the records without their lengths."""
+        """Return the records without their length fields."""
         data = self.data
         return [data[a + 4 : b] for a, b in pairwise(self.starts)]
 
@@ -90,19 +90,19 @@ class JournalReader:
         self._base = 0
 
     def records(self, offset: int) -> Iterator[list[bytes]]:
-        """Yield the bodies from ``offset`` on, a list at a time."""
+        """Yield the record bodies after ``offset``, in lists."""
         if self.mark is None:
             return self._foreign_records(max(offset, self.start))
         # The marks of Apache's bookies may lie a few bytes after the end of a group: begin at its sector.
         return self._own_records(self.mark, max(offset // SECTOR * SECTOR, self.start))
 
     def first_durable(self) -> JournalPosition | None:
-        """Return the durable position in the first group; None if there is no whole group of ours."""
+        """Return the durable position in the first group, or None if our file has no whole group."""
         group = self._group(self.mark, self.start) if self.mark else None
         return group.trailer.durable if group else None
 
     def tail(self) -> JournalEnd:
-        """Search the rest of one of our files for bytes that no torn write can explain (safety 3.3)."""
+        """Search the rest of our file for bytes that a torn write cannot explain (safety 3.3)."""
         assert self.mark is not None
         nonce, offset = self.mark.nonce, self.end
         torn, durable = any(self._file.pread(SECTOR, offset)), JournalPosition()
@@ -138,7 +138,7 @@ class JournalReader:
             self.finished = group.trailer.last
 
     def _group(self, mark: FileMark, start: int) -> Group | None:
-        """Return the group at an offset; None unless every byte of it is as it was written."""
+        """Return the group at an offset, or None unless every byte is as it was written."""
         starts = self._walk(start)
         if starts is None:
             return None
@@ -155,7 +155,7 @@ class JournalReader:
         return Group(data, [at - start for at in starts], end, trailer)
 
     def _walk(self, at: int) -> list[int] | None:
-        """Return the offsets of the records from ``at`` to the next padding record, and the offset of that one.
+        """Return the offsets of the records from ``at`` up to the next padding record, and the offset of the padding.
 
         :returns: None if the lengths do not lead to a padding record.
         """
@@ -175,7 +175,7 @@ class JournalReader:
         return None
 
     def _foreign_records(self, at: int) -> Iterator[list[bytes]]:
-        """Yield records without checksums, up to a zero, the end of the file or a body cut short."""
+        """Yield records without checksums, up to a zero length, the end of the file or an incomplete body."""
         first = at
         self.end = at
         while at + 4 <= self._size:

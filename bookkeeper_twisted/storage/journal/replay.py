@@ -1,4 +1,4 @@
-"""Replays a journal directory from a mark: every record that was durable, or an error (safety 3.3).
+"""Replays a journal directory after a mark: yields every durable record, or raises an error (safety 3.3).
 
 Later groups decide where a file of ours ends.  If groups after the end know a durable
 position past it, or the first group of a later file does, or a file that is not the last has torn bytes
@@ -28,7 +28,7 @@ from .reader import CHUNK, JournalReader
 
 @attrs.frozen
 class Cut:
-    """A torn tail that was cut off."""
+    """A torn tail that was cut off a journal file."""
 
     path: str
     offset: int
@@ -56,7 +56,7 @@ class JournalReplay:
         self._alignment = alignment
 
     def records(self, mark: JournalPosition) -> Iterator[bytes]:
-        """Yield the bodies of all records from ``mark`` on.
+        """Yield the bodies of all records after ``mark``.
 
         :raises JournalDamageError: records that were durable are missing.
         """
@@ -90,7 +90,7 @@ class JournalReplay:
             file.close()
 
     def _check_predecessor(self, reader: JournalReader, ids: Sequence[int]) -> None:
-        """Require the file in which, by the first group of this one, the journal ended when the group was written."""
+        """Require the file where the journal ended when the first group of this file was written."""
         durable = reader.first_durable()
         if durable is not None and ids[0] <= durable.file_id and durable.file_id not in ids:
             raise JournalDamageError(
@@ -98,7 +98,7 @@ class JournalReplay:
             )
 
     def _judge(self, file: IFile, reader: JournalReader, later: Sequence[int]) -> None:
-        """Decide whether a file may end where its groups end."""
+        """Decide whether a file may end after the last group that was found."""
         if reader.mark is None or reader.finished:
             return
         durable = self._known_durable(later)
@@ -120,7 +120,7 @@ class JournalReplay:
         self._finish(file, reader)
 
     def _known_durable(self, later: Sequence[int]) -> JournalPosition:
-        """Return the durable position in the first group of the later files; zero without such a group."""
+        """Return the durable position in the first group of the later files, or zero without such a group."""
         for file_id in later:
             file = self._fs.open(self._path(file_id))
             try:
@@ -132,7 +132,7 @@ class JournalReplay:
         return JournalPosition()
 
     def _finish(self, file: IFile, reader: JournalReader) -> None:
-        """Make the replayed bytes durable, and write the last group of the file."""
+        """Make the replayed bytes durable, and write a last group that ends the file."""
         assert reader.mark is not None
         for offset in range(reader.durable, reader.end, CHUNK):
             file.pwrite(file.pread(min(CHUNK, reader.end - offset), offset), offset)

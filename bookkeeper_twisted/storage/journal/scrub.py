@@ -1,4 +1,4 @@
-"""A scrub of a journal while the bookie runs: verifies the records from the mark to the durable end, for a replay.
+"""Scrubs a journal while the bookie runs: verifies the records that a replay would need.
 
 Damage is found before a crash makes it a loss: all entries after the mark are still in memory.
 """
@@ -76,7 +76,7 @@ class JournalScrub:
             file.close()
 
     def _needed_end(self, file_id: int, later: Sequence[int]) -> int:
-        """Return where the durable groups of a file end: the first group of the next file says so."""
+        """Return the end of the durable groups in a file, as recorded in the first group of the next file."""
         if file_id == self._durable.file_id:
             return self._durable.offset
         for each in later:
@@ -90,7 +90,7 @@ class JournalScrub:
         return 0
 
     def _found(self, file_id: int, text: str) -> None:
-        """Record damage, unless the file was released during the read: another file may use its blocks then."""
+        """Record damage, unless the file was released during the read, as its blocks may belong to another file."""
         if self._fs.exists(self._path(file_id)):
             self.damages.append(text)
 

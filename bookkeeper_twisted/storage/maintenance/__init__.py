@@ -1,4 +1,4 @@
-"""Space of entry logs: what is live in them, how it is copied together, when a log may go.
+"""Space of entry logs: measures their live bytes, copies these together, and removes logs.
 
 Theory of operation.  The run index is the one truth: an entry log is needed as long as a row refers to it.
 :mod:`.log_space` lists the sealed logs of a directory with their live bytes, and removes a log that no row refers to,

@@ -1,4 +1,4 @@
-"""Copies live rows of sealed entry logs into new ones.
+"""Copies live rows of sealed entry logs into new logs.
 
 Rows are copied whole, in the order of ledger and entry, and consecutive rows of a ledger become one.
 Only verified rows are copied, so damage never is.  The bytes go straight from the memory of the read to the
@@ -24,7 +24,7 @@ MOST_ROWS = 50_000
 
 
 class _JoinedRow:
-    """A row of a new log, joined from consecutive rows.
+    """A row of a new log, joined from consecutive rows of old logs.
 
     :param head: the first of these rows; still to be appended.
     :param offset: in the new log.
@@ -40,7 +40,7 @@ class _JoinedRow:
         self._checksum = 0  # the checksum of a last block that is not whole
 
     def takes(self, row: IndexRow, n_bytes: int) -> bool:
-        """Test whether a ``row`` of ``n_bytes`` is the next one, and fits."""
+        """Test whether a ``row`` of ``n_bytes`` continues this row, and fits."""
         return (
             (row.ledger_id, row.first) == (self._ledger_id, self._last + 1)
             and self._n_bytes + n_bytes <= JOIN_BYTES
@@ -48,7 +48,7 @@ class _JoinedRow:
         )
 
     def append(self, row: IndexRow, data: Buffer) -> None:
-        """Append a ``row``, whose records are ``data``."""
+        """Append a ``row`` with the records ``data``."""
         self._sizes.append((row.sizes, row.last - row.first + 1))
         self._last = row.last
         view = memoryview(data)
@@ -62,7 +62,7 @@ class _JoinedRow:
                 self._checksum = 0
 
     def row(self, log_id: int) -> IndexRow:
-        """Return the joined row, which is in the log ``log_id``."""
+        """Return the joined row in the log ``log_id``."""
         checksums = self._checksums + ([self._checksum] if self._n_bytes % CHECKSUM_BLOCK else [])
         packed = struct.pack(f">{len(checksums)}I", *checksums)
         return IndexRow(self._ledger_id, self._first, self._last, log_id, self._offset, self._joined_sizes(), packed)
@@ -77,7 +77,7 @@ class _JoinedRow:
 
 
 class LogCopy:
-    """One new entry log of live rows.  Maintenance lane; to be ended by :meth:`finish` or :meth:`abandon`.
+    """One new entry log of live rows.  Maintenance lane; :meth:`finish` or :meth:`abandon` must be called.
 
     :ivar log_id: of the new log.
     :param queue: the queue of the disk by which it is written.
@@ -97,7 +97,7 @@ class LogCopy:
         self._rows: list[_JoinedRow] = []
 
     def write(self, rows: deque[VerifiedRow]) -> None:
-        """Append rows, removing them from the left of ``rows``; some are left if the log is full."""
+        """Append the first of ``rows`` and remove them from ``rows``; some stay if the log is full."""
         log = self._log
         assert log is not None
         while rows and self._make_room(log, *rows[0]):
@@ -107,7 +107,7 @@ class LogCopy:
         log.write_blocks()
 
     def _make_room(self, log: OpenLog, row: IndexRow, data: Buffer) -> bool:
-        """Make room for a row in the new log, if possible as a part of its last row; return False if it is full."""
+        """Make room for a row, if possible in the last row of the new log; return False if the log is full."""
         if log.has_records and log.position + len(data) > self._directory.log.size_limit:
             return False
         if not self._rows or not self._rows[-1].takes(row, len(data)):
@@ -117,7 +117,7 @@ class LogCopy:
         return True
 
     def finish(self) -> list[IndexRow]:
-        """Make the new log durable, then its name, before any row refers to it (S8).
+        """Make the new log durable, then its name, before any row refers to the log (S8).
 
         :returns: its rows, to be committed to the index.
         """

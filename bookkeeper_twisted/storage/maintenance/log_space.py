@@ -32,7 +32,7 @@ class LogSpace:
         self._fs = fs
 
     def sealed_logs(self) -> list[int]:
-        """Return the logs that are never appended to again, and whose rows are in the index.  Flush lane.
+        """Return the logs that get no more entries, and whose rows are in the index.  Flush lane.
 
         As no checkpoint is being written on that lane meanwhile, the rows of a full log are committed, or
         never will be.
@@ -50,7 +50,7 @@ class LogSpace:
         return [LogUsage(log_id, self._record_bytes(log_id), live.get(log_id, (0, 0))[1]) for log_id in log_ids]
 
     def _record_bytes(self, log_id: int) -> int:
-        """Return the bytes between header and ledgers map; up to the end of the file if the header is damaged."""
+        """Return the bytes between header and ledgers map, or up to the end of the file if the header is damaged."""
         path = self.path(log_id)
         file = self._fs.open(path)
         try:
@@ -64,7 +64,7 @@ class LogSpace:
         return max((header.map_offset or size) - layout.HEADER_SIZE, 0)
 
     def files(self) -> list[tuple[int, int]]:
-        """Return id and bytes of every log file, the active one included.  Maintenance lane."""
+        """Return id and bytes of every log file, including the active log.  Maintenance lane."""
         found = []
         for log_id in entry_log_ids(self._fs, self.directory.path):
             if self._fs.exists(self.path(log_id)):  # another lane may have removed the log since the listing
@@ -94,7 +94,7 @@ class LogSpace:
             file.close()
 
     def remove_left_over(self) -> int:
-        """Remove the files of a compaction that was cut off.  Maintenance lane, while no compaction is at work.
+        """Remove the files of an interrupted compaction.  Maintenance lane, while no compaction runs.
 
         :returns: the number of removed files.
         """
@@ -126,7 +126,7 @@ class LogSpace:
         self._fs.sync_directory(self.directory.path)
 
     def checks(self, log_ids: Sequence[int]) -> "RemovalChecks":
-        """Return the checks to run before the logs ``log_ids`` are removed."""
+        """Return the checks that must pass before the logs ``log_ids`` are removed."""
         return RemovalChecks(self._fs, self.directory, log_ids)
 
     def path(self, log_id: int) -> str:
@@ -135,7 +135,7 @@ class LogSpace:
 
 
 class RemovalChecks:
-    """A check that the index needs none of some logs, ledger by ledger, before their removal (S8).
+    """A check, ledger by ledger, that the index needs none of the logs to be removed (S8).
 
     A damaged row does not name its log; then all the logs stay.
     """
@@ -174,7 +174,7 @@ class RemovalChecks:
             at = bisect_left(named, after[0], at)
 
     def _named(self, scan: LogScan, ledger_ids: set[int]) -> Iterator[tuple[int, int]]:
-        """Add the ledgers of a log to ``ledger_ids``, by its map or, if it has none, by its records."""
+        """Add the ledgers of a log to ``ledger_ids``, from its map or, without a map, from its records."""
         sizes = scan.ledgers_map()
         if sizes is not None:
             ledger_ids.update(sizes)

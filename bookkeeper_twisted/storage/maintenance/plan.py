@@ -1,4 +1,4 @@
-"""Chooses the entry logs to compact, by Apache's thresholds, and the logs to compact together."""
+"""Chooses the entry logs to compact by Apache's thresholds, and groups them for common runs."""
 
 from collections.abc import Iterable, Sequence
 
@@ -33,7 +33,7 @@ class LogUsage:
 
 
 def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0) -> list[LogUsage]:
-    """Return the logs with a live share below a threshold, those that free the most space for a copied byte first.
+    """Return the logs with a live share below a threshold, first those that free the most space per copied byte.
 
     A log without live bytes is not copied: it is removed.
 
@@ -45,7 +45,7 @@ def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0)
 
 
 def is_scarce(logs: Sequence[LogUsage], size_limit: int, free: int) -> bool:
-    """Test whether the free space limits a group of ``logs`` to fewer logs.
+    """Test whether the free space forces a group of ``logs`` to be smaller.
 
     :param size_limit: of a log.
     :param free: bytes of free space on the disk.
@@ -54,7 +54,7 @@ def is_scarce(logs: Sequence[LogUsage], size_limit: int, free: int) -> bool:
 
 
 def next_group(logs: Sequence[LogUsage], size_limit: int, free: int) -> list[LogUsage]:
-    """Return the first logs whose copies take up to half of the free space while the old logs still exist.
+    """Return the first logs whose copies need at most half of the free space while the old logs still exist.
 
     One log may take seven eighths of it, as less than a whole log frees nothing.  A log that takes more is skipped.
 

@@ -1,4 +1,4 @@
-"""Reads the bytes of index rows and verifies each whole row.
+"""Reads the records of index rows, and verifies each whole row.
 
 A step has pieces of rows in the order of ledger and entry.  They are read at once, adjacent ones together, and past
 the page cache: the bytes on the disk are verified, the pages of clients' readers stay in memory, and a limiter that is
@@ -52,13 +52,13 @@ class RowPiece:
 
     @property
     def offset(self) -> int:
-        """Return the offset in its log."""
+        """Return the offset of the piece in its log."""
         return self.row.offset + self.start
 
 
 @attrs.frozen
 class Extent:
-    """The whole pages ``start .. end`` of a log that hold some pieces."""
+    """The whole pages ``start .. end`` of a log that hold the given pieces."""
 
     log_id: int
     start: int
@@ -67,7 +67,7 @@ class Extent:
 
 @attrs.frozen
 class Step:
-    """The rows and bytes of one step, which are read at once.
+    """The rows and bytes that are read together in one step.
 
     :ivar n_bytes: bytes of the pieces.
     :ivar n_entries: entries of the rows that end in it.
@@ -81,7 +81,7 @@ class Step:
 
     @classmethod
     def of(cls, pieces: Sequence[RowPiece], passed_over: int) -> "Step | None":
-        """Return the step that reads some pieces; None if there are none.
+        """Return the step that reads the given pieces, or None without pieces.
 
         :param passed_over: bytes between two pieces that may be read with them.
         """
@@ -93,12 +93,12 @@ class Step:
 
     @property
     def n_disk_bytes(self) -> int:
-        """Return the bytes that a disk reads for the step: whole pages."""
+        """Return the bytes that a disk reads for the step, which are whole pages."""
         return sum(extent.end - extent.start for extent in self.extents)
 
 
 def extents_of(pieces: Sequence[RowPiece], passed_over: int) -> list[Extent]:
-    """Return the whole pages to read for some ``pieces``, in the order of logs and offsets.
+    """Return the whole pages to read for ``pieces``, in the order of logs and offsets.
 
     :param passed_over: most bytes between two pieces of one read.
     """
@@ -119,7 +119,7 @@ def extents_of(pieces: Sequence[RowPiece], passed_over: int) -> list[Extent]:
 
 
 def next_piece(row: IndexRow, start: int, room: int) -> RowPiece:
-    """Return the next bytes of a row; if more follow, these begin with a page, so that each page is read once.
+    """Return the next piece of a row; let a further piece begin at a page, so that each page is read once.
 
     :param start: bytes of the row in earlier pieces.
     :param room: most bytes of the piece.
@@ -132,7 +132,7 @@ def next_piece(row: IndexRow, start: int, room: int) -> RowPiece:
 
 
 class RowCutter:
-    """A cutter of the rows of an index into steps.  Maintenance lane.
+    """An iterator that cuts the rows of an index into steps.  Maintenance lane.
 
     :ivar after: ledger and first entry of the last row that was cut to its end.
     :ivar is_last: whether the index has no row after it.
@@ -155,7 +155,7 @@ class RowCutter:
         self._start = 0
 
     def next_step(self, max_bytes: int = STEP_BYTES, passed_over: int = 0) -> Step | None:
-        """Return the next pieces to read; None if no row is left, or the next one is refused.
+        """Return the next pieces to read, or None if no row is left or the next piece is refused.
 
         :param passed_over: bytes between two pieces that may be read with them.
         :raises bookkeeper_twisted.errors.DamageError: an index row cannot be read.
@@ -188,13 +188,13 @@ class RowCutter:
         self._start = 0
 
     def skip(self, row: IndexRow) -> None:
-        """Skip the rest of a ``row``, if the last step ended inside it."""
+        """Skip the rest of a ``row`` if the last step ended inside the row."""
         if self._start and self._ahead[0] is row:
             self._end_row()
 
 
 class RowReader:
-    """A reader of steps, one after the other, that keeps its logs open until :meth:`close`.  Maintenance lane.
+    """A reader of one step after the other, which keeps logs open until :meth:`close`.  Maintenance lane.
 
     :ivar queue: the queue of the disk by which it reads.
     """
@@ -208,7 +208,7 @@ class RowReader:
         self._loaded: dict[int, tuple[list[int], list[memoryview | None]]] = {}
 
     def begin(self, step: Step) -> None:
-        """Begin to read the pages of a step, which is loaded later.
+        """Begin to read the pages of a step, for a later :meth:`load`.
 
         :raises OSError: a log cannot be opened.
         """
@@ -221,7 +221,7 @@ class RowReader:
         return log_id in self._files or self._fs.exists(self._directory.reader.path(log_id))
 
     def load(self, step: Step) -> None:
-        """Wait for the pages of the step that was begun first; take its pieces next, in their order.
+        """Wait for the pages of the step that was begun first; the caller takes its pieces next, in order.
 
         :raises OSError: the disk failed in another way than by unreadable places.
         """
@@ -245,7 +245,7 @@ class RowReader:
         return [(piece.row, data) for piece in step.pieces if (data := self.take(piece)) is not None]
 
     def take(self, piece: RowPiece) -> Buffer | None:
-        """Return the records of the whole row, verified, if ``piece`` was its last one, else None.
+        """Return the verified records of the whole row if ``piece`` was its last piece, else None.
 
         They are valid until the next step is loaded.
 
@@ -283,7 +283,7 @@ class RowReader:
             raise self._damage(piece.row, f"the disk cannot read it: {error.strerror}") from error
 
     def _verify(self, row: IndexRow, data: Buffer) -> None:
-        """Compare records with a row: all blocks and the records at both ends, or without checksums every record."""
+        """Verify records by the row: all blocks and the records at both ends, or every record without checksums."""
         offsets = record_offsets(row)
         count = row.last - row.first + 1
         if first_bad_block(row, len(data), 0, data) is not None:
@@ -306,7 +306,7 @@ class RowReader:
         return LogDamageError(f"{where}: {what}", row.log_id, row.ledger_id, row.first, row.last)
 
     def close(self) -> None:
-        """Close all files once no read is under way."""
+        """Close all files after the last read in progress."""
         self.queue.rest()
         files, self._files = self._files, {}
         for file in files.values():

@@ -1,4 +1,4 @@
-"""Verifies all rows of an index, and keeps a durable list of the damage.
+"""Verifies all rows of an index, and keeps a durable list of damaged entries.
 
 Rows are read in the order of ledger and entry, piece by piece.  A row that fails is looked up again: if it lies
 elsewhere by now, or its ledger was deleted, nothing is damaged.  A pass may take days: its findings and its place
@@ -29,7 +29,7 @@ NO_LEDGER = -1
 
 @attrs.frozen
 class DamagedEntries:
-    """Entries ``first .. last`` of a ledger that cannot be read as they were written, or a place of a journal.
+    """Damaged entries ``first .. last`` of a ledger, or damage at a position of a journal.
 
     :ivar ledger_id: :data:`NO_LEDGER` for a journal.
     :ivar found_at: seconds since the epoch.
@@ -44,13 +44,13 @@ class DamagedEntries:
 
     @property
     def key(self) -> tuple[int, int]:
-        """Return ledger and first entry, the key by which lists are ordered."""
+        """Return ledger and first entry as the key that orders lists."""
         return self.ledger_id, self.first
 
 
 @attrs.frozen
 class ScrubRecord:
-    """The record of the passes over a directory, as it is stored.
+    """The stored record of the passes over a directory.
 
     :ivar findings: ascending; up to the place of the present pass its own, after it those of the previous pass.
     :ivar after: ledger and first entry of the last row that the present pass has verified; None without a pass.
@@ -62,7 +62,7 @@ class ScrubRecord:
     ended_at: int = 0
 
     def joined(self, found: Iterable[DamagedEntries]) -> "ScrubRecord":
-        """Return the record with the new ones of ``found`` added, as far as there is room."""
+        """Return the record with those entries of ``found`` added that are new, while there is room."""
         findings = list(self.findings)
         for each in found:
             at = bisect_left(findings, each.key, key=_key_of)
@@ -76,7 +76,7 @@ def _key_of(found: DamagedEntries) -> tuple[int, int]:
 
 
 def damage_now(index: IRunIndex, damage: LogDamageError, now: int) -> DamagedEntries | None:
-    """Return the damage of a row that failed; None if it lies elsewhere by now, or its ledger was deleted.
+    """Return the damage of a row that failed, or None if the row has moved since, or its ledger was deleted.
 
     :param damage: of the row.
     :param now: seconds since the epoch.
@@ -129,7 +129,7 @@ class Scrub:
         return found
 
     def take(self, found: Sequence[DamagedEntries]) -> Sequence[DamagedEntries]:
-        """Record the damage ``found`` in a step; up to its end it replaces the findings of the previous pass.
+        """Record the damage ``found`` in a step, instead of what the previous pass found up to the end of the step.
 
         :returns: the damage for which the record had room.
         """
@@ -141,7 +141,7 @@ class Scrub:
         return found
 
     def ended(self, now: int) -> ScrubRecord:
-        """Return the record of the pass after its end.
+        """Return the record of the completed pass.
 
         :param now: seconds since the epoch.
         """
@@ -155,7 +155,7 @@ class Scrub:
 
 
 def load_record(fs: IFileSystem, directory: str) -> ScrubRecord:
-    """Return the stored record of earlier passes; an empty one without a file, or if the file is damaged.
+    """Return the stored record of earlier passes, or an empty record if the file is missing or damaged.
 
     :param directory: the scrubbed directory, ``current`` included.
     :raises OSError: the file cannot be read.
