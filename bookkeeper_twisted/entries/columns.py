@@ -1,4 +1,4 @@
-"""Columns of records of one size, cut out by few C calls."""
+"""Columns of records of equal size, cut out by a few C calls."""
 
 import struct
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ Unpack = Callable[[bytes, int], tuple[Any, ...]]
 
 
 def unpack_all(unpack: Callable[[int], Unpack], data: bytes, at: int, stride: int, count: int) -> Sequence[Any]:
-    """Unpack records by few C calls: a loop over the records would take several times as long.
+    """Unpack records by a few C calls: a loop over the records would take several times as long.
 
     :param unpack: returns a function that unpacks a given number of records.
     :param data: the records, side by side; may be longer.
@@ -39,7 +39,7 @@ def _cutter(stride: int, start: int, end: int, count: int) -> Unpack:
 
 
 def column(data: bytes, stride: int, count: int, start: int, end: int) -> Sequence[bytes]:
-    """Cut bytes ``start:end`` out of each of ``count`` records of ``stride`` bytes.
+    """Return the bytes ``start:end`` of each of ``count`` records of ``stride`` bytes, joined.
 
     :param data: the records, side by side; may be longer.
     """

@@ -1,4 +1,4 @@
-"""The run: consecutive entries of one ledger, laid out back to back as ``i32 size, entry bytes``.
+"""The run: consecutive entries of one ledger, laid out one after the other as ``i32 size, entry bytes``.
 
 An entry log, a batch-read reply and a list of journal records have this layout, so a run travels from the
 socket to the journal, the cache, the disk and back to a socket without another layout.
@@ -23,7 +23,7 @@ _VIEWED = 512
 
 
 def lay_out(entries: Sequence[bytes]) -> tuple[bytes, int, Sequence[int] | None]:
-    """Return the records of entries, with their stride and offsets, as the fields of :class:`EntryRun`.
+    """Return the records of entries, and their stride and offsets, as the fields of :class:`EntryRun`.
 
     :param entries: bytes of each, at least one.
     """
@@ -59,7 +59,7 @@ class EntryRun:
 
     @classmethod
     def of_entries(cls, ledger_id: int, first: int, entries: Sequence[bytes]) -> "EntryRun":
-        """Return a run of the entries.
+        """Return a run of the given entries.
 
         :param first: id of the first one.
         :param entries: header, digest and payload of each, at least one; their ids are not checked.
@@ -68,7 +68,7 @@ class EntryRun:
 
     @classmethod
     def join(cls, runs: Sequence["EntryRun"]) -> "EntryRun":
-        """Return one run of several; a copy of the data, unless it is a single one.
+        """Join several runs to one, with a copy of the data; return a single run unchanged.
 
         :param runs: at least one, each beginning where the one before ends.
         """
@@ -92,7 +92,7 @@ class EntryRun:
 
     @property
     def size(self) -> int:
-        """Return the bytes of all records, their size words included."""
+        """Return the bytes of all records, including their size words."""
         return len(self.data)
 
     def runs(self) -> "Iterator[EntryRun]":
@@ -110,14 +110,14 @@ class EntryRun:
         return range(0, self.count * self.stride + 1, self.stride)
 
     def bounds(self, first: int, count: int) -> tuple[int, int]:
-        """Return the begin and the end in :attr:`data` of the records of ``count`` entries from ``first`` on."""
+        """Return the start and the end in :attr:`data` of ``count`` records, that of the entry ``first`` first."""
         index = first - self.first
         if self.offsets is None:
             return index * self.stride, (index + count) * self.stride
         return self.offsets[index], self.offsets[index + count]
 
     def slice(self, first: int, count: int) -> "EntryRun":
-        """Return the entries ``first .. first + count - 1``, which must be in the run; all of them without a copy."""
+        """Return ``count`` entries, ``first`` first, all of which must be in the run; the whole run without a copy."""
         if count == self.count:
             return self
         index, stride, offsets = first - self.first, self.stride, self.offsets
@@ -130,7 +130,7 @@ class EntryRun:
         return EntryRun(self.ledger_id, first, count, data, stride, offsets)
 
     def entry(self, entry_id: int) -> bytes:
-        """Return a copy of the entry ``entry_id``, which must be in the run, without the size word."""
+        """Return a copy of the entry ``entry_id``, without the size word; the entry must be in the run."""
         start, end = self.bounds(entry_id, 1)
         return self.data[start + 4 : end]
 
@@ -142,7 +142,7 @@ class EntryRun:
         return [data[a + 4 : b] for a, b in pairwise(self.offsets)]
 
     def pieces(self) -> "Sequence[bytes | memoryview]":
-        """Return the bytes of each entry, without the size words, to be joined: views if they cost less than copies."""
+        """Return the bytes of each entry without size words, for a join: views if these cost less than copies."""
         if self.size < _VIEWED * self.count:
             return self.entries()
         data = memoryview(self.data)
@@ -170,7 +170,7 @@ class EntryRun:
         )
 
     def fitting(self, first: int, max_count: int, budget: int, overhead: int) -> int:
-        """Return the number of entries from ``first`` on that fit a batch reply.
+        """Return the number of entries, ``first`` first, that fit a batch reply.
 
         :param max_count: most entries, > 0.
         :param budget: bytes left for entries; each entry costs its record size plus ``overhead``.

@@ -1,4 +1,4 @@
-"""Entries of several ledgers that a bookie handles as one item: with one key, and consecutive in a chunk.
+"""Entries of several ledgers that a bookie handles as one item: they share one key and lie together in a chunk.
 
 They are single entries (:class:`MixedRun`) if writers take turns, and runs (:class:`RunSequence`) if each ledger gets a
 run in its turn.  A request, a journal item, a completion and a reply for each short run would cost more than its
@@ -13,7 +13,7 @@ from .entry_run import EntryRun, lay_out
 
 
 class MixedRun:
-    """Entries of several ledgers in the order of arrival, ids in any order, never empty.
+    """Entries of several ledgers in the order of arrival, with ids in any order, never empty.
 
     A chunk holds them if writers take turns: a run for each entry would cost more than the entry itself.
 
@@ -40,11 +40,11 @@ class MixedRun:
 
     @property
     def size(self) -> int:
-        """Return the bytes of all records, their size words included."""
+        """Return the bytes of all records, including their size words."""
         return len(self.data)
 
     def runs(self) -> Iterator[EntryRun]:
-        """Yield every entry as a run of its own, in order."""
+        """Yield every entry as a separate run, in order."""
         for ledger_id, entry_id, entry in zip(self.ledger_ids, self.entry_ids, self.entries, strict=True):
             yield EntryRun.of_entries(ledger_id, entry_id, [entry])
 
@@ -55,7 +55,7 @@ class MixedRun:
     def split(
         self, n: int, elsewhere: Mapping[int, int] = MappingProxyType({})
     ) -> "Iterator[tuple[int, MixedRun]]":
-        """Yield the entries by ``ledger id mod n``: number and part, parts without entries left out.
+        """Split the entries by ``ledger id mod n``; yield the number and the entries of each part that is not empty.
 
         :param elsewhere: the numbers of ledgers that have another one.
         """
@@ -77,7 +77,7 @@ class MixedRun:
 
 
 class RunSequence:
-    """Runs of any ledgers in the order of arrival, never empty.
+    """Runs of any ledgers in the order of arrival, at least one.
 
     :ivar ledger_ids: one per run, as are the other sequences.
     :ivar entry_ids: the id of the last entry of each run.
@@ -97,7 +97,7 @@ class RunSequence:
 
     @property
     def size(self) -> int:
-        """Return the bytes of all records, their size words included."""
+        """Return the bytes of all records, including their size words."""
         return len(self.data)
 
     def runs(self) -> Iterator[EntryRun]:
@@ -109,7 +109,7 @@ class RunSequence:
         return chain.from_iterable(run.ids() for run in self._runs)
 
     def split(self, n: int) -> "Iterator[tuple[int, RunSequence]]":
-        """Yield the runs by ``ledger id mod n``: number and part, parts without runs left out."""
+        """Split the runs by ``ledger id mod n``; yield the number and the runs of each part that is not empty."""
         if n == 1:
             yield 0, self
             return
@@ -125,5 +125,5 @@ Entries = EntryRun | MixedRun | RunSequence
 
 
 def sequence(runs: Sequence[EntryRun]) -> EntryRun | RunSequence:
-    """Return ``runs``, at least one, as one item; a single run is returned unchanged."""
+    """Combine one or more ``runs`` to one item; return a single run unchanged."""
     return runs[0] if len(runs) == 1 else RunSequence(runs)
