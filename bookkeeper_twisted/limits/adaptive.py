@@ -1,4 +1,4 @@
-"""A controller that slows down all limiters of a process while clients wait too long.
+"""A controller that slows down all limiters of a process while clients wait too long for replies.
 
 Theory of operation.  Every second :class:`AdaptiveThrottles` asks for the latency of the foreground, the 99th
 percentile of the waits of clients since the last question, and passes it to a :class:`YieldController`, which
@@ -42,7 +42,7 @@ _FULL = 0.98
 
 
 class YieldController:
-    """A controller of the part of its speed that background work may use.
+    """A controller of the factor by which background work is slowed down.
 
     :ivar bound: latency that the foreground should not exceed; 0: there is no bound, and the factor is 1.
     :ivar factor: the present part, from :data:`LEAST_FACTOR` to 1.
@@ -54,7 +54,7 @@ class YieldController:
         self._above = False
 
     def change(self, bound: float) -> None:
-        """Change the bound; without one the factor is 1 at once.
+        """Change the bound; without a bound the factor becomes 1 immediately.
 
         :param bound: in the unit of the latencies; 0 for none.
         """
@@ -63,7 +63,7 @@ class YieldController:
             self.factor = 1.0
 
     def observe(self, latency: float | None, at_work: bool = True) -> float:
-        """Update the factor by a sample.
+        """Update the factor from a sample.
 
         :param latency: of the foreground, in the unit of the bound; None without foreground.
         :param at_work: whether background work ran.  If not, less of it would not help.
@@ -103,7 +103,7 @@ class AdaptiveStatus:
 
 
 class AdaptiveThrottles:
-    """A control loop that samples the foreground and sets the factor of all limiters.
+    """A control loop that samples the latency of client requests and sets the factor of all limiters.
 
     :param observe: returns the 99th percentile of the foreground's latency since the last call in milliseconds, None
         without foreground.
@@ -143,7 +143,7 @@ class AdaptiveThrottles:
             self._timer.start(INTERVAL, now=False).addErrback(self._failed)
 
     def stop(self) -> None:
-        """Stop the samples; the limiters grant their whole limits again."""
+        """Stop sampling; the limiters grant their full limits again."""
         self._running = False
         self._end()
 
@@ -178,7 +178,7 @@ class AdaptiveThrottles:
             throttle.yield_to(factor, speeds[throttle.name])
 
     def _speeds(self) -> dict[str, Rate]:
-        """Return the amount that each limiter granted a second since the last call."""
+        """Return the amount per second that each limiter has granted since the last call."""
         now = self._clock.seconds()
         elapsed, self._sampled_at = max(now - self._sampled_at, INTERVAL / 2), now
         found = {}
@@ -204,13 +204,13 @@ class LimitsStatus:
 
 
 class ISpeedLimits(Interface):
-    """The speed limits of background work that yields together, for an operator.  Reactor thread."""
+    """The speed limits of all background work that one controller slows down, for an operator.  Reactor thread."""
 
     def limits() -> LimitsStatus:
         """Return all speed limits."""
 
     def set_limits(rates: Mapping[str, Rate], latency_bound: float | None = None) -> None:
-        """Change speed limits until the end of the process: all of them, or none.
+        """Change speed limits until the end of the process; an error leaves all of them unchanged.
 
         :param rates: new limits by name; others stay.
         :param latency_bound: milliseconds, 0 for none; None leaves it as it is.
@@ -220,7 +220,7 @@ class ISpeedLimits(Interface):
 
 @implementer(ISpeedLimits)
 class SpeedLimits:
-    """Limiters and their adaptive control under one administration."""
+    """The limiters of a process together with their adaptive control."""
 
     def __init__(self, throttles: Throttles, adaptive: AdaptiveThrottles) -> None:
         self._throttles = throttles

@@ -1,4 +1,4 @@
-"""The time in which this process handles its events, for deadlines that peers have to meet.
+"""A clock for the deadlines of peers, which counts only the time in which this process handles its events.
 
 A process that is stopped, swapped out or busy does not read what its peers have sent, and may not have sent
 their requests.  Its timers are late then, all at once, and fire before the sockets are read.  The peers could not use
@@ -12,7 +12,7 @@ TOLERANCE = 0.1
 
 
 class AttendedTime:
-    """A clock of seconds without the time in which the process was held up.
+    """A clock in seconds that omits the time in which the process was held up.
 
     It measures that time by the timer of its owner, who reports for when a call is scheduled, and when it came.
 
@@ -36,7 +36,7 @@ class AttendedTime:
         self._due = self._seconds() + delay
 
     def arrived(self) -> bool:
-        """Subtract the delay of the scheduled call, which has come.
+        """Subtract the delay with which the scheduled call was run.
 
         :returns: whether it was late.
         """

@@ -1,4 +1,4 @@
-"""The arithmetic of speed limits: a token bucket for entries and bytes a second.
+"""The arithmetic of speed limits: a token bucket for entries and bytes per second.
 
 Time is an argument, so that one class serves the Deferred-returning limiter of
 :mod:`bookkeeper_twisted.limits.throttle`, tasks that sleep, and tests.
@@ -29,7 +29,7 @@ class Rate:
         return bool(self.entries or self.bytes)
 
     def __mul__(self, factor: float) -> "Rate":
-        """Return the limit of a part of the work: one task of several, or background work that yields."""
+        """Return a part of the limit, for one of several tasks or for background work that is slowed down."""
         return Rate(self.entries * factor, self.bytes * factor)
 
 
@@ -38,7 +38,7 @@ UNLIMITED = Rate()
 
 @attrs.define
 class _Bucket:
-    """Tokens of one kind; a negative balance is a debt."""
+    """The tokens for entries or for bytes; a negative balance is a debt."""
 
     rate: float
     filled_at: float
@@ -59,7 +59,7 @@ class _Bucket:
 
 
 class TokenBucket:
-    """A token bucket of entries and bytes a second; a request waits for the slower of the two.
+    """A token bucket of entries and bytes per second; a request waits until both allow it.
 
     It starts empty: the first second grants the amount of one second, not of two.
 
@@ -75,7 +75,7 @@ class TokenBucket:
         self._bytes = _Bucket(rate.bytes, now)
 
     def delay(self, now: float) -> float:
-        """Return the seconds until the next request may pass, which do not depend on its size.
+        """Return the seconds until the next request may pass; the size of the request does not matter.
 
         :param now: seconds of the clock that the bucket was made with, never less than before.
         """
@@ -86,7 +86,7 @@ class TokenBucket:
         return delay if delay > _TICK else 0.0
 
     def reserve(self, entries: int, n_bytes: int, now: float) -> float:
-        """Take the amount of a request at once.
+        """Take the tokens for a request immediately, even if that makes a debt.
 
         :param entries: number of entries; negative to give entries back.
         :param n_bytes: number of bytes, likewise.
@@ -101,7 +101,7 @@ class TokenBucket:
         return delay
 
     def change(self, rate: Rate, now: float) -> None:
-        """Change the limit from now on.
+        """Change the limit for the time after this call.
 
         :param rate: entries and bytes a second, 0 for no limit.
         :param now: as of :meth:`delay`.

@@ -1,4 +1,4 @@
-"""Named speed limits of background work, with metrics and live change.
+"""Named speed limits of background work, with metrics; they can be changed at any time.
 
 Each background reader or writer of entry files and of metadata has a limiter of its own and asks it before
 each piece of work::
@@ -32,7 +32,7 @@ __all__ = ["UNLIMITED", "Rate", "Throttle", "Throttles"]
 
 @attrs.frozen
 class ThrottleStatus:
-    """The state of a limiter: its limits, and the amounts it has granted.
+    """The state of a limiter: its limits, and the amounts it has granted so far.
 
     :ivar limit: the limit set by the operator.
     :ivar in_force: the present limit, which is smaller while the work yields.
@@ -58,7 +58,7 @@ class _Waiter:
 
 
 class Throttle:
-    """A named limit of entries and bytes a second.
+    """A named limit of entries and bytes per second.
 
     :ivar name: its name in metrics, HTTP and the shell.
     :ivar limit: the limit set by the operator.
@@ -82,7 +82,7 @@ class Throttle:
 
     @property
     def rate(self) -> Rate:
-        """The limit in force."""
+        """The present limit."""
         return self._bucket.rate
 
     @property
@@ -116,7 +116,7 @@ class Throttle:
         return waiter.granted
 
     def correct(self, n_bytes: int = 0, entries: int = 0) -> None:
-        """Take the amount by which granted work exceeded its estimate; the next request waits for it.
+        """Take the amount by which granted work exceeded its estimate; the next request waits for this amount.
 
         :param n_bytes: negative, as are ``entries``, if the work was less: the difference is given back.
         """
@@ -126,7 +126,7 @@ class Throttle:
             self._grant()
 
     def change(self, rate: Rate) -> None:
-        """Change the limit, also for the requests that wait already.
+        """Change the limit, also for requests that are waiting already.
 
         :param rate: entries and bytes a second, 0 for no limit.
         """
@@ -134,7 +134,7 @@ class Throttle:
         self._apply()
 
     def yield_to(self, factor: float, speed: Rate) -> None:
-        """Grant only a part of the limit.
+        """Grant only a part of the limit, as clients come first.
 
         :param factor: the part, above 0; 1 grants the whole limit again.
         :param speed: how fast the work is now, of which a limiter without a limit grants a part.  The first one that
@@ -163,7 +163,7 @@ class Throttle:
         metrics.granted_bytes.value = max(metrics.granted_bytes.value, self._bytes)
 
     def _grant(self) -> None:
-        """Grant the waiting requests in turn; a callback that requests again is put after all of them."""
+        """Grant the waiting requests in order; a request made by a callback is queued behind all others."""
         self._timer = None
         while self._waiters:
             now = self._clock.seconds()
@@ -208,7 +208,7 @@ class Throttles:
             self.get(name)
 
     def get(self, name: str) -> Throttle:
-        """Return the limiter of a name for the code that is limited; the first call makes it.
+        """Return the limiter ``name`` for the code that it limits; the first call creates the limiter.
 
         :param name: the name in metrics and in the administration; without a configured rate there is no limit.
         """
