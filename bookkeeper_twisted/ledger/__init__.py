@@ -1,4 +1,4 @@
-"""The rules of a ledger, without I/O: no Twisted, no socket, no clock, no randomness of its own.
+"""The rules of a ledger, without I/O: no Twisted, no socket, no clock, no own randomness.
 
 :mod:`.schedule` says which position of an ensemble keeps which entry, :mod:`.placement` how bookies are drawn for an
 ensemble, :mod:`.tally` when an entry has its ack quorum, :mod:`.recovery_rules` what a recovery keeps and where the

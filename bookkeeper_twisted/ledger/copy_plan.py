@@ -30,7 +30,7 @@ class CopyRun:
 
 
 def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: Mapping[int, str]) -> Iterator[CopyRun]:
-    """Yield the runs that make a fragment complete, in ascending order of their ids.
+    """Yield the runs to copy so that a fragment is complete, ascending by entry id.
 
     :param losses: the losses of this fragment alone.
     :param targets: bookies by position; the losses of a position without one are left out.
@@ -74,7 +74,7 @@ def losses_of_targets(
 
 
 def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> Iterator[CopyRun]:
-    """Yield the runs that cannot be copied: every position of their write set lacks them, according to ``losses``.
+    """Yield the runs that cannot be copied because, by ``losses``, every position of their write set lacks them.
 
     Losses of the kind ``LEAVING`` do not count, as such a bookie can still be read.
 
@@ -88,7 +88,7 @@ def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> 
 
 
 def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[CopyRun]:
-    """Subtract runs from a ``plan``; a run with a gap inside is cut in two.
+    """Subtract runs from a ``plan``; a planned run is split in two if only its middle is subtracted.
 
     :param left_out: runs in ascending order; their targets do not count.
     """
@@ -104,7 +104,7 @@ def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[Co
 
 
 def _kept(fragment: LedgerFragment, position: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Return first and last ids of the stretches of some ranges that a position keeps, each id once."""
+    """Return the first and last id of each stretch of ``ranges`` that a position keeps, without overlaps."""
     done = fragment.first - 1
     for first, last in sorted(ranges):
         low, high = max(first, done + 1), min(last, fragment.last)

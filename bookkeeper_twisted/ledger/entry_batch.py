@@ -1,4 +1,4 @@
-"""Consecutive verified entries in the buffer that a bookie sent; an object for an entry is made on demand.
+"""Consecutive verified entries in the buffer that a bookie sent; entry objects are made on demand.
 
 The columns of a batch (ids, lengths, LACs, payloads) are cut from the received buffer; Apache Arrow takes
 them without an object for each entry.
@@ -43,32 +43,32 @@ class EntryBatch:
 
     @property
     def first(self) -> int:
-        """Id of the first entry."""
+        """The id of the first entry."""
         return self._run.first
 
     @property
     def last(self) -> int:
-        """Id of the last entry."""
+        """The id of the last entry."""
         return self._run.last
 
     @property
     def ids(self) -> range:
-        """Ids of all entries."""
+        """The ids of all entries."""
         return range(self._run.first, self._run.last + 1)
 
     @property
     def size(self) -> int:
-        """The bytes of memory that the batch keeps, overhead of the format included."""
+        """The bytes of memory that the batch uses, including the overhead of the format."""
         return self._run.size
 
     @property
     def buffer(self) -> bytes:
-        """All entries as they were received, payloads and overhead of the format, one after the other."""
+        """All entries as they were received, one after the other: payloads and overhead of the format."""
         return self._run.data
 
     @property
     def starts(self) -> Sequence[int]:
-        """The offset in the buffer at which the data of each entry begin."""
+        """The offset in the buffer of the data of each entry."""
         start = self._digester.payload_at
         if self._run.offsets is None:
             return range(start, self._run.size, self._run.stride)
@@ -76,7 +76,7 @@ class EntryBatch:
 
     @property
     def sizes(self) -> Sequence[int]:
-        """The bytes of the data of each entry."""
+        """The number of data bytes of each entry."""
         start = self._digester.payload_at
         if self._run.offsets is None:
             return [self._run.stride - start] * self._run.count
@@ -122,7 +122,7 @@ class EntryBatch:
 
 
 def verified_prefix(run: EntryRun, digester: Digester) -> EntryRun:
-    """Return the entries of a ``run`` before the first one with wrong ids or a wrong digest; at least one (S18).
+    """Return the one or more entries of a ``run`` before the first entry with wrong ids or a wrong digest (S18).
 
     :raises bookkeeper_twisted.errors.DigestMatchError: the first entry is wrong.
     """
@@ -164,7 +164,7 @@ def record_batch(run: EntryRun, payload_at: int) -> Any:
 
 @lru_cache(maxsize=8)
 def _counted(count: int) -> Any:
-    """Return an Arrow array of 0, 1, 2, ... with ``count`` values."""
+    """Return an Arrow array of the ``count`` numbers 0, 1, 2, ..."""
     import pyarrow
 
     return pyarrow.array(range(count), pyarrow.int64())
@@ -172,14 +172,14 @@ def _counted(count: int) -> Any:
 
 @lru_cache(maxsize=8)
 def _offsets(size: int, count: int) -> Any:
-    """Return the Arrow offsets of ``count`` values of one size in bytes."""
+    """Return the Arrow offsets of ``count`` values of equal size in bytes."""
     import pyarrow
 
     return pyarrow.py_buffer(array("i", range(0, count * size + 1, size)))
 
 
 def _payloads(run: EntryRun, payload_at: int) -> Any:
-    """Return the Arrow array of the payloads, made by one copy in C."""
+    """Return the Arrow array of the payloads, built by one copy in C."""
     import pyarrow
     from pyarrow import compute
 
@@ -197,7 +197,7 @@ def _payloads(run: EntryRun, payload_at: int) -> Any:
 
 
 def integers(run: EntryRun, at: int) -> "array[int]":
-    """Return the i64 at an offset in each record of a ``run``.
+    """Return the 64-bit integer at an offset in each record of a ``run``.
 
     :param at: offset from the record's size word: :data:`LAC_AT` or :data:`LENGTH_AT`.
     """

@@ -9,7 +9,7 @@ from .fragments import LedgerFragment
 
 
 class LossKind(Enum):
-    """The reasons why a bookie cannot give entries that it should keep."""
+    """The reasons why a bookie cannot return entries that it should hold."""
 
     GONE = "gone"
     """The bookie is registered neither as writable nor as read-only."""
@@ -37,7 +37,7 @@ class ReplicaLoss:
 
 @attrs.frozen
 class Inconclusive:
-    """A position whose check did not end, which says nothing about its entries.
+    """A position whose check did not end, so that the state of its entries is unknown.
 
     :ivar cause: text of the last error, of a bookie that is overloaded, slow or unreachable.
     """
@@ -74,7 +74,7 @@ class CheckReport:
 
     @property
     def damaged(self) -> tuple[FragmentReport, ...]:
-        """The fragments in which a position lacks entries, or whose ensemble names a bookie that is gone."""
+        """The fragments where a position lacks entries, or where the ensemble names a lost bookie."""
         return tuple(report for report in self.fragments if report.losses)
 
     @property
@@ -93,7 +93,7 @@ class CheckReport:
         return not any(report.inconclusive for report in self.fragments)
 
     def whole(self) -> Iterator[tuple[int, int, int, str]]:
-        """First and last entry, position and bookie of each position in final fragments that lacks no entry."""
+        """First and last entry, position and bookie, for each position in final fragments that lacks no entry."""
         for report in self.fragments:
             fragment = report.fragment
             bad = {loss.position for loss in report.losses} | {one.position for one in report.inconclusive}

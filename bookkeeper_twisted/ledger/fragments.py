@@ -35,14 +35,14 @@ class LedgerFragment:
         return self.last - self.first + 1
 
     def ends(self, position: int) -> tuple[int, int] | None:
-        """Return the ids of the first and of the last entry that a position keeps, None if it keeps none.
+        """Return the ids of the first and the last entry that a position keeps, or None if it keeps no entry.
 
         :param position: index in the ensemble, from 0.
         """
         return self.schedule.ends(position, self.first, self.last)
 
     def moves(self, bookies: Mapping[int, str]) -> "Moves":
-        """Return the changes of the ensemble that name other bookies.
+        """Return the changes of the ensemble in which a bookie is really replaced by another.
 
         :param bookies: the bookies that have the entries now, by position; some may be in the ensemble already.
         """
@@ -50,7 +50,7 @@ class LedgerFragment:
         return Moves(self.first, {position: (old, new) for position, (old, new) in pairs.items() if old != new})
 
     def sample(self, position: int, percentage: int, chance: Chance) -> list[int] | None:
-        """Return the ids of the entries that a check reads at a position.
+        """Return the ids of the entries that a check reads at a position of the ensemble.
 
         They are the first and the last, and about ``percentage`` percent of the others, spread evenly.
 
@@ -77,7 +77,7 @@ class LedgerFragment:
 
 @attrs.frozen
 class Moves:
-    """The replacements of bookies in one fragment, by position.
+    """The replacements of bookies in one fragment, by position in the ensemble.
 
     :ivar first: id of the first entry of the fragment.
     :ivar bookies: by position, the old bookie and the one that has the entries now.
@@ -94,7 +94,7 @@ class Moves:
         return any(self._applied(segment) != segment.bookies for segment in self._segments(metadata))
 
     def apply(self, metadata: LedgerMetadata) -> LedgerMetadata:
-        """Return ``metadata`` with the new bookies and no other change.
+        """Return ``metadata`` with the old bookies replaced by the new ones, and no other change.
 
         A position stays unchanged if its bookie was replaced by another one meanwhile, or if the new one is in the
         ensemble already.
@@ -119,7 +119,7 @@ class Moves:
 
 
 def fragments_of(ledger_id: int, metadata: LedgerMetadata, last_confirmed: int) -> Iterator[LedgerFragment]:
-    """Yield the fragments of a ledger, one for each ensemble, fragments without entries included.
+    """Yield the fragments of a ledger, one per ensemble, including those without entries.
 
     :param last_confirmed: the highest known LAC; not used for a closed ledger.
     """

@@ -26,7 +26,7 @@ class Chance(Protocol):
         """Return ``k`` random bits."""
 
     def random(self) -> float:
-        """Return a number from 0 (included) to 1 (excluded)."""
+        """Return a number from 0 (inclusive) to 1 (exclusive)."""
 
 
 class Adherence(Enum):
@@ -38,7 +38,7 @@ class Adherence(Enum):
 
 @attrs.frozen
 class Candidates:
-    """The bookies a policy may choose from.
+    """The bookies from which a policy may choose.
 
     :ivar writable: bookies that take new ledgers.
     :ivar excluded: bookies that must not be chosen, whether writable or not.
@@ -51,7 +51,7 @@ class Candidates:
 
 
 def shuffled(candidates: Candidates, taken: Collection[str], chance: Chance, max_multiple: float) -> list[str]:
-    """Return the bookies that may be chosen, in the order of a draw without replacement.
+    """Draw all the bookies that may be chosen, without replacement, and return them in the order of the draws.
 
     Bookies with more known free space tend to come first.  A bookie without free space, or of unknown
     space, has the smallest weight of the others, so that it is drawn at all.
@@ -80,7 +80,7 @@ NOWHERE = ""
 
 
 def windows(size: int, write_quorum: int, position: int) -> Iterator[list[int]]:
-    """Yield the write sets that a position belongs to, each as positions in order.
+    """Yield the write sets to which a position belongs, each as ordered positions.
 
     :param size: number of bookies in the ensemble.
     :param position: index in the ensemble, from 0.
@@ -91,7 +91,7 @@ def windows(size: int, write_quorum: int, position: int) -> Iterator[list[int]]:
 
 
 def can_span(racks: Sequence[str | None], write_quorum: int, position: int, wanted: int) -> bool:
-    """Test whether each write set that a position belongs to spans enough racks, or can when it is complete.
+    """Test whether each write set of a position spans enough racks, or can do so once it is complete.
 
     :param racks: one for each position of the ensemble, None if no bookie is chosen yet.
     :param position: index in the ensemble, from 0.
@@ -106,7 +106,7 @@ def can_span(racks: Sequence[str | None], write_quorum: int, position: int, want
 
 @attrs.define
 class RackSearch:
-    """A search of a rack for each position of an ensemble.
+    """A search that assigns a rack to each position of an ensemble.
 
     :ivar free: number of bookies left in each rack, in the order in which racks were drawn.
     """
@@ -121,7 +121,7 @@ class RackSearch:
     steps: int = 0
 
     def run(self) -> list[str] | None:
-        """Return the racks by position, None if the rule cannot be kept."""
+        """Return the rack of each position, or None if no assignment keeps the rule."""
         self.racks = [None] * self.size
         return [rack for rack in self.racks if rack] if self._fill(0) else None
 
@@ -146,7 +146,7 @@ class RackSearch:
         self.used[rack] += count
 
     def _order(self, position: int) -> list[str]:
-        """Return the racks in the order of trial: unused racks first; the very first is that of this machine."""
+        """Return the racks in the order of trial: first the rack of this machine, then unused racks, then others."""
         racks = [rack for rack, count in self.free.items() if count > 0]
         local = self.first if position == 0 else None
         return sorted(racks, key=lambda rack: (rack != local, self.used[rack]))

@@ -1,4 +1,4 @@
-"""The rules for answers to reads from replicas, without I/O: verification, the next question, the error to raise.
+"""The rules for replies to reads, without I/O: verification, the next request, the error to raise.
 
 An entry counts if its ids and its digest are right, whichever replica sent it (S18).  A batch read asks one bookie for
 consecutive entries, and the right ones before a damaged entry are kept.  Single reads (:class:`SingleReads`) ask one
@@ -34,7 +34,7 @@ FIRST_ENTRIES = 32
 
 
 class UsualSize:
-    """The expected bytes of an entry: the mean of the last ones.
+    """The expected bytes of an entry: the mean of the entries received last.
 
     :ivar n_bytes: bytes, > 0.
     """
@@ -47,7 +47,7 @@ class UsualSize:
         self._is_known = bool(known)
 
     def entries_in(self, n_bytes: int, most: int) -> int:
-        """Return the number of entries to request.
+        """Return the number of entries to request for a number of bytes.
 
         :param n_bytes: most bytes of the reply.
         :param most: most entries; at least one is requested.
@@ -85,7 +85,7 @@ def most_telling(errors: Iterable[Exception]) -> Exception:
 
 
 def verified_batch(run: EntryRun | None, ledger_id: int, first: int, count: int, digester: Digester) -> EntryRun:
-    """Return the entries of the reply to a batch read before the first wrong one (S18).
+    """Return the entries in the reply to a batch read before the first wrong entry (S18).
 
     :param run: the run as it was received.
     :param count: most entries.
@@ -111,7 +111,7 @@ def entry_or_error(reply: ReadReply, ledger_id: int, entry_id: int) -> bytes | E
 
 
 class SingleReads:
-    """The reads of entries of one ensemble, each by itself.
+    """The single reads of entries of one ensemble.
 
     Answers are verified by :meth:`check`, all columns of a range at once if all of it was received: a tenth of the time
     that entries take one by one.
@@ -132,7 +132,7 @@ class SingleReads:
         self._run: EntryRun | None = None
 
     def missing(self) -> list[int]:
-        """Return the ids of the missing entries; :meth:`check` before, or damaged ones do not count as missing."""
+        """Return the ids of the missing entries; after :meth:`check` damaged entries count as missing, too."""
         given = {entry_id for entry_id, _, _ in self._given}
         return [entry_id for entry_id in self._wanted if entry_id not in self.stored and entry_id not in given]
 
@@ -169,7 +169,7 @@ class SingleReads:
         return wrong
 
     def _is_sound(self, found: dict[int, bytes]) -> bool:
-        """Test whether all entries of a range are right, together."""
+        """Verify all entries of a range by one call; return whether all are right."""
         if not isinstance(self._wanted, range) or len(found) < len(self._wanted):
             return False
         run = self._run_of(list(map(found.__getitem__, self._wanted)))
@@ -184,7 +184,7 @@ class SingleReads:
         self.errors.setdefault(entry_id, {})[bookie_id] = error
 
     def run(self) -> EntryRun:
-        """Return the entries up to the first that no replica sent; at least one.
+        """Return the one or more entries before the first entry that no replica sent.
 
         :raises Exception: :func:`most_telling`: the first entry is missing.
         """

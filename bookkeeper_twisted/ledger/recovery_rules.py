@@ -1,4 +1,4 @@
-"""The decisions of a recovery, and their rules (S17).  Pure.
+"""The rules for the decisions of a recovery (S17), without I/O.
 
 Each rule is one method, and nothing else in a recovery decides: to see the purpose of a rule, replace
 it by a weaker one and watch acknowledged entries get lost.
@@ -24,11 +24,11 @@ class RecoveryRules:
         self.schedule = Schedule(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
 
     def fence_flags(self) -> int:
-        """Return the flags of the reads of the last entry, the first requests of a recovery."""
+        """Return the flags for reads of the last entry, the first requests of a recovery."""
         return FENCE | HIGH_PRIORITY
 
     def read_flags(self) -> int:
-        """Return the flags with which recovery reads entries.
+        """Return the flags for reads of entries by recovery.
 
         Each read fences as well: a bookie that was not reached before must not say "no such entry" now and take the
         entry from its writer later (S4).
@@ -36,11 +36,11 @@ class RecoveryRules:
         return FENCE | HIGH_PRIORITY
 
     def add_flags(self) -> int:
-        """Return the flags with which recovery writes entries back in spite of the fence."""
+        """Return the flags with which recovery may write entries to a fenced ledger."""
         return RECOVERY_ADD | HIGH_PRIORITY
 
     def is_covered(self, answered: Collection[int]) -> bool:
-        """Test whether the bookies without an answer, perhaps not fenced, are too few to acknowledge an entry.
+        """Test whether the bookies without an answer, which may not be fenced, are too few to acknowledge an entry.
 
         Then no write set acknowledges a new entry while entries are read, and no LAC that an ack quorum
         received is missed.
@@ -50,7 +50,7 @@ class RecoveryRules:
         return self.schedule.is_covered(answered)
 
     def confirmed(self, heard_lac: int) -> int:
-        """Return the id of the last entry that needs no read.
+        """Return the id of the last entry that recovery need not read.
 
         An ensemble begins right after the writer's LAC, so the entries before the newest one are
         acknowledged even if its bookies hold no entry.
@@ -60,11 +60,11 @@ class RecoveryRules:
         return max(heard_lac, self.metadata.segments[-1].first_entry_id - 1)
 
     def is_negative(self, error: Exception) -> bool:
-        """Test whether an ``error`` says that the bookie does not hold the entry; other errors leave that open."""
+        """Test whether an ``error`` says that the bookie does not hold the entry; other errors do not decide this."""
         return isinstance(error, NoSuchEntryError | NoSuchLedgerError)
 
     def was_never_acknowledged(self, negatives: int) -> bool:
-        """Test whether that many bookies without an entry prove that no ack quorum ever had it.
+        """Test whether the number of bookies without an entry proves that no ack quorum ever had it.
 
         :param negatives: number of bookies of the write set for which :meth:`is_negative` holds.
         """
@@ -72,7 +72,7 @@ class RecoveryRules:
 
 
 class Verdict(Enum):
-    """The outcome of a vote on one entry."""
+    """The result of a vote of bookies on one entry."""
 
     OPEN = auto()
     """Answers are to come."""
@@ -85,7 +85,7 @@ class Verdict(Enum):
 
 
 class EntryVote:
-    """A vote of bookies on one entry; the first verdict that is not OPEN stands.
+    """A vote of bookies on one entry; the first verdict other than OPEN is final.
 
     :ivar verdict: the present verdict.
     :ivar errors: the errors of bookies that did not return the entry.
@@ -98,7 +98,7 @@ class EntryVote:
         self._negatives = 0
 
     def found(self) -> None:
-        """Record that a bookie returned the entry, whole."""
+        """Record that a bookie returned the whole entry."""
         if self.verdict is Verdict.OPEN:
             self.verdict = Verdict.KEPT
 

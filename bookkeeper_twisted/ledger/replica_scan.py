@@ -1,4 +1,4 @@
-"""A scan of one replica of a range of entries, without I/O.
+"""A scan of the entries that one replica should hold, without I/O.
 
 A :class:`ReplicaScan` yields questions (a batch, or some entries one by one), is sent the answers of the bookie, and
 turns them into findings: every entry is verified, and the ledger length in its header must grow by its payload.
@@ -36,7 +36,7 @@ MAX_SINGLES = 512
 
 @attrs.frozen
 class Finding:
-    """A range of entries of a replica that are in one state.
+    """A range of entries of a replica in the same state.
 
     :ivar entries: number of entries of the range that the replica should keep; with striping not all of them.
     :ivar n_bytes: bytes that were read.
@@ -53,7 +53,7 @@ class Finding:
 
 @attrs.frozen
 class BatchQuestion:
-    """A question for consecutive entries from one on, up to a number, in one reply."""
+    """A batch read to send: consecutive entries after a first one, up to a number, in one reply."""
 
     first: int
     count: int
@@ -61,7 +61,7 @@ class BatchQuestion:
 
 @attrs.frozen
 class Singles:
-    """A question for some entries, each in a reply of its own."""
+    """Single reads to send: some entries, each in its own reply."""
 
     entry_ids: Sequence[int]
 
@@ -75,7 +75,7 @@ Scanning = Generator[Question, Answer, None]
 
 
 def state_of(error: Exception) -> str:
-    """Return the state of an entry by the ``error`` that a bookie answered instead of it.
+    """Return the state of an entry for which a bookie answered ``error``.
 
     A bookie that does not know of its loss does not have the entry, so it is *missing*; a refusal says nothing
     about the entry.
@@ -86,7 +86,7 @@ def state_of(error: Exception) -> str:
 
 
 def _says_all(error: Exception) -> bool:
-    """Test whether the answer to a batch read holds for all entries from its first one on."""
+    """Test whether the error of a batch read holds for all its entries."""
     if isinstance(error, BadRequestError):  # the bookie does not support batch reads
         return False
     return isinstance(error, NoSuchLedgerError) or state_of(error) == UNREACHABLE
@@ -112,7 +112,7 @@ class ReplicaScan:
         self._length: int | None = None  # the ledger length after the previous entry, None if unknown
 
     def whole(self, first: int, last: int) -> Scanning:
-        """Scan every entry of ``first .. last``, both included, that the position keeps.
+        """Scan every entry of ``first .. last``, inclusive, that the position keeps.
 
         :returns: a generator of questions, to which each answer is sent; :attr:`findings` are complete when it
             ends.
@@ -139,7 +139,7 @@ class ReplicaScan:
                 return
 
     def some(self, entry_ids: Sequence[int]) -> Scanning:
-        """Scan some entries, each by a read of its own.
+        """Scan some entries, each by a single read.
 
         :param entry_ids: ascending ids of entries that the position keeps.
         :returns: as :meth:`whole`.
@@ -150,7 +150,7 @@ class ReplicaScan:
                 return
 
     def _each(self, wanted: Sequence[int], last: int) -> Generator[Question, Answer, bool]:
-        """Read some entries one by one, and record the finding of each.
+        """Read some entries one by one, and record the finding for each.
 
         :returns: whether the scan can go on.
         """
@@ -169,7 +169,7 @@ class ReplicaScan:
         return True
 
     def _rest(self, first: int, last: int, error: Exception) -> Finding:
-        """Return the finding of an error that holds for all entries from ``first`` on."""
+        """Return the finding for an error that holds for all entries from ``first`` upwards."""
         count = self._schedule.count(self._position, first, last)
         return Finding(first, last, state_of(error), count, detail=str(error))
 
@@ -230,14 +230,14 @@ class ReplicaScan:
             found.append(one)
 
     def _continues(self, before: Finding, one: Finding) -> bool:
-        """Test whether a finding has the state of the one before it, and the position keeps no entry between them."""
+        """Test whether a finding has the state of the previous one, with no entry of this position between the two."""
         if before.status != one.status:
             return False
         return self._schedule.ends(self._position, before.last + 1, one.first - 1) is None
 
 
 def lost_ranges(findings: Sequence[Finding], state: str) -> Iterator[tuple[int, int]]:
-    """Yield first and last ids of the ``findings`` in one state.
+    """Yield the first and last id of each range of ``findings`` in the same state.
 
     :param state: :data:`MISSING` or another of the five.
     """

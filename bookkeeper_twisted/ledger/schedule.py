@@ -1,4 +1,4 @@
-"""The distribution schedule: the positions of an ensemble that keep an entry.
+"""The distribution schedule: which positions of an ensemble keep an entry.
 
 Entry ``n`` of a ledger is kept by the ``Wq`` positions of the ensemble that begin at ``n mod E``; an
 add succeeds at ``Aq`` of them.  Ids have 64 bits here, as everywhere.
@@ -49,7 +49,7 @@ class Schedule:
             )
 
     def write_set(self, entry_id: int) -> tuple[int, ...]:
-        """Return the positions that keep the entry ``entry_id``, in the order in which they are read."""
+        """Return the positions that keep the entry ``entry_id``, in the order of reading."""
         return self._sets[entry_id % self.ensemble_size]
 
     def stretches(self, position: int, first: int, last: int) -> Iterator[tuple[int, int]]:
@@ -74,7 +74,7 @@ class Schedule:
         return (position - entry_id) % self.ensemble_size < self.write_quorum
 
     def ends(self, position: int, first: int, last: int) -> tuple[int, int] | None:
-        """Return the lowest and the highest id that a position keeps, None if there is none.
+        """Return the lowest and the highest id that a position keeps, or None if it keeps no entry.
 
         :param position: index in the ensemble, from 0.
         :param first: entries ``first .. last``, both included, count.
@@ -87,7 +87,7 @@ class Schedule:
         return (low, high) if low <= last and high >= first else None
 
     def count(self, position: int, first: int, last: int) -> int:
-        """Return how many entries of ``first .. last``, both included, a position keeps.
+        """Return how many entries of ``first .. last``, inclusive, a position keeps.
 
         :param position: index in the ensemble, from 0.
         """
@@ -95,7 +95,7 @@ class Schedule:
         return rounds * self.write_quorum + sum(self.keeps(position, n) for n in range(last - rest + 1, last + 1))
 
     def is_covered(self, answered: Collection[int]) -> bool:
-        """Test whether no write set has an ack quorum of positions that did not answer (S17).
+        """Test whether the unanswered positions contain no ack quorum of any write set (S17).
 
         :param answered: positions that answered.
         """
@@ -104,7 +104,7 @@ class Schedule:
 
 @lru_cache(maxsize=256)
 def schedule_of(ensemble_size: int, write_quorum: int, ack_quorum: int) -> Schedule:
-    """Return the schedule of these sizes; ledgers of the same sizes share one object.
+    """Return the schedule for these sizes; ledgers with equal sizes share one object.
 
     :raises bookkeeper_twisted.errors.IncorrectParameterError: not E >= Wq >= Aq >= 1.
     """
@@ -128,7 +128,7 @@ def fewest_replicas(schedule: Schedule, first: int, last: int, listed: Sequence[
 
 
 def _fewest(start: int, last: int, period: int, listed: Sequence[Ranges]) -> int:
-    """Return the fewest replicas that any ``period``-th entry from ``start`` on has.
+    """Return the lowest number of replicas of every ``period``-th entry, the entry ``start`` first.
 
     The number of replicas changes only at the ends of ranges, so a few entries stand for all.
     """

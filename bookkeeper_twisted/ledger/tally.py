@@ -1,4 +1,4 @@
-"""A tally of acknowledgements of the entries of a batch: those with an ack quorum, and those that cannot reach it.
+"""Counts acknowledgements of the adds of a batch: which entries have an ack quorum, and which cannot reach it.
 
 Entries have places in a batch, and a set of places is an integer with a bit for each.  A *level* is the set of places
 for which more than a number of bookies have answered, so that an answer for a thousand entries is a few operations on
@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 
 
 class Tally:
-    """A count of the voters of each place, up to a threshold."""
+    """A count of the bookies (voters) that answered for each entry (place) of a batch, up to a threshold."""
 
     __slots__ = ("_levels", "_votes")
 
@@ -23,11 +23,11 @@ class Tally:
 
     @property
     def reached(self) -> int:
-        """The places that have enough voters, as a set of bits."""
+        """The entries of the batch that enough bookies have answered for, as a set of bits."""
         return self._levels[-1]
 
     def add(self, voter: Hashable, places: int) -> int:
-        """Count a voter for some places; a repetition has no effect.
+        """Count the answer of a bookie (voter) for entries (places) of the batch; a second call has no effect.
 
         :param voter: any value that distinguishes it from others.
         :param places: a set of bits.
@@ -45,7 +45,7 @@ class Tally:
         return below & ~level
 
     def take_back(self, voter: Hashable, places: int) -> None:
-        """Remove a voter from the count of some ``places``; where ``voter`` did not count nothing changes."""
+        """Remove the answer of a bookie (``voter``) for ``places``; nothing changes where it was not counted."""
         if self._votes.get(voter, 0) & places:
             self._votes[voter] &= ~places
             votes, self._votes, self._levels = self._votes, {}, [0] * len(self._levels)
@@ -53,7 +53,7 @@ class Tally:
                 self.add(each, seen)
 
     def of(self, voter: Hashable) -> int:
-        """Return the places for which ``voter`` is counted, as a set of bits."""
+        """Return the places, the entries of the batch, for which the bookie ``voter`` is counted, as a set of bits."""
         return self._votes.get(voter, 0)
 
 
@@ -75,7 +75,7 @@ class AckTally(Tally):
         self.replaced: dict[Hashable, int] | None = None
 
     def acknowledge(self, voter: Hashable, places: int) -> int:
-        """Count the acknowledgements of a ``voter`` for a set of ``places``.
+        """Count the acknowledgements of the bookie ``voter`` for the entries at ``places``.
 
         :returns: the places that have their ack quorum since this call.
         """
@@ -84,7 +84,7 @@ class AckTally(Tally):
         return self.add(voter, places)
 
     def fail(self, voter: Hashable, places: int) -> int:
-        """Count the failures of a ``voter`` at a set of ``places``.
+        """Count the failures of the bookie ``voter`` for the entries at ``places``.
 
         :returns: the places where the failure counts: the voter was not replaced there.
         """
@@ -96,7 +96,7 @@ class AckTally(Tally):
         return places
 
     def replace(self, voter: Hashable, places: int) -> None:
-        """Discard the present and later answers of a bookie at some places: another bookie is to keep these entries.
+        """Discard present and later answers of a bookie for some entries, which another bookie is to keep.
 
         :param voter: the request that no longer counts.
         :param places: a set of bits.
@@ -109,21 +109,21 @@ class AckTally(Tally):
             self._failures.take_back(voter, places)
 
     def is_replaced(self, voter: Hashable, places: int) -> bool:
-        """Test whether ``voter`` was replaced for all of these ``places``."""
+        """Test whether the bookie ``voter`` was replaced for all entries at ``places``."""
         return self.replaced is not None and not places & ~self.replaced.get(voter, 0)
 
     def failed(self, voter: Hashable, places: int) -> bool:
-        """Test whether ``voter`` failed at one of these ``places`` at least."""
+        """Test whether the bookie ``voter`` failed for at least one of the entries at ``places``."""
         return self._failures is not None and bool(self._failures.of(voter) & places)
 
     @property
     def unreachable(self) -> int:
-        """The places for which too few bookies have not failed."""
+        """The entries of the batch that cannot reach an ack quorum, as too many bookies have failed."""
         return 0 if self._failures is None else self._failures.reached
 
 
 def places_of(bits: int) -> Sequence[int]:
-    """Return the places of a set, in ascending order.
+    """Return the indexes of the bits of a set, ascending.
 
     :param bits: the set, not empty; bit 0 is the place of the first entry.
     """
@@ -134,7 +134,7 @@ def places_of(bits: int) -> Sequence[int]:
 
 
 def set_of(places: Sequence[int]) -> int:
-    """Return the set of ``places``, at least one, as an integer with a bit for each."""
+    """Return one or more ``places`` as an integer with a bit for each."""
     if isinstance(places, range) and places.step == 1:
         return ((1 << len(places)) - 1) << places.start
     bits = bytearray(-(-(max(places) + 1) // 8))
@@ -144,7 +144,7 @@ def set_of(places: Sequence[int]) -> int:
 
 
 def items_at(items: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
-    """Select the ``items`` at some places.
+    """Return the ``items`` at the places of a set.
 
     :param places: in ascending order, at least one.
     :returns: the sequence itself if the places are all of its places.
@@ -157,7 +157,7 @@ def items_at(items: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
 
 
 def leading(bits: int, first: int) -> int:
-    """Return the number of places from ``first`` on that are in a set, up to the first that is not.
+    """Return the number of consecutive places, ``first`` first, that are in a set.
 
     :param bits: the set.
     """
