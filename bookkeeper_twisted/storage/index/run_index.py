@@ -326,7 +326,7 @@ class SqliteRunIndex:
         self._insert([*fresh, *taken])
 
     def _move_wal(self) -> None:
-        """Move the write-ahead log into the file; after a failure, the next call does it, as the log is durable."""
+        """Move the write-ahead log into the file; after a failure the next call tries again, as the log is durable."""
         try:
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         except sqlite3.Error:
