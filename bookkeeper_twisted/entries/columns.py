@@ -39,7 +39,7 @@ def _cutter(stride: int, start: int, end: int, count: int) -> Unpack:
 
 
 def column(data: bytes, stride: int, count: int, start: int, end: int) -> Sequence[bytes]:
-    """Return the bytes ``start:end`` of each of ``count`` records of ``stride`` bytes, joined.
+    """Return the bytes ``start:end`` of each of ``count`` records of ``stride`` bytes.
 
     :param data: the records, side by side; may be longer.
     """

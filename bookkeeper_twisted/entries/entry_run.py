@@ -152,7 +152,7 @@ class EntryRun:
         return [data[a + 4 : b] for a, b in pairwise(self.offsets)]
 
     def last_add_confirmed(self) -> int:
-        """Return the LAC field of the last entry, the highest of an ordinary writer's run; -1 if too short."""
+        """Return the LAC field of the last entry, which is the highest in an ordinary writer's run; -1 if too short."""
         start, end = self.bounds(self.last, 1)
         lac: int = _LAC.unpack_from(self.data, start + 20)[0] if end - start >= 28 else INVALID_ENTRY_ID
         return lac
