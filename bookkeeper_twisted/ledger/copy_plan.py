@@ -58,7 +58,7 @@ def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: 
 def losses_of_targets(
     fragment: LedgerFragment, lost: Mapping[int, Sequence[ReplicaLoss]], targets: Mapping[int, str]
 ) -> list[ReplicaLoss]:
-    """Return the losses of targets: of the bookie of the ensemble its own, of another one all that its position keeps.
+    """Return the losses of target bookies: a bookie of the ensemble has its own, another one lacks every entry.
 
     :param lost: the lost ranges by position.
     :param targets: bookies by position, for some of the positions with losses.

@@ -42,7 +42,7 @@ class LedgerFragment:
         return self.schedule.ends(position, self.first, self.last)
 
     def moves(self, bookies: Mapping[int, str]) -> "Moves":
-        """Return the changes of the ensemble in which a bookie is really replaced by another.
+        """Return the replacements of bookies; leave out the positions whose bookie stays the same.
 
         :param bookies: the bookies that have the entries now, by position; some may be in the ensemble already.
         """

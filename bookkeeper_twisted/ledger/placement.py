@@ -146,7 +146,7 @@ class RackSearch:
         self.used[rack] += count
 
     def _order(self, position: int) -> list[str]:
-        """Return the racks in the order of trial: first the rack of this machine, then unused racks, then others."""
+        """Return the racks in the order of trial: least used first; for position 0 first the rack of this machine."""
         racks = [rack for rack, count in self.free.items() if count > 0]
         local = self.first if position == 0 else None
         return sorted(racks, key=lambda rack: (rack != local, self.used[rack]))

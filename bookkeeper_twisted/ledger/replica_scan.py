@@ -237,7 +237,7 @@ class ReplicaScan:
 
 
 def lost_ranges(findings: Sequence[Finding], state: str) -> Iterator[tuple[int, int]]:
-    """Yield the first and last id of each range of ``findings`` in the same state.
+    """Yield the first and last id of each of the ``findings`` in one state.
 
     :param state: :data:`MISSING` or another of the five.
     """
