@@ -1,4 +1,4 @@
-"""The operations of a bookie: add, read, fence, LAC, force, in group commits.
+"""The operations of a bookie: add, read, fence, LAC and force, journaled by group commits.
 
 Theory of operation.  The reactor thread keeps one small state per ledger (key, fence, LAC, waiters)
 and decides everything in memory.  An add is checked, inserted into the storage's write cache and

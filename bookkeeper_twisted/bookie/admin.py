@@ -21,8 +21,8 @@ ADMINISTRATOR = "an administrator has set it read-only"
 
 
 class Phase(Enum):
-    """The phases of a bookie's life: STARTING, SERVING, STOPPING, STOPPED in this order; FAILED may follow STARTING
-    and SERVING, and is final."""
+    """The phases of a bookie's life: STARTING, SERVING, STOPPING, STOPPED in this order; FAILED may follow STARTING and
+    SERVING, and is final."""
 
     STARTING = "starting"
     SERVING = "serving"
@@ -61,7 +61,7 @@ class DirectoryUsage:
 
 @attrs.frozen
 class StoredFiles:
-    """The names of the files in which a bookie keeps entries, by directory, then by number."""
+    """The names of the files in which a bookie keeps entries, ordered by directory, then by number."""
 
     journals: tuple[str, ...]
     entry_logs: tuple[str, ...]
@@ -90,10 +90,10 @@ class IBookieAdmin(Interface):
     )
 
     def state() -> BookieState:
-        """Return the state now."""
+        """Return the present state."""
 
     def set_read_only(read_only: bool) -> None:
-        """Add or withdraw the administrator's reason to refuse adds.
+        """Set or clear the administrator's reason to refuse adds.
 
         The bookie is read-only while any reason holds.  This one is forgotten when the process ends, unless
         ``persistBookieStatusEnabled`` is set.
@@ -108,7 +108,7 @@ class IBookieAdmin(Interface):
         """
 
     def files() -> "Deferred[StoredFiles]":
-        """List journals, entry logs and indexes.
+        """List the files of journals, entry logs and indexes.
 
         :raises NotServingError: (as a failure) the bookie does not serve; likewise below.
         """
@@ -123,10 +123,10 @@ class IBookieAdmin(Interface):
         """
 
     def configuration() -> Mapping[str, str]:
-        """Return the values in force by key of ``bk_server.conf``; secrets are masked."""
+        """Return the present values by key of ``bk_server.conf``; secrets are masked."""
 
     def configure(values: Mapping[str, str]) -> None:
-        """Change values by key until the end of the process: all of them, or none.
+        """Change values by key until the end of the process; an error leaves all of them unchanged.
 
         :param values: text by key of ``bk_server.conf``.
         :raises ConfigError: a key is unknown or cannot be changed while the bookie runs, or a value cannot be used.
@@ -134,7 +134,7 @@ class IBookieAdmin(Interface):
         """
 
     def metrics() -> Iterator[bytes]:
-        """Yield all metrics in the text format of Prometheus (0.0.4), one by one: there may be too many for a turn."""
+        """Yield all metrics in Prometheus' text format (0.0.4), one by one, as there may be too many for one turn."""
 
     def background() -> "IBackgroundWork":
         """Return the control over garbage collection, scrub and speed limits.
@@ -250,13 +250,13 @@ class IBackgroundWork(ISpeedLimits):
         """Return the status of the garbage collection."""
 
     def collect(major: bool = True, minor: bool = True) -> None:
-        """Begin a garbage collection after the present one; no effect if one waits already.
+        """Begin a garbage collection after the present one; no effect if a collection is waiting already.
 
         :param major, minor: compactions to make although their interval has not passed.
         """
 
     def suspend_compaction(major: bool = True, minor: bool = True) -> None:
-        """Suspend compactions of the kinds ``major`` and ``minor``, also the present one.
+        """Suspend compactions of the kinds ``major`` and ``minor``, including a running one.
 
         They stay suspended until they are resumed or the process ends.
         """
@@ -265,13 +265,13 @@ class IBackgroundWork(ISpeedLimits):
         """Allow compactions of the kinds ``major`` and ``minor`` again."""
 
     def cancel_compaction() -> None:
-        """End the present compaction; logs that it has not finished stay as they were."""
+        """End the running compaction; entry logs that it has not finished stay unchanged."""
 
     def entry_logs() -> "Deferred[Sequence[EntryLogFile]]":
         """List the entry logs of all ledger directories."""
 
     def ledgers_of(directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
-        """Return the bytes of each ledger in an entry log, deleted ledgers included.
+        """Return the bytes of each ledger in an entry log, including deleted ledgers.
 
         A log without a ledgers map, such as the active one, has the ledgers that the index refers to.
 
@@ -283,13 +283,13 @@ class IBackgroundWork(ISpeedLimits):
         """Return the status and the findings of the scrub."""
 
     def start_scrub() -> None:
-        """Begin a pass; no effect if one is under way."""
+        """Begin a pass of the scrub; no effect if a pass is in progress."""
 
     def suspend_scrub() -> None:
-        """Suspend the present pass and later ones, until they are resumed or the process ends."""
+        """Suspend the present pass and later passes, until :meth:`resume_scrub` or the end of the process."""
 
     def cancel_scrub() -> None:
-        """End the present pass; its findings stay, and the next timed one continues it."""
+        """End the present pass; its findings stay, and the next timed pass continues it."""
 
     def resume_scrub() -> None:
         """Allow scrubs again."""

@@ -1,4 +1,4 @@
-"""The operations of a bookie on its storage and group commits.  Reactor thread; memory only."""
+"""The operations of a bookie on its storage and journals.  Reactor thread; memory only."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -50,7 +50,7 @@ class BookieOptions:
 
 @attrs.define
 class WriteMode:
-    """The mode of a bookie: whether it takes adds.
+    """The write mode of a bookie, which says whether the bookie accepts adds.
 
     :ivar high_priority: whether it takes adds of high priority even if it is read-only.
     """
@@ -101,7 +101,7 @@ class Bookie:
         return 0 if self.mode.read_only else 1
 
     def marks(self) -> list[JournalPosition]:
-        """Return the position per journal below which every record is in storage and on disk (S7)."""
+        """Return the position in each journal below which every record is in storage and on disk (S7)."""
         return [commit.mark for commit in self._commits]
 
     # -- adds --
@@ -127,12 +127,12 @@ class Bookie:
         return not self._storage.is_full()
 
     def resume_adds(self) -> None:
-        """Resume the waiting adds: a checkpoint or a journal group may have made room."""
+        """Resume the waiting adds, as a checkpoint or a journal group may have made room."""
         if self._waiting:
             self._waiting.resume(self._has_room)
 
     def refuse_waiting(self, error: BookKeeperError) -> None:
-        """Fail the adds that wait for room with ``error``."""
+        """Fail with ``error`` the adds that wait for room."""
         self._waiting.fail_all(error)
 
     def _admit(
@@ -148,7 +148,7 @@ class Bookie:
     def _admit_together(
         self, entries: MixedRun | RunSequence, master_key: bytes, deferred_sync: bool, done: AddDone
     ) -> bool:
-        """Admit entries of ledgers that need no special treatment; return False if one of the ledgers does."""
+        """Admit entries of ledgers that need no special treatment; return False if any of the ledgers needs some."""
         handles = self._handles.accepting(entries.ledger_ids, master_key)
         if handles is None:
             return False
@@ -208,7 +208,7 @@ class Bookie:
         return handle
 
     def _adopt_key(self, handle: LedgerHandle, master_key: bytes) -> bytes:
-        """Return the key record if replay needs one; make an unknown ledger known."""
+        """Return the key record if replay needs it; make an unknown ledger known."""
         row = handle.row
         if not handle.known or row.master_key != master_key or row.forgotten_at:
             self._handles.save(handle, attrs.evolve(row, master_key=master_key, forgotten_at=0))
@@ -290,7 +290,7 @@ class Bookie:
     # -- deletion --
 
     def forget(self, ledger_ids: Sequence[int], now: int, is_elsewhere: bool = False) -> Sequence[int]:
-        """Delete ledgers; durable with the next checkpoint.
+        """Delete ledgers; the next checkpoint makes the deletion durable.
 
         A ledger that is being fenced stays until the next call for it.
 
@@ -337,7 +337,7 @@ class Bookie:
         return loading if len(on_disk) == len(wanted) else loading.addCallback(_with_missing, missing)
 
     def _missing(self, ledger_id: int, entry_id: int) -> Exception | None:
-        """Return the error that memory alone proves for an entry that is not cached (S5)."""
+        """Return the error for an entry that is not cached, if memory alone proves one (S5)."""
         if entry_id < 0:  # no ledger has negative ids; a read of the last entry (-1) takes another way
             return BadRequestError(ledger_id, detail=f"entry id {entry_id}")
         handle = self._handles.find(ledger_id)
@@ -388,7 +388,7 @@ class Bookie:
         return waiting
 
     async def _learn_lac(self, handle: LedgerHandle) -> None:
-        """Read the last entry on disk: a wait must not outlast a LAC that is stored already."""
+        """Read the last entry on disk, so that no wait for a LAC continues although that LAC is stored already."""
         try:
             last = await self.last_entry(handle.ledger_id)
             run = self.cached(handle.ledger_id, last)

@@ -1,4 +1,4 @@
-"""Checkpoints: at intervals, when the write cache is full, and at the end of the bookie."""
+"""Runs checkpoints: at intervals, when the write cache is full, and at the end of the bookie."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -35,7 +35,7 @@ class LastCheckpoint:
 
 
 class Checkpointer:
-    """A scheduler of checkpoints, which write the entries in memory to the entry logs and release journal files.
+    """A scheduler of checkpoints, which write entries from memory to the entry logs and release journal files.
 
     :param on_written: called after each successful checkpoint, which has made room.
     :param on_failed: called with the error of each failed one; adds go on as long as there is room.
@@ -66,7 +66,7 @@ class Checkpointer:
         self._timer.start(interval, now=False)
 
     def stop(self) -> "Deferred[bool]":
-        """Stop the timer; the result fires when the checkpoint under way has ended."""
+        """Stop the timer; the result fires when a checkpoint in progress has ended."""
         if self._timer.running:
             self._timer.stop()
         return succeed(True) if self._waiting is None else self._after_current(self._waiting)
@@ -88,12 +88,12 @@ class Checkpointer:
         return result
 
     def make_room(self) -> None:
-        """Begin a checkpoint unless one is under way."""
+        """Begin a checkpoint unless a checkpoint is in progress."""
         if self._waiting is None:
             self.checkpoint()
 
     def checkpoint(self) -> "Deferred[bool]":
-        """Run a checkpoint, or join the one under way.
+        """Run a checkpoint, or join the checkpoint in progress.
 
         :returns: fires with the success of the checkpoint.
         """
@@ -110,7 +110,7 @@ class Checkpointer:
         return self._after_current(self._waiting)
 
     async def checkpoint_all(self) -> bool:
-        """Checkpoint everything added until now, which a checkpoint under way may leave out.
+        """Checkpoint all records added until now, some of which a checkpoint in progress may leave out.
 
         :returns: whether the checkpoint succeeded.
         """
@@ -148,7 +148,7 @@ class Checkpointer:
             result.callback(failure is None)
 
     def _log_change(self, failure: BaseException | None) -> None:
-        """Log a new kind of failure at once, a repeated one at intervals, and the success that ends them."""
+        """Log a new kind of failure immediately, a repeated failure at intervals, and the first success afterwards."""
         text, now = "" if failure is None else str(failure), self._clock.seconds()
         self._failures = 0 if failure is None else self._failures + 1
         if text == self._failed_with and (failure is None or now - self._logged_at < _LOG_INTERVAL):
@@ -161,7 +161,7 @@ class Checkpointer:
             self._log.error(text, n=self._failures, error=failure)
 
     async def _write_directories(self, checkpoint: ICheckpoint) -> None:
-        """Write all directories at the same time, each on its own lane; wait for all, even after a failure."""
+        """Write all directories at the same time, each on its own lane; wait for all of them, even after a failure."""
         writing = [
             self._executor.submit(f"flush-{number}", checkpoint.write, number)
             for number in range(checkpoint.n_directories)
@@ -175,7 +175,7 @@ class Checkpointer:
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Test whether an ``error`` of storage, or a cause of it, is a lack of disk space."""
+    """Test whether an ``error`` of storage, or one of its causes, is a lack of disk space."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in NO_SPACE:
             return True
@@ -186,7 +186,7 @@ def is_disk_full(error: BaseException | None) -> bool:
 
 
 def is_out_of_files(error: BaseException | None) -> bool:
-    """Test whether an ``error`` of storage, or a cause of it, is a lack of file descriptors."""
+    """Test whether an ``error`` of storage, or one of its causes, is a lack of file descriptors."""
     while error is not None and not (isinstance(error, OSError) and error.errno in NO_FILES):
         error = error.__cause__
     return error is not None

@@ -1,4 +1,4 @@
-"""Reads from disk: one call on the read lane for all entries that a chunk of requests misses."""
+"""Reads from disk: one call on the read lane for all entries that a chunk of requests does not find in memory."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ _LEAST_ROOM = 256 * 1024
 
 
 class DiskReads:
-    """The read lane as the reactor uses it.
+    """The reactor's access to the read lane.
 
     :param flush: ends a batch of replies; called after each result.
     :param limit: most reads that wait (S11).
@@ -54,7 +54,7 @@ class DiskReads:
 
     @property
     def waiting(self) -> int:
-        """Return the number of reads that wait for the disk or are under way."""
+        """Return the number of reads that wait for the disk or are in progress."""
         return self._waiting
 
     def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[Loaded]]":
@@ -65,7 +65,7 @@ class DiskReads:
         return self._on_lane(self._load_all, wanted, finish=keep, count=len(wanted))
 
     def last_entry(self, ledger_id: int) -> "Deferred[int]":
-        """Return the highest id of an entry of ``ledger_id`` on disk, -1 if there is none.
+        """Return the highest entry id of ``ledger_id`` on disk, or -1.
 
         The result fails with BookieIOError, or with TooManyRequestsError beyond the limit of waiting reads.
         """
@@ -74,7 +74,7 @@ class DiskReads:
         return self._on_lane(self._guarded, self._storage.last_entry, ledger_id)
 
     def entry_ranges(self, ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
-        """Return first and last ids of the contiguous ranges of a ledger on disk.
+        """Return the first and last id of each contiguous range of a ledger on disk.
 
         It reads one ledger at a time, as each may take long: the lane has other threads for reads.
 
@@ -107,7 +107,7 @@ class DiskReads:
     def _on_lane(
         self, work: Callable[..., T], *args: Any, finish: Callable[[T], T] = lambda outcome: outcome, count: int = 1
     ) -> "Deferred[T]":
-        """Run ``work`` on the read lane; flush the outbox after the result was used."""
+        """Run ``work`` on the read lane; flush the outbox after the callbacks of the result."""
 
         def finished(outcome: Any) -> None:
             self._waiting -= count
@@ -132,7 +132,7 @@ class DiskReads:
     # -- read lane --
 
     def _load_all(self, wanted: Sequence[tuple[int, int, int]]) -> list[Loaded]:
-        """Load entries in ascending order, so that the disk sees adjacent ones together; keep the order of the results.
+        """Load entries in ascending order, so that adjacent reads follow each other; return them in the given order.
 
         An entry comes whole, however long it is; once the requested bytes are read, the rest is left out.
         """
@@ -154,7 +154,7 @@ class DiskReads:
         return run if run is not None else NoSuchEntryError(ledger_id, entry_id)
 
     def _guarded(self, read: Callable[..., T], ledger_id: int, *args: Any) -> T:
-        """Turn any failure into an I/O error, or "unknown" if the log is gone; never into "no such entry" (S5)."""
+        """Convert a failure to an I/O error, or to "unknown" if the log is gone, but never to "no such entry" (S5)."""
         try:
             return read(ledger_id, *args)
         except (StorageError, OSError) as error:

@@ -1,4 +1,4 @@
-"""One bookie without its network, its registration and its start.
+"""One bookie without its network, registration and start.
 
 :mod:`.lifecycle.service` starts and stops an :class:`Engine`; tests and in-memory clusters drive one directly.
 """
@@ -50,7 +50,7 @@ class EngineOptions:
 
 
 class Engine:
-    """A bookie of storage and journals, with a factory of connections.
+    """A bookie made of storage and journals, with a factory of connections.
 
     :param journals: replayed journals, ready for the first group.
     :param disk_usage: returns total and free bytes of the ledger directories.
@@ -125,7 +125,7 @@ class Engine:
         return used
 
     async def stop(self) -> LastCheckpoint | None:
-        """Finish the begun requests, close the connections and the queues of the journals, and checkpoint.
+        """Finish the requests in progress, close the connections and the journal queues, and checkpoint.
 
         :returns: the last checkpoint; None if it failed, or was left out because a journal had failed.
         """
@@ -140,7 +140,7 @@ class Engine:
         return None if self._failed else await self.checkpointer.finish()
 
     def _end_group(self) -> None:
-        """Resume the adds that waited for room in the journal, then write the replies of every connection once."""
+        """Resume the adds that waited for room in the journal, then write the replies, once per connection."""
         self.bookie.resume_adds()
         self.outbox.flush()
 
@@ -156,7 +156,7 @@ class Engine:
         self.outbox.flush()
 
     def disk_is_full(self) -> None:
-        """Make the bookie read-only until a checkpoint succeeds: its start found no space for the replayed entries."""
+        """Make the bookie read-only until a checkpoint succeeds, as the disk was too full for the replayed entries."""
         self._on_checkpoint(NO_SPACE)
 
     def _not_checkpointed(self, error: BaseException) -> None:

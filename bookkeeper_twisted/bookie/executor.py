@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @attrs.define(eq=False)
 class Work:
-    """One submitted piece of work and its Deferred result."""
+    """One submitted piece of work with the Deferred for its result."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -33,14 +33,14 @@ class Work:
         self.cancelled = True
 
     def run(self) -> Any:
-        """Run the work on the lane; return its result, or the failure as a value."""
+        """Run the work on the lane; return its result or a Failure."""
         try:
             return self.function(*self.args)
         except BaseException:
             return Failure()
 
     def deliver(self, outcome: Any) -> None:
-        """Fire the result, unless it was cancelled; on the reactor thread.
+        """Fire the Deferred, unless it was cancelled; on the reactor thread.
 
         :param outcome: a value, or a Failure.
         """
@@ -60,7 +60,7 @@ class Unfinished:
         self._works.add(work)
 
     def ended(self, work: Work, outcome: Any = None) -> None:
-        """Deliver the ``outcome`` of ``work``, which no thread runs any longer."""
+        """Deliver the ``outcome`` of ``work``, which no thread is running any more."""
         self._works.discard(work)
         work.deliver(outcome)
         for left, result in list(self._waiting):
@@ -79,12 +79,12 @@ class Unfinished:
 
 
 def refused() -> "Deferred[Any]":
-    """Return the failed Deferred with which a stopped executor answers."""
+    """Return the failed Deferred for work submitted to a stopped executor."""
     return fail(StorageFailedError("the bookie is stopping"))
 
 
 class _Lane:
-    """A queue and the threads that serve it."""
+    """A queue of work and the threads that run it."""
 
     def __init__(
         self, name: str, n_threads: int, reactor: IReactorFromThreads, unfinished: Unfinished, ended: Callable[[], None]
@@ -109,7 +109,7 @@ class _Lane:
 
 @implementer(IStorageExecutor)
 class ThreadExecutor:
-    """An executor with one thread for each lane, made on first use; ``read_threads`` of them for ``"read"``."""
+    """An executor with one thread per lane, created on first use; the lane ``"read"`` has ``read_threads`` threads."""
 
     def __init__(self, reactor: IReactorFromThreads, read_threads: int = 2) -> None:
         self._reactor = reactor

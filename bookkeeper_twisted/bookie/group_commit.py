@@ -1,4 +1,4 @@
-"""Group commit: records that arrive while the journal is busy become its next group.
+"""Group commit: records that arrive while the journal is busy form its next group.
 
 The reactor appends items to a queue; the journal lane *drains* it: everything queued is written by
 one ``write_group``, synced once if anything in it wants that, and handed back by one call.  While the
@@ -27,7 +27,7 @@ BUSY_SECONDS = 0.1
 
 @attrs.frozen
 class CommitOptions:
-    """The settings of a journal: when it writes and syncs, and how much may wait for it.
+    """The settings of a journal: when it writes and syncs, and how many bytes may wait for it.
 
     :ivar sync_data: if False, records are acknowledged after the write (``journalSyncData``).
     :ivar sync_interval: seconds after which unsynced groups are synced at the latest.
@@ -56,7 +56,7 @@ class _Item:
 
 
 class _CommitGroup:
-    """The result of one round of the journal lane.
+    """The result of writing one group on the journal lane.
 
     :ivar items: the items that are complete with it.
     :ivar durable: end of the synced groups.
@@ -76,7 +76,7 @@ class _CommitGroup:
 
 
 class GroupCommit:
-    """The queue in front of one journal.
+    """The queue of records before one journal.
 
     :param lane: the journal's lane.
     :param flush: ends a batch of replies; called once after the completions of each group.
@@ -115,7 +115,7 @@ class GroupCommit:
 
     @property
     def is_full(self) -> bool:
-        """Test whether adders have to wait."""
+        """Test whether adds have to wait."""
         options = self._options
         return self.queued_bytes >= options.max_queued_bytes or len(self._queue) >= options.max_queued_items
 
@@ -127,7 +127,7 @@ class GroupCommit:
     # -- reactor --
 
     def append(self, records: bytes, n_entries: int, done: Done, sync: bool = True) -> None:
-        """Queue whole records; an append without records completes with those queued before it.
+        """Queue whole records; an append without records completes together with the records queued before.
 
         :param records: the bytes to write, side by side; they must not change.
         :param n_entries: number of entries in them, for the metrics.
@@ -171,7 +171,7 @@ class GroupCommit:
         drained.addCallbacks(self._complete, self._broken)
 
     def _complete(self, group: _CommitGroup) -> None:
-        """Invoke the completions of a group in order, then flush the outbox once."""
+        """Call the completions of a group in order, then flush the outbox once."""
         if group.failure is not None:
             self._fail(group.failure, group.items)
             return
@@ -220,7 +220,7 @@ class GroupCommit:
         self._append(b"", 0, lambda error: None, sync=True)
 
     def stop(self) -> None:
-        """Stop the timers; records in the queue are still written."""
+        """Stop the timers; the queued records are still written."""
         self._stopped = True
         if self._start is not None:
             self._start.cancel()
@@ -247,14 +247,14 @@ class GroupCommit:
         return finished
 
     def release_files(self, mark: JournalPosition) -> None:
-        """Release journal files and have the next one prepared, beside the groups.
+        """Release journal files and prepare the next one, at the same time as groups are written.
 
         :param mark: files that end below it are no longer needed.
         """
         Deferred.fromCoroutine(self._release_files(mark)).addErrback(self._broken)
 
     def make_ready(self) -> None:
-        """Have the next journal file prepared, beside the groups."""
+        """Prepare the next journal file, at the same time as groups are written."""
         Deferred.fromCoroutine(self._make_ready()).addErrback(self._broken)
 
     async def _release_files(self, mark: JournalPosition) -> None:
@@ -284,7 +284,7 @@ class GroupCommit:
     # -- journal lane --
 
     def _drain(self) -> _CommitGroup:
-        """Write groups until the queue is empty; return the last group, and notify the reactor of the others."""
+        """Write groups until the queue is empty; return the last group, and notify the reactor of earlier groups."""
         while True:
             group = self._commit()
             if group.failure is not None:
@@ -318,7 +318,7 @@ class GroupCommit:
         group.ended = self._clock.seconds()
 
     def _write_and_sync(self, group: _CommitGroup, records: Sequence[bytes], waiting: Sequence[_Item]) -> None:
-        """Complete deferred-sync items with the write, the others with the sync after it."""
+        """Complete deferred-sync items after the write, and the other items after the sync."""
         if records:
             self.journal.write_group(records, sync=False)
             group.written = self._clock.seconds()

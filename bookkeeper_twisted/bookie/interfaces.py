@@ -1,4 +1,4 @@
-"""The interfaces of a bookie: the lanes of its work, and its operations."""
+"""The interfaces of a bookie: the lanes on which its work runs, and its operations."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -19,11 +19,11 @@ AddDone = Callable[[Entries, Exception | None], None]
 
 @attrs.define(eq=False)
 class LoadLaterError(TooManyRequestsError):
-    """The entries of one request are too long to be loaded at once; this one was not loaded."""
+    """The entries of one request are too large for one load; this entry was not loaded."""
 
 
 class IStorageExecutor(Interface):
-    """An executor of named lanes off the reactor thread.
+    """An executor of work on named lanes outside the reactor thread.
 
     Work of one lane runs in the order it was submitted, except on ``"read"``, which may have several
     threads.  Lanes: ``"journal-<n>"``, one for each journal; ``"flush-<n>"``, one for each ledger directory;
@@ -39,7 +39,7 @@ class IStorageExecutor(Interface):
         """
 
     def notify(function: Callable[..., None], *args: Any) -> None:
-        """Run ``function(*args)`` on the reactor thread, in the order of the calls; called on a lane."""
+        """Run ``function(*args)`` on the reactor thread, in the order of the calls.  To be called on a lane."""
 
     def join() -> "Deferred[None]":
         """Wait until all submitted work has ended, or was cancelled before it began.
@@ -52,7 +52,7 @@ class IStorageExecutor(Interface):
 
 
 class IBookie(Interface):
-    """The semantics of a bookie.  All methods are called on the reactor thread and touch memory only.
+    """The operations of a bookie.  All methods are called on the reactor thread and use memory only.
 
     Completions are called exactly once, with None or the error; the completions of one journal group are called
     in the order of the requests, then the outbox is flushed once.
@@ -74,7 +74,7 @@ class IBookie(Interface):
         """
 
     def fence(ledger_id: int, master_key: bytes) -> "Deferred[None]":
-        """Fence a ledger, known or not, so that it accepts no more adds except by recovery.
+        """Fence a known or unknown ledger, so that only recovery can add to it.
 
         :param master_key: of the ledger; an unknown ledger gets it.
         :returns: fires when the fence and the key are durable (S2); fails with UnauthorizedAccessError or
@@ -82,13 +82,13 @@ class IBookie(Interface):
         """
 
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run in the caches that holds ``entry_id`` of ``ledger_id``, at any place; None if none does.
+        """Return a run in the caches that holds ``entry_id`` of ``ledger_id`` at any position, or None.
 
         :param max_count: most entries that the caller can use from there on; the run may have more, or fewer.
         """
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
-        """Return entries on disk that need no wait, because the system has them in memory.
+        """Return entries on disk that can be read without a wait, because the system has their bytes in memory.
 
         To be called after :meth:`cached`.
 
@@ -106,7 +106,7 @@ class IBookie(Interface):
         """
 
     def load(wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
-        """Read entries from disk by one call on a lane.
+        """Read entries from disk by one call on the read lane.
 
         The entries are then resident, or cached, for a while.
 
@@ -118,16 +118,16 @@ class IBookie(Interface):
         """
 
     def last_entry(ledger_id: int) -> "Deferred[int]":
-        """Return the id of the last entry stored of ``ledger_id``; fails with NoSuchLedgerError, NoSuchEntryError."""
+        """Return the id of the last stored entry of ``ledger_id``; fails with NoSuchLedgerError, NoSuchEntryError."""
 
     def known_last(ledger_id: int) -> int:
-        """Return the id of the last entry stored of ``ledger_id`` if memory alone knows it, else -1."""
+        """Return the id of the last stored entry of ``ledger_id`` if memory has that id, else -1."""
 
     def last_add_confirmed(ledger_id: int) -> int:
-        """Return the highest LAC of ``ledger_id`` that this bookie has received in this process, -1 if none."""
+        """Return the highest LAC of ``ledger_id`` that this bookie has received in this process, or -1."""
 
     def set_explicit_lac(ledger_id: int, master_key: bytes, body: bytes) -> "Deferred[None]":
-        """Journal an explicit LAC; a lower one than is known does not replace it.
+        """Journal an explicit LAC; a lower LAC does not replace the known one.
 
         :param body: the packet of the client, stored as it is; its digest is not checked.
         :returns: fires when it is durable; fails with BadRequestError, LedgerFencedError, UnauthorizedAccessError,
@@ -135,7 +135,7 @@ class IBookie(Interface):
         """
 
     def explicit_lac(ledger_id: int) -> bytes:
-        """Return the explicit LAC packet of ``ledger_id`` as it was written, empty if there is none."""
+        """Return the explicit LAC packet of ``ledger_id`` as it was written, or no bytes."""
 
     def wait_lac(ledger_id: int, previous_lac: int, timeout: float) -> "Deferred[float | None]":
         """Wait until the LAC of a ledger is above ``previous_lac``.
@@ -147,10 +147,10 @@ class IBookie(Interface):
         """
 
     def force(ledger_id: int) -> "Deferred[None]":
-        """Wait until everything journaled of ``ledger_id`` before the call is durable; fails with BookieIOError."""
+        """Wait until all records of ``ledger_id`` journaled before the call are durable; fails with BookieIOError."""
 
     def entry_ranges(ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
-        """Return first and last ids of the contiguous ranges of a ledger that are stored here.
+        """Return the first and last id of each contiguous range of a ledger that is stored here.
 
         :returns: ascending, both ids included; fails with NoSuchLedgerError.
         """

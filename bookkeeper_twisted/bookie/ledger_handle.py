@@ -1,4 +1,4 @@
-"""The state that a bookie keeps in memory for each ledger it works on.
+"""The state that a bookie keeps in memory for each ledger in use.
 
 There is at most one handle of a ledger, all decisions about the ledger run on the reactor thread,
 and a handle is closed only while nothing depends on it: fence check, add and fence are one serial order (S3).
@@ -75,20 +75,20 @@ class LedgerHandle:
         self.accepts = self.row.master_key if plain else None
 
     def key_records(self) -> bytes:
-        """Return the key record if replay would miss the key, else no bytes; the key counts as journaled."""
+        """Return the key record if replay would not know the key, else no bytes; the key then counts as journaled."""
         missing, self.key_journaled = not self.key_journaled, True
         self.update_accepts()
         return key_record(self.ledger_id, self.row.master_key) if missing else b""
 
     def advance_lac(self, lac: int) -> None:
-        """Record a ``lac`` if it is the highest so far, and fire the waits for it."""
+        """Record a ``lac`` if it is the highest so far, and end the waits for it."""
         if lac > self.last_add_confirmed:
             self.last_add_confirmed = lac
             if self.watches:
                 self.wake([watch for watch, previous in self.watches.items() if previous < lac], True)
 
     def wake(self, watches: Sequence[Callable[[bool], None]] | None = None, advanced: bool = False) -> None:
-        """End some or all waits for a LAC.
+        """End all waits for a LAC, or only the given ones.
 
         :param advanced: whether the LAC has advanced.
         """
@@ -98,7 +98,7 @@ class LedgerHandle:
 
 
 def take_note(handles: Sequence[LedgerHandle], entries: MixedRun | RunSequence) -> None:
-    """Record ids and LACs of ``entries`` that were added.
+    """Record ids and LACs of the added ``entries``.
 
     :param handles: one handle for each id of ``entries``.
     """
@@ -110,7 +110,7 @@ def take_note(handles: Sequence[LedgerHandle], entries: MixedRun | RunSequence) 
 
 
 class LedgerHandles:
-    """The handles of the ledgers used last; idle ones are closed when there are too many (S11)."""
+    """The handles of the ledgers used last; if there are too many, idle handles are closed (S11)."""
 
     def __init__(self, storage: ILedgerStorage, commits: Sequence[GroupCommit], limit: int = 131_072) -> None:
         self._storage = storage
@@ -150,11 +150,11 @@ class LedgerHandles:
         return handles
 
     def peek(self, ledger_id: int) -> LedgerHandle | None:
-        """Return the handle of ``ledger_id`` if it is in memory, without a change of the order of use."""
+        """Return the handle of ``ledger_id`` if it is in memory, without marking it as used."""
         return self._handles.get(ledger_id)
 
     def find(self, ledger_id: int) -> LedgerHandle | None:
-        """Return the handle of ``ledger_id``, None if this bookie does not know the ledger.
+        """Return the handle of ``ledger_id``, or None if this bookie does not know the ledger.
 
         A call for an unknown ledger makes no handle.
         """
@@ -165,7 +165,7 @@ class LedgerHandles:
         return handle if handle.known else None
 
     def save(self, handle: LedgerHandle, row: LedgerRow) -> None:
-        """Replace the state of a ledger, in memory at once, on disk with the next checkpoint.
+        """Replace the state of a ledger: in memory immediately, on disk with the next checkpoint.
 
         :param row: the new state.
         """
@@ -176,7 +176,7 @@ class LedgerHandles:
         handle.update_accepts()
 
     def forget(self, ledger_id: int) -> bool:
-        """Close the handle of a deleted ledger, if there is one; its waits for a LAC end.
+        """Close the handle of a deleted ledger, if it exists, and end its waits for a LAC.
 
         :returns: False if the ledger is being fenced: the handle then stays.
         """
@@ -196,7 +196,7 @@ class LedgerHandles:
         return handle
 
     def _trim(self) -> None:
-        """Close the oldest idle handles while there are too many; examine 64 handles at most."""
+        """Close the oldest idle handles while there are too many; examine at most 64 handles."""
         for ledger_id, handle in list(islice(self._handles.items(), 64)):
             if len(self._handles) <= self._limit:
                 return
@@ -207,7 +207,7 @@ class LedgerHandles:
 
 
 class LacWatches:
-    """The waits for LACs under way, at most ``limit`` of them (S11).
+    """The waits for LACs in progress, at most ``limit`` of them (S11).
 
     :param flush: ends a batch of replies, called after a timeout.
     """
@@ -219,7 +219,7 @@ class LacWatches:
         self._count = 0
 
     def wait(self, handle: LedgerHandle, previous_lac: int, timeout: float) -> "Deferred[float | None]":
-        """See :meth:`~.interfaces.IBookie.wait_lac`; the LAC must not be above ``previous_lac`` now."""
+        """Wait as :meth:`~.interfaces.IBookie.wait_lac` does; the present LAC must not be above ``previous_lac``."""
         if self._count >= self._limit:
             return fail(TooManyRequestsError(handle.ledger_id))
         self._count += 1

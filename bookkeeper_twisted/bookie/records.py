@@ -1,4 +1,4 @@
-"""Journal records other than entries: keys, fences, explicit LACs.
+"""Journal records other than entries: keys, fences and explicit LACs.
 
 A record is ``i32 length``, then the body.  The body of an entry is the entry; the others begin with
 ``i64 ledgerId, i64 kind`` where ``kind`` is a negative number in the place of an entry id:
@@ -29,7 +29,7 @@ assert _HEAD_WITH_BYTES.size == 24
 
 
 def key_record(ledger_id: int, master_key: bytes) -> bytes:
-    """Encode the journal record by which replay knows the ledger ``ledger_id`` and its ``master_key``."""
+    """Encode the journal record that tells replay the ``master_key`` of the ledger ``ledger_id``."""
     return _HEAD_WITH_BYTES.pack(20 + len(master_key), ledger_id, KEY, len(master_key)) + master_key
 
 

@@ -1,4 +1,4 @@
-"""Adds that wait for room: bounded in bytes and in time (S11)."""
+"""A queue of adds that wait for room, limited in bytes and in time (S11)."""
 
 from collections import deque
 from collections.abc import Callable
@@ -14,7 +14,7 @@ AddArguments = tuple[Entries, bytes, bool, bool, bool, AddDone]
 
 
 class WaitingAdds:
-    """A queue of adds in the order of arrival.
+    """A queue of waiting adds in the order of arrival.
 
     :param admit: admits an add, given its arguments, once there is room.
     :param max_wait: seconds after which an add fails with TooManyRequestsError.
@@ -53,7 +53,7 @@ class WaitingAdds:
             self._timer = self._clock.callLater(self._max_wait, self._expire)
 
     def resume(self, has_room: Callable[[Entries], bool]) -> None:
-        """Admit adds, oldest first, until one finds no room.
+        """Admit adds, oldest first, until one of them finds no room.
 
         :param has_room: tests whether there is room for the entries of an add.
         """
@@ -65,7 +65,7 @@ class WaitingAdds:
             self._stop_timer()
 
     def fail_all(self, error: BookKeeperError) -> None:
-        """Fail all adds with ``error``, as nothing will make room any more."""
+        """Fail all adds with ``error``, as no more room will become free."""
         self._stop_timer()
         while self._adds:
             _, add = self._pop()

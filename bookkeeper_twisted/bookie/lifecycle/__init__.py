@@ -1,4 +1,4 @@
-"""A bookie as a service: its files, its identity, its start in order, and its registration.
+"""A bookie as a service: its files, identity, ordered start, and registration.
 
 The start (:mod:`.service`) locks the directories, checks cookies (:mod:`.identity`, S6), opens the :mod:`.store`,
 replays the journals (:mod:`.replay`), listens and registers (:mod:`.registration`); the stop is the reverse.

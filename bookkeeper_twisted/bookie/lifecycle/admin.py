@@ -1,4 +1,4 @@
-"""The administration of a bookie in this process."""
+"""The administration of a bookie by code in its process."""
 
 import posixpath
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
@@ -89,7 +89,7 @@ class ServedDirectories:
 
 @attrs.frozen
 class ServingParts:
-    """The parts of a bookie that serves requests.
+    """The parts of a serving bookie that its administration uses.
 
     :ivar control: controls its maintenance.
     """
@@ -100,7 +100,7 @@ class ServingParts:
 
     @classmethod
     def of(cls, directories: ServedDirectories, maintenance: Maintenance, clock: IReactorTime) -> "ServingParts":
-        """Return the parts of a bookie that serves.
+        """Return the parts of a serving bookie.
 
         :param directories: the served directories.
         :param maintenance: the background work to be controlled.
@@ -112,7 +112,7 @@ class ServingParts:
 
 @implementer(IBookieAdmin)
 class BookieAdmin:
-    """The administration of a bookie in this process.
+    """The administration of a bookie by code in its process.
 
     The bookie's service reports its phases here, and hands over the parts once they exist.
     """
@@ -133,7 +133,7 @@ class BookieAdmin:
     # ---- reported by the service ---------------------------------------------------------------------
 
     def attach(self, registration: BookieRegistration, disks: DiskMonitor) -> None:
-        """Accept the parts of a bookie that is about to serve.
+        """Set the parts of a bookie that is about to serve.
 
         :param registration: receives the administrator's mode.
         :param disks: tells the space of the disks.
@@ -142,11 +142,11 @@ class BookieAdmin:
         registration.set_read_only(ADMINISTRATOR, self._read_only)
 
     def serve(self, parts: "ServingParts") -> None:
-        """Accept the ``parts`` of a bookie that serves; without them calls fail with NotServingError."""
+        """Set the ``parts`` of a serving bookie; without parts, calls fail with NotServingError."""
         self._parts = parts
 
     def limit_replication(self, limits: ISpeedLimits | None) -> None:
-        """Accept the speed ``limits`` of autorecovery in this process; None when autorecovery ends."""
+        """Set the speed ``limits`` of autorecovery in this process; None when autorecovery ends."""
         self.replication_limits = limits
 
     def enter(self, phase: Phase) -> None:

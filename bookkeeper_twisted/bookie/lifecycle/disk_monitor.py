@@ -1,4 +1,4 @@
-"""A monitor of the disks of the ledger directories, by which a bookie becomes read-only or writable."""
+"""A monitor of the disks of the ledger directories, which makes a bookie read-only or writable."""
 
 from collections.abc import Callable, Sequence
 
@@ -16,7 +16,7 @@ from ..interfaces import IStorageExecutor
 
 @attrs.frozen
 class DiskThresholds:
-    """The limits beyond which a disk counts as full; shares are from 0 to 1.
+    """The thresholds above which a disk counts as full; shares are from 0 to 1.
 
     :ivar full: a disk used more than this share is full.
     :ivar low: a full disk is usable again when it is used less than this.
@@ -50,7 +50,7 @@ class DiskState:
 
 
 class DiskMonitor:
-    """A check of the disks at intervals and on demand.
+    """A monitor that checks the disks at intervals and on demand.
 
     :param directories: the ledger directories; ``journals``: the journal directories.
     :param on_check: called with the result of each check.
@@ -76,7 +76,7 @@ class DiskMonitor:
         self._timer.clock = clock
 
     def start(self, interval: float) -> None:
-        """Start a check every ``interval`` seconds, the first one after ``interval``."""
+        """Check the disks every ``interval`` seconds, for the first time after ``interval``."""
         self._timer.start(interval, now=False)
 
     async def stop(self) -> None:
@@ -93,7 +93,7 @@ class DiskMonitor:
 
     @property
     def n_writable(self) -> int:
-        """Return the number of directories whose disks took data at the last check."""
+        """Return the number of directories whose disks accepted data at the last check."""
         return sum(self.used(directory) <= self._thresholds.full for directory in self._directories)
 
     def usage(self) -> "Deferred[list[tuple[int, int]]]":
@@ -101,14 +101,14 @@ class DiskMonitor:
         return self._executor.submit("read", self._usage)
 
     def space(self) -> "Deferred[tuple[int, int]]":
-        """Return total and free bytes of all the disks, directories on one disk counted once."""
+        """Return total and free bytes of all disks together; directories on one disk count once."""
         return self.usage().addCallback(_sum_of_disks)
 
     def _usage(self) -> list[tuple[int, int]]:
         return [self._fs.usage(directory) for directory in self._directories]
 
     def look(self) -> None:
-        """Check now, as between two regular checks, unless a check is under way or the checks have ended."""
+        """Check the disks now, between two regular checks, unless a check is in progress or the monitor was stopped."""
         if self._timer.running and not self._looking:
             self._looking = True
             Deferred.fromCoroutine(self.check()).addErrback(self._check_failed).addBoth(self._looked)
@@ -124,12 +124,12 @@ class DiskMonitor:
             self._log.error("the check of the disks {text}", text=text)
 
     def _is_new(self, subject: str, text: str) -> bool:
-        """Test whether the state of a subject differs from the last one: each state is logged once."""
+        """Test whether the state of a subject has changed, so that each state is logged once."""
         before, self._logged[subject] = self._logged.get(subject, ""), text
         return before != text
 
     async def check(self) -> None:
-        """Check all disks once; a full disk is usable again only well below the threshold."""
+        """Check all disks once; a full disk becomes usable again only well below the threshold."""
         wrong, lost, usage = await self._executor.submit("read", self._survey)
         self._logged.pop("the check of the disks", None)
         for number, (directory, (total, free)) in enumerate(zip(self._directories, usage, strict=True)):
@@ -153,7 +153,7 @@ class DiskMonitor:
         )
 
     def _survey(self) -> tuple[list[str], list[str], list[tuple[int, int]]]:
-        """Check whether each ledger and journal directory is usable, and read the space of the former; read lane.
+        """Check that each ledger and journal directory is usable; measure the disks of the former.  Read lane.
 
         :raises OSError: see :meth:`_what_is_wrong`; the result of the last survey stays valid.
         """
@@ -171,7 +171,7 @@ class DiskMonitor:
         return wrong, [self._what_is_wrong(directory) for directory in self._journals], usage
 
     def _what_is_wrong(self, directory: str) -> str:
-        """Return an empty text if the directory is there: every one of ours has files, an empty mount point has none.
+        """Return an error text if the directory lacks our files, as an empty mount point does; else an empty text.
 
         :raises OSError: no file descriptor is left for the check.
         """

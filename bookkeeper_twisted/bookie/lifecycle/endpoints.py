@@ -1,4 +1,4 @@
-"""The endpoints of a bookie and of its HTTP server: the addresses of Apache's keys, or endpoints of Twisted."""
+"""The endpoints of a bookie and its HTTP server, from the addresses in Apache's keys or from Twisted's strings."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ class Gate(ServerFactory):
 
 
 def bookie_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint:
-    """Return the endpoint of ``listenEndpoint``, else of ``listeningInterface`` and ``bookiePort``.
+    """Return the endpoint by ``listenEndpoint``, or else by ``listeningInterface`` and ``bookiePort``.
 
     Connections over plain TCP send inside the write; others are Twisted's own.
 
@@ -55,7 +55,7 @@ def bookie_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint
 
 
 def http_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint:
-    """Return the endpoint of ``httpServerEndpoint``, else of ``httpServerHost`` and ``httpServerPort``.
+    """Return the endpoint by ``httpServerEndpoint``, or else by ``httpServerHost`` and ``httpServerPort``.
 
     :raises ConfigError: the endpoint string is invalid.
     """
@@ -104,13 +104,13 @@ async def stop_listening(port: IListeningPort) -> None:
 
 
 def loopback_of(listening: IListeningPort) -> str:
-    """Return the loopback address of a ``listening`` port, empty if other machines can reach it."""
+    """Return the loopback address of a ``listening`` port, or an empty text if other machines can reach the port."""
     host = str(getattr(listening.getHost(), "host", ""))
     return host if is_loopback(host) else ""
 
 
 def describe_http(listening: IListeningPort) -> str:
-    """Return a text for the log on who can use the ``listening`` port of an HTTP server."""
+    """Describe for the log who can use the ``listening`` port of an HTTP server."""
     address: Any = listening.getHost()
     where = f"{address.host}:{address.port}" if hasattr(address, "port") else str(address)
     if loopback_of(listening):
@@ -119,7 +119,7 @@ def describe_http(listening: IListeningPort) -> str:
 
 
 def describe_metrics(listening: IListeningPort) -> str:
-    """Return a text for the log on who can read the metrics at a ``listening`` port of their own."""
+    """Describe for the log who can read the metrics at the separate ``listening`` port."""
     address: Any = listening.getHost()
     where = f"{address.host}:{address.port}/metrics"
     if loopback_of(listening):
@@ -138,7 +138,7 @@ def _parsed(reactor: Any, config: BookieConfig, name: str) -> IStreamServerEndpo
 
 
 def _reason(error: Exception, kind: str) -> str:
-    """Return a text on what is wrong with an endpoint string of a kind, in the words of its user."""
+    """Explain to the user what is wrong with an endpoint string of a kind."""
     if isinstance(error, ImportError):
         return f"endpoints of type {kind} need the module {error.name}, which is not installed"
     if isinstance(error, TypeError):

@@ -1,4 +1,4 @@
-"""The way back to Apache's bookie: our indexes are exported to indexes of one of its storages.
+"""Hands directories back to Apache's bookie: exports our indexes to the indexes of one of its storages.
 
 The journals are replayed first, so that all their entries are in the exported indexes.  Cookies are
 exchanged once all these indexes exist: after a cut-off at any point, our bookie (with ``rebuildIndex=true`` where
@@ -27,7 +27,7 @@ ShowProgress = Callable[[str, int], AbstractContextManager[Callable[[int], objec
 
 @attrs.frozen
 class HandBack:
-    """An export of the directories of a bookie to Apache's.  The caller holds their locks.
+    """An export of a bookie's directories for Apache's bookie.  The caller holds their locks.
 
     :ivar open_store: opens the store of the directories, without a replay.
     :ivar write_index: writes the index of a directory for Apache's bookie.
@@ -41,7 +41,7 @@ class HandBack:
     progress: ShowProgress
 
     def run(self) -> list[Exported]:
-        """Export the indexes, and exchange the cookies.
+        """Export the indexes, and replace our cookies by Apache's.
 
         :returns: the result for each index directory; nothing if the export was complete before.
         :raises InvalidCookieError: the directories do not belong to our bookie.
@@ -68,7 +68,7 @@ class HandBack:
         return exported
 
     def _check(self, index_directories: Sequence[str]) -> None:
-        """Require complete indexes whose ledgers Apache's bookie finds in the same directories.
+        """Check that the indexes are complete, and that Apache's bookie finds each ledger in the same directory.
 
         :raises StorageError: an index is not complete, or has ledgers that are not looked for in its directory.
         """

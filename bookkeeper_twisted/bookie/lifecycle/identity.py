@@ -15,7 +15,7 @@ from .store import StorePaths
 
 
 def listening_address(config: BookieConfig) -> str:
-    """Return the address to bind, empty for all addresses.
+    """Return the address to bind, or an empty text for all addresses.
 
     :param config: gives ``listeningInterface``.
     :raises ConfigError: its value is not an IP address.
@@ -27,7 +27,7 @@ def listening_address(config: BookieConfig) -> str:
 
 
 def advertised_host(config: BookieConfig, local_host: str) -> str:
-    """Return the host name or address that clients get.
+    """Return the host name or address that clients are told.
 
     :param local_host: name or address of this machine, for a bookie whose configuration names none.
     :raises ConfigError: the result is a loopback address.
@@ -38,7 +38,7 @@ def advertised_host(config: BookieConfig, local_host: str) -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Test whether an ``address`` reaches only the machine that uses it."""
+    """Test whether an ``address`` leads only to the machine that uses it."""
     return address.startswith("127.") or address in ("localhost", "::1")
 
 
@@ -83,7 +83,7 @@ def service_info(
 
 
 def expected_cookie(config: BookieConfig, own_id: str, instance_id: str) -> Cookie:
-    """Return the cookie of a configuration.
+    """Return the cookie that follows from a configuration.
 
     :param own_id: bookie id.
     :param instance_id: of the cluster, empty if it has none.
@@ -95,7 +95,7 @@ def expected_cookie(config: BookieConfig, own_id: str, instance_id: str) -> Cook
 
 
 class CookieCheck:
-    """The comparison of the cookies of configuration, directories and metadata store.
+    """A comparison of the cookies in configuration, directories and metadata store.
 
     Each method blocks or awaits, never both: the files are read and written on a lane.
 
@@ -132,7 +132,7 @@ class CookieCheck:
         )  # fmt: skip
 
     async def stamp(self, registration: IRegistration, on_lane: "Callable[..., object]") -> None:
-        """Write the cookie: directories first, as a cookie in the store means that every directory has its own.
+        """Write the cookie to the directories first: a cookie in the store means that every directory has one.
 
         :param on_lane: runs a function with its arguments on a lane that may write files.
         :raises MetadataError: the store refused the cookie, or failed.
@@ -153,7 +153,7 @@ class CookieCheck:
 
 
 def _way_out(expected: Cookie, stored: Cookie) -> str:
-    """Return a text on what an operator can do about cookies that differ, in the order of the comparison."""
+    """Explain what an operator can do about cookies that differ, in the order of the comparison."""
     if stored.bookie_id != expected.bookie_id:
         text = (
             f"bookieId={stored.bookie_id} starts the bookie that is stored here; where its address or host name has "

@@ -1,4 +1,4 @@
-"""A rebuild of ledger states for an unreadable index: every ledger of entry logs and journals, fenced.
+"""Rebuilds ledger states for an unreadable index: every ledger in entry logs and journals becomes fenced.
 
 Master keys come from the journals, as far as they reach back; another ledger adopts the next key that is sent.
 Ledgers that have neither entries nor records in a journal are lost, and so are the fences of deleted ones.
@@ -19,7 +19,7 @@ from .store import StorePaths
 def journal_states(
     fs: IFileSystem, paths: StorePaths, advance: Callable[[int], object] = int
 ) -> dict[int, LedgerRow]:  # fmt: skip
-    """Return a fenced state, with the last of its keys, for each ledger in the journals.
+    """Return a fenced state, with the last known key, for each ledger in the journals.
 
     :param advance: called with the number of bytes of journal files that were just read.
     :raises JournalDamageError: a journal is damaged.
@@ -36,7 +36,7 @@ def journal_states(
 
 
 def _records(fs: IFileSystem, directory: str, advance: Callable[[int], object]) -> Iterator[bytes]:
-    """Yield the bodies of all journal records, the oldest file first; a file may be longer than its records."""
+    """Yield the bodies of all journal records, oldest file first; a file may be longer than its records."""
     for file_id in journal_ids(fs, directory):
         file = fs.open(f"{directory}/{journal_name(file_id)}")
         try:
@@ -54,7 +54,7 @@ def _records(fs: IFileSystem, directory: str, advance: Callable[[int], object]) 
 
 
 def directory_map_of_logs(fs: IFileSystem, paths: StorePaths) -> DirectoryMap:
-    """Return the directory of each ledger in the entry logs.
+    """Map each ledger found in the entry logs to the ledger directory of its entries.
 
     :raises DamageError: a log is damaged.
     """
@@ -76,7 +76,7 @@ def rebuild_ledgers(
     make_index: IndexFactory,
     advance: Callable[[int], object] = int,
 ) -> Rebuilt:
-    """Rebuild the closed index of one directory from its entry logs and from states alone.
+    """Rebuild the closed index of one directory from its entry logs and from states.
 
     :param number: of the directory, from 0.
     :param states: the result of :func:`journal_states`.

@@ -50,7 +50,7 @@ class BookieRegistration:
         return tuple(self._reasons)
 
     def set_read_only(self, reason: str, holds: bool) -> None:
-        """Begin or end a reason to be read-only; without any reason, the bookie is writable.
+        """Add or remove a reason to be read-only; without any reason, the bookie is writable.
 
         :param reason: a text for people, which identifies the reason.
         :param holds: True to begin, False to end.
@@ -110,7 +110,7 @@ class BookieRegistration:
             Deferred.fromCoroutine(self._follow())
 
     async def _follow(self) -> None:
-        """Register until the registration agrees with the present mode."""
+        """Register until the registration agrees with the present write mode."""
         try:
             while self._registered_as is not self.mode.read_only and not self._withdrawn:
                 await self._tell()

@@ -1,4 +1,4 @@
-"""Replay of the journals: stores the records after their marks.
+"""Replays the journals: stores the records after their marks.
 
 A replay is idempotent, and may be cut off anywhere: no file is released and no mark moves before the checkpoint
 that follows it.  Memory is bounded: a full write cache is checkpointed in between, under the old marks; if a
@@ -20,7 +20,7 @@ _MAX_RUN_BYTES = 1 << 20
 
 
 def replay(journals: Sequence[IJournal], storage: ILedgerStorage, marks: Sequence[JournalPosition]) -> int:
-    """Put the records of all journals into storage.
+    """Store the records of all journals.
 
     :param journals: in the order of the configuration.
     :param marks: one per journal, from the last checkpoint.
@@ -34,7 +34,7 @@ def replay(journals: Sequence[IJournal], storage: ILedgerStorage, marks: Sequenc
 
 
 def checkpoint_now(storage: ILedgerStorage, marks: Sequence[JournalPosition]) -> bool:
-    """Make a whole checkpoint in one call, while nothing else runs.
+    """Run a complete checkpoint in one call, while no other work runs.
 
     :param marks: one per journal; every record below it is in the storage.
     :returns: False if a disk had no space for it: the entries stay in memory, and no mark has moved.
@@ -57,7 +57,7 @@ def checkpoint_now(storage: ILedgerStorage, marks: Sequence[JournalPosition]) ->
 
 
 class _Player:
-    """A player of records, in order, which joins consecutive entries to runs."""
+    """A replayer of ordered records, which joins consecutive entries to runs."""
 
     _log = Logger()
 

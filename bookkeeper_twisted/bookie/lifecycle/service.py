@@ -1,4 +1,4 @@
-"""A bookie from its directories to its clients: an ordered start, and a stop in the reverse order."""
+"""A bookie from its directories to its connections: an ordered start, and a stop in the reverse order."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
@@ -63,7 +63,7 @@ MakeSite = Callable[[IBookieAdmin], IProtocolFactory]
 
 
 class BookieService(Service):
-    """The service of one bookie; several may live in one process.
+    """The service of one bookie; a process may have several.
 
     :param metadata: the driver, opened by the start, closed by the stop.
     :param local_host: the name of this machine, for a bookie whose configuration gives none.
@@ -144,7 +144,7 @@ class BookieService(Service):
     # -- start and stop --
 
     def start(self) -> "Deferred[None]":
-        """Start the bookie; the result fires when it serves, and fails, with everything undone, if it cannot.
+        """Start the bookie; the result fires when the bookie serves, or fails after all steps are undone.
 
         A cancelled start ends after the present step; :meth:`stop` waits for that.
         """
@@ -178,7 +178,7 @@ class BookieService(Service):
         self.admin.enter(Phase.SERVING)
 
     async def _log_summary(self) -> None:
-        """Log what serves: identity, addresses, sizes, and the replayed entries."""
+        """Log identity, addresses, sizes and the number of replayed entries of the serving bookie."""
         paths, disks = self._paths, await self._disks.usage()
         sizes = zip(paths.ledgers, disks, strict=True)
         ledgers = [f"{path} ({free:,} of {total:,} bytes free)" for path, (total, free) in sizes]
@@ -192,7 +192,7 @@ class BookieService(Service):
         )  # fmt: skip
 
     def stop(self) -> "Deferred[None]":
-        """Stop listening, finish what was begun, checkpoint and close; the result fires when all is done."""
+        """Stop listening, finish the requests in progress, checkpoint and close; the result fires at the end."""
         self._abandon()
         if self._stopping is None:
             self._stopping = Deferred.fromCoroutine(self._stop())
@@ -206,7 +206,7 @@ class BookieService(Service):
         self.admin.enter(Phase.STOPPED)
 
     def _fail(self, failure: Failure) -> None:
-        """Stop the bookie after a dead journal or the loss of its identity, without a live listener (S6, S10)."""
+        """Drop the connections and stop the bookie after a dead journal or the loss of its identity (S6, S10)."""
         self.admin.fail(failure.getErrorMessage())
         if self.engine is not None:
             self.engine.factory.abort_all()
@@ -215,7 +215,7 @@ class BookieService(Service):
     # -- the steps; each leaves behind what undoes it --
 
     def _then_undo(self, undo: Callable[[], Awaitable[object]], name: str = "a step of the stop") -> None:
-        """Register the reverse of a step.  A reverse that fails is logged, and the others run all the same."""
+        """Register the reverse of a step for the stop.  A reverse that fails is logged, and the other reverses run."""
 
         async def logged() -> None:
             try:
@@ -247,7 +247,7 @@ class BookieService(Service):
         await self._on_flush_lane(self._paths.check_space, self._fs, journal_settings(self._config).preallocate)
 
     async def _listen_early(self) -> None:
-        """Bind the port early if the system chooses it, as the identity of the bookie contains the port."""
+        """Bind the port early if the system chooses it, as the bookie's identity contains the port."""
         if not self._is_named:
             await self._bind()
 
@@ -257,7 +257,7 @@ class BookieService(Service):
 
     @property
     def _is_named(self) -> bool:
-        """Test whether the configuration alone gives the name of the bookie."""
+        """Test whether the configuration alone determines the bookie id."""
         return bool(self._config.bookie_port or self._config.bookie_id)
 
     async def _cookie_check(self) -> CookieCheck:
@@ -285,7 +285,7 @@ class BookieService(Service):
         return Pairs(_currents(self._paths.ledgers), _currents(self._paths.indexes))
 
     async def _take_over(self) -> None:
-        """Make our indexes before the cookies of Apache's bookie are removed."""
+        """Make our indexes, before the cookies of Apache's bookie are removed."""
         work = (take_over, self._fs, self._pairs(), self._make_index, self._open_key_values)
         imported = await self._on_flush_lane(*work)
         self._rebuild = False
@@ -310,7 +310,7 @@ class BookieService(Service):
             self._log.warn("a ledger disk has no space for them: they stay in memory and in the journals")
 
     async def _close_store(self) -> None:
-        """Close the files after all work on any lane, as cancelled work may still use them."""
+        """Close the files after the work on all lanes has ended, as even cancelled work may use them."""
         await self._executor.join()
         await self._on_flush_lane(self._store.close)
 
@@ -355,7 +355,7 @@ class BookieService(Service):
             )  # fmt: skip
 
     async def _remember_status(self) -> None:
-        """Restore the administrator's read-only decision from the previous run; save each change from now on."""
+        """Restore the administrator's read-only decision from the previous run, and save each later change."""
         if not self._config.persist_bookie_status_enabled:
             return
         assert self._registration is not None
@@ -379,7 +379,7 @@ class BookieService(Service):
         self._then_undo(self._stop_listening)
 
     async def _bind(self) -> None:
-        """Listen, unless an earlier step did."""
+        """Bind the port, unless an earlier step has bound it."""
         if self._listening is not None:
             return
         listening = self._listening = await listen(self._endpoint, self._gate, "listenEndpoint")
@@ -463,7 +463,7 @@ class BookieService(Service):
         self._set_read_only("a ledger directory cannot be used", bool(disks.unusable))
 
     def _checkpointed(self, reason: str) -> None:
-        """Update the read-only reasons after a checkpoint; a failing disk refuses urgent adds, too.
+        """Update the read-only reasons after a checkpoint; on a failing disk refuse urgent adds, too.
 
         The checkpoint may have almost filled a disk, so a check follows before the next adds."""
         assert self.engine is not None
@@ -488,7 +488,7 @@ def _currents(paths: Iterable[str]) -> list[str]:
 
 
 def _end_of(running: "Deferred[None]") -> "Deferred[None]":
-    """Return a Deferred that fires when ``running`` does, with a result or a failure."""
+    """Return a Deferred that fires when ``running`` fires, with a result or a failure."""
     waiter: Deferred[None] = Deferred()
 
     def ended(outcome: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The options of a bookie's parts from its configuration."""
+"""The options of a bookie's parts, derived from its configuration."""
 
 from ...config.bookie import BookieConfig
 from ...limits.throttle import Rate
@@ -86,7 +86,7 @@ def maintenance_options(config: BookieConfig) -> MaintenanceOptions:
 
 
 def throttle_rates(config: BookieConfig) -> dict[str, Rate]:
-    """Return the speed limits of background work at the start, by name of the limiter, from a ``config``.
+    """Return the initial speed limits of background work, by name of the limiter, from a ``config``.
 
     As in Apache's bookie, the writes of a compaction are limited by bytes or by entries, not both.
     """
@@ -104,7 +104,7 @@ def throttle_rates(config: BookieConfig) -> dict[str, Rate]:
 
 
 def _rate(entries: int = 0, n_bytes: int = 0) -> Rate:
-    """Return the limit of configured numbers; a number that is not positive means no limit."""
+    """Return the limit for configured numbers; a number that is not positive means no limit."""
     return Rate(max(entries, 0), max(n_bytes, 0))
 
 
@@ -113,7 +113,7 @@ def _seconds(millis: int) -> float | None:
 
 
 def engine_options(config: BookieConfig) -> EngineOptions:
-    """Return limits and options of the parts that serve, from a ``config``.
+    """Return limits and options of the parts that serve requests, from a ``config``.
 
     :raises ConfigError: the authentication provider is unknown, or not allowed.
     """

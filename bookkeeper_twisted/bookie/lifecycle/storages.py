@@ -1,4 +1,4 @@
-"""Ledger storages by plugin, found by the value of ``ledgerStorageClass``.
+"""Finds ledger storages, which are plugins, by the value of ``ledgerStorageClass``.
 
 Twisted imports this module whenever it reads its list of plugins, even for ``twist --help``: so a storage is imported
 only when one is opened.
@@ -29,7 +29,7 @@ class ILedgerStorageFactory(Interface):
         fs: "IFileSystem", ledger_dirs: Sequence[str], index_dirs: Sequence[str], settings: "StorageSettings",
         make_index: "IndexFactory", persist_marks: "PersistMarks",
     ) -> "ILedgerStorage":  # fmt: skip
-        """Open a storage over existing directories; blocks.
+        """Open a storage in existing directories; blocks.
 
         :param ledger_dirs: the ``current`` directories of the entry logs.
         :param index_dirs: directories of the indexes, paired by position.
@@ -41,7 +41,7 @@ class ILedgerStorageFactory(Interface):
 
 @implementer(IPlugin, ILedgerStorageFactory)
 class EntryLogStorageFactory:
-    """The factory of the storage of entry logs and a run index; reads the entry logs of all Apache's storages."""
+    """The factory of storages with entry logs and a run index; it reads the entry logs of every storage of Apache's."""
 
     names = frozenset(
         {

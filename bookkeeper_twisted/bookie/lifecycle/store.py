@@ -20,7 +20,7 @@ from .storages import EntryLogStorageFactory, ILedgerStorageFactory
 
 @attrs.frozen
 class StorePaths:
-    """The directories of a bookie as configured, without ``current``."""
+    """The configured directories of a bookie, without the subdirectory ``current``."""
 
     journals: tuple[str, ...]
     ledgers: tuple[str, ...]
@@ -35,7 +35,7 @@ class StorePaths:
         make_currents(fs, self.all())
 
     def check_space(self, fs: IFileSystem, needed: int) -> None:
-        """Raise an error if a disk has no room for a first journal file.
+        """Raise an error if a disk has no space for a first journal file.
 
         :param needed: bytes of the first file.
         :raises StorageError: the disk of a journal directory without a journal has less.
@@ -71,7 +71,7 @@ class Store:
         journal_settings: JournalSettings, storage_settings: StorageSettings,
         storages: ILedgerStorageFactory = EntryLogStorageFactory(),  # noqa: B008
     ) -> "Store":  # fmt: skip
-        """Open journals, marks and ledger storage, without a replay.
+        """Open journals, marks and ledger storage, without replaying records.
 
         :param paths: of the directories, which exist and are locked.
         :param make_index: opens an index, or makes a new one.
@@ -96,7 +96,7 @@ class Store:
         return cls(journals, marks, storage)
 
     def recover(self) -> None:
-        """Replay the journals and checkpoint, so that the marks are at the ends of the journals.
+        """Replay the journals and checkpoint, so that each mark is at the end of its journal.
 
         On a full ledger disk marks and journals stay as they are; a later checkpoint writes the replayed entries.
         """
@@ -109,7 +109,7 @@ class Store:
             journal.release(end)
 
     def close(self) -> None:
-        """Close all files, whatever fails, without a checkpoint.
+        """Close all files without a checkpoint, even if some fail to close.
 
         :raises StorageError: the first failure.
         """

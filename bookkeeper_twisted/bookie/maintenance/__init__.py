@@ -1,4 +1,4 @@
-"""Background work on what a bookie stores: deleted ledgers, entry-log space, checks.
+"""Background work on the files of a bookie: deletion of ledgers, entry-log space, checks.
 
 Theory of operation.  :class:`~.garbage_collector.GarbageCollector` runs now and then, or when forced.  A run asks
 metadata which ledgers are gone (:mod:`.ledger_collector`) and has the bookie forget them; it removes the entry logs

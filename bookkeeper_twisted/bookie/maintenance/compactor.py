@@ -1,4 +1,4 @@
-"""Compaction of the entry logs of one ledger directory, step by step, within speed limits.
+"""Compacts the entry logs of one ledger directory, step by step, within speed limits.
 
 Logs are compacted in groups.  The old logs of all groups are removed together, by the garbage collector's run that
 began the compaction; if disk space is scarce, those of a group are removed before the next group is begun.
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 @attrs.frozen
 class CompactionOrder:
-    """The order of one compaction run of a directory.
+    """The parameters of one compaction run of a directory.
 
     :ivar threshold: logs with a smaller live share are compacted.
     :ivar target_size: a smaller log counts as if it had this size, in bytes; 0: its own size.
@@ -55,7 +55,7 @@ class CompactionOrder:
 
 
 class Compactor:
-    """The compaction of one directory.
+    """A compactor of the entry logs of one directory.
 
     :ivar progress: of the present run, None if there is none.
     :ivar suspension: suspends the present run and later ones.
@@ -86,7 +86,7 @@ class Compactor:
         self._borrows = False  # whether this run uses the space reserve
 
     async def run(self, order: CompactionOrder) -> None:
-        """Compact the logs of an order.  A cancelled run leaves everything as it was before the present group.
+        """Compact the logs of an order.  If the run is cancelled, the present group of logs stays unchanged.
 
         :raises bookkeeper_twisted.errors.StorageError: the index or the disk failed.
         :raises OSError: the disk failed, or has no space for the copy of a log.
@@ -114,7 +114,7 @@ class Compactor:
                 await self._directory.on_flush_lane(self._directory.storage.take_reserve_back)
 
     async def close(self) -> None:
-        """Free the queue and buffers of the runs: kept between runs, as the kernel takes some time to close a queue."""
+        """Free queue and buffers, which are kept between runs, as the kernel takes some time to close a queue."""
         queue, self._queue = self._queue, None
         if queue is not None:
             await self._directory.on_lane(queue.close)
@@ -127,7 +127,7 @@ class Compactor:
         return candidates(whole, order.threshold, order.target_size)
 
     async def _next_group(self, chosen: Sequence[LogUsage], is_first: bool) -> list[LogUsage]:
-        """Return the next logs to compact together; collect garbage or borrow the reserve if space is scarce.
+        """Return the next logs to compact together; if space is scarce, collect garbage or borrow the reserve first.
 
         :raises OSError: the free space is too small for a copy of any log.
         """
@@ -157,7 +157,7 @@ class Compactor:
         return True
 
     async def _free(self) -> int:
-        """Return the bytes that copies may take: the space for all users, or with the reserve that for this process."""
+        """Return the bytes that copies may use: free space for all users or, with the reserve, for this process."""
         fs = self._directory.fs
         if self._borrows:
             return await self._directory.on_lane(fs.allocatable, self._directory.path)
@@ -165,7 +165,7 @@ class Compactor:
         return free
 
     async def _compact_whole(self, group: Sequence[LogUsage]) -> None:
-        """Compact a group of logs; leave damaged ones out."""
+        """Compact a group of logs; leave out damaged logs."""
         left = [log.log_id for log in group]
         n_targets = 1 + sum(log.live for log in group) // self._directory.storage.log.size_limit
         while left:
@@ -180,7 +180,7 @@ class Compactor:
                 await self._damage_found(damage)
 
     async def _compact(self, sources: Sequence[int], n_targets: int) -> None:
-        """Copy some logs into new ones.
+        """Copy the live rows of some logs into new logs.
 
         :param n_targets: expected number of new logs; there may be more.
         """
@@ -229,7 +229,7 @@ class Compactor:
         self._metrics.compacted_bytes.value += n_bytes
 
     async def _admitted(self, step: Step) -> None:
-        """Wait until a step may be read."""
+        """Wait until the speed limits allow the read of a step."""
         await self._reads.acquire(step.n_disk_bytes, step.n_entries)
         await self.suspension.passed()
         worked, self._worked = self._worked, 0.0
@@ -237,7 +237,7 @@ class Compactor:
             await deferLater(self._clock, worked * REST)
 
     async def _work(self, work: Callable[..., T], *args: Any) -> T:
-        """Run a piece of work on the lane, and measure it for the rest before the next step."""
+        """Run a piece of work on the lane, and measure its time, by which the rest before the next step is set."""
         began = self._clock.seconds()
         done = await self._directory.on_lane(work, *args)
         self._worked += self._clock.seconds() - began
@@ -265,7 +265,7 @@ class Compactor:
 def _turn(
     reader: RowReader, cutter: RowCutter, step: Step | None, following: Step | None, limits: tuple[int, int]
 ) -> tuple[deque[VerifiedRow], Step | None]:
-    """Return the rows of a step, which the disk has read while the previous one was copied; begin to read the next.
+    """Return the rows of a step, which the disk read while the previous step was copied; begin to read the next step.
 
     :param following: the step to read from now on.
     :returns: the verified rows that end in the step, and the step after ``following``.
@@ -278,5 +278,5 @@ def _turn(
 
 
 def _size(rows: Iterable[VerifiedRow]) -> tuple[int, int]:
-    """Return the bytes and the entries of some rows."""
+    """Return the bytes and the number of entries of some rows."""
     return sum([len(data) for _, data in rows]), sum([row.last - row.first + 1 for row, _ in rows])

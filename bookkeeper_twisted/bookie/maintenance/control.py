@@ -1,4 +1,4 @@
-"""Control over the background work of a bookie in this process."""
+"""Control over the background work of a bookie by code in its process."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -177,7 +177,7 @@ class BackgroundControl:
 
 
 def _unwatched(running: "Deferred[None]") -> None:
-    """Ignore the cancellation of work that reports its failures itself; it is cancelled with the bookie."""
+    """Ignore the cancellation of work that reports its other failures itself; it is cancelled when the bookie stops."""
 
     def ended(failure: Failure) -> None:
         failure.trap(CancelledError)

@@ -1,4 +1,4 @@
-"""Marks the damaged ledgers, so that autorecovery gives this bookie their entries again.
+"""Marks damaged ledgers, so that autorecovery copies their entries to this bookie again.
 
 A mark names this bookie; autorecovery checks all its entries of the ledger, and writes the damaged ones
 again, on this bookie if it is writable.  A finding that is loaded after a restart is marked, too: the process may
@@ -24,7 +24,7 @@ _LONGEST_PAUSE = 300.0
 
 
 class DamageMarks:
-    """A queue of ledgers to mark one after the other, repeatedly while the store fails.
+    """A queue of ledgers to mark one after the other; a mark is tried again while the store fails.
 
     :param operations: limiter of requests to the metadata store.
     """
@@ -51,7 +51,7 @@ class DamageMarks:
             working.addBoth(self._ended)
 
     def stop(self) -> None:
-        """Mark no more; findings are marked after the next start."""
+        """Stop marking ledgers; the next start marks the remaining findings."""
         self._pending.clear()
         if self._working is not None:
             self._working.cancel()

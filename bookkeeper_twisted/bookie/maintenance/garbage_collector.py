@@ -1,4 +1,4 @@
-"""Garbage collections and compactions, at intervals or at the request of an operator."""
+"""Runs garbage collections and compactions, at intervals or at the request of an operator."""
 
 import math
 from collections.abc import Collection, Coroutine, Sequence
@@ -39,7 +39,7 @@ class CompactionKind:
 
 @attrs.frozen
 class CollectorOptions:
-    """Settings of :class:`GarbageCollector`, with Apache's defaults.
+    """The settings of :class:`GarbageCollector`, with Apache's defaults.
 
     :ivar wait_time: seconds from the end of a run to the next one.
     :ivar force_allowed: whether a forced run compacts although periodic compaction is disabled.
@@ -83,7 +83,7 @@ class CollectorState:
 
 @attrs.frozen
 class _Request:
-    """A request for a run, by the timer or by an operator.
+    """A request for a run, made by the timer or by an operator.
 
     :ivar timed: whether it makes the compactions that are due.
     :ivar major, minor: whether it makes these compactions although they are not due.
@@ -97,7 +97,7 @@ class _Request:
     results: "tuple[Deferred[None], ...]" = ()
 
     def join(self, other: "_Request") -> "_Request":
-        """Return one request for the work of both."""
+        """Combine this request with another one."""
         return _Request(
             self.timed or other.timed, self.forced or other.forced, self.major or other.major,
             self.minor or other.minor, self.results + other.results,
@@ -138,7 +138,7 @@ class GarbageCollector:
     # -- control --
 
     def start(self) -> None:
-        """Run every ``wait_time`` seconds, counted from the end of the previous run."""
+        """Start a run every ``wait_time`` seconds, counted from the end of the previous run."""
         self._stopped = False
         self.began = self._clock.seconds()
         self._wait()
@@ -160,7 +160,7 @@ class GarbageCollector:
             await ended
 
     def force(self, major: bool = True, minor: bool = True) -> "Deferred[None]":
-        """Run now, or after the present run; the result fires at its end.  Requests that wait meanwhile share one run.
+        """Run now, or after the present run; the result fires at the end.  Requests that are waiting share one run.
 
         :param major, minor: whether to force these compactions, too.
         """
@@ -181,12 +181,12 @@ class GarbageCollector:
         self._apply_suspension()
 
     def cancel(self) -> None:
-        """End the present compaction; logs that it has not finished stay as they were."""
+        """End the running compaction; entry logs that it has not finished stay unchanged."""
         for compacting in list(self._compacting):
             compacting.cancel()
 
     def change(self, options: CollectorOptions) -> None:
-        """Set other ``options``; a changed ``wait_time`` counts from now on."""
+        """Set other ``options``; a changed ``wait_time`` is counted from this call."""
         before, self._options = self._options, options
         if options.wait_time != before.wait_time and self._timer is not None:
             self._timer.cancel()
@@ -194,14 +194,14 @@ class GarbageCollector:
             self._wait()
 
     def progress(self) -> Sequence[Progress | None]:
-        """Return the progress of the compaction of each directory, None without a compaction."""
+        """Return the progress of the compaction of each directory, or None without a compaction."""
         return [compactor.progress for compactor in self._compactors]
 
     def _at_work(self) -> list[Progress]:
         return [progress for progress in self.progress() if progress is not None]
 
     def disk_changed(self, almost_full: bool, full: bool) -> None:
-        """React to the space of the disks, as Apache's bookie does.
+        """React to the free space of the disks, as Apache's bookie does.
 
         :param almost_full: ends major compactions; with the option ``forced_when_full`` forces a run instead.
         :param full: ends all compactions; with that option forces a run instead.
@@ -267,7 +267,7 @@ class GarbageCollector:
         series.record((self._clock.seconds() - began) * 1000)
 
     def _failed(self, error: BaseException, path: str = "") -> None:
-        """Count a failure; log one of its kind until a run succeeds, as runs on a full disk are many."""
+        """Count a failure; log only the first of its kind until a run succeeds, as runs on a full disk fail often."""
         text = f"{path}: {error}" if path and path not in str(error) else str(error)
         self.state.failures += 1
         self.state.last_failure = text
@@ -277,7 +277,7 @@ class GarbageCollector:
             self._log.error("a part of a garbage collection failed: {text}", text=text)
 
     async def _collect(self, request: _Request) -> None:
-        """Run all parts of a collection; a part that fails, a directory or metadata, does not prevent the others."""
+        """Run all parts of a collection; a failure in one directory or in metadata does not prevent the other parts."""
         self.state.phase = "logs"
         for logs in self._logs:
             await self._tried(logs.clean(), logs.path)
@@ -305,7 +305,7 @@ class GarbageCollector:
         return freed
 
     async def _compact(self, request: _Request) -> None:
-        """Make the compactions that are due or forced; one that ended while suspended stays due."""
+        """Run the compactions that are due or forced; a compaction that ended while suspended stays due."""
         state, now = self.state, self._clock.seconds()
         if self._is_due(self._options.major, request, request.major, state.last_major, now, self._stops_major):
             await self._compact_as("major compaction", self._options.major)
@@ -338,7 +338,7 @@ class GarbageCollector:
         return request.timed and kind.enabled and now - (self.began if last is None else last) >= kind.interval
 
     async def _compact_as(self, phase: str, kind: CompactionKind) -> None:
-        """Compact the directories of one disk one after the other, and several disks at the same time."""
+        """Compact the directories of one disk one after the other, and different disks at the same time."""
         began, copied, freed = self._clock.seconds(), self._metrics.compacted_bytes.value, self._freed()
         failures = self.state.failures
         self.state.phase = phase
@@ -376,7 +376,7 @@ class GarbageCollector:
         return found.values()
 
     async def _compact_disk(self, numbers: Sequence[int], order: CompactionOrder) -> None:
-        """Compact the directories on one disk in turn, each with the free space that those before it have left.
+        """Compact the directories on one disk in turn, each with the free space that the earlier ones have left.
 
         A compaction may take seven eighths of the free space: two at the same time would fill the disk.  A
         failed one does not prevent the next.
@@ -400,7 +400,7 @@ class GarbageCollector:
         self._limit_pause(paused)
 
     def _limit_pause(self, paused: bool) -> None:
-        """Limit a pause of compaction to the wait between runs, so that space of deleted ledgers is still freed."""
+        """Limit a pause of compaction to the wait between runs, so that the space of deleted ledgers is still freed."""
         if paused and self._end_of_pause is None:
             self._end_of_pause = self._clock.callLater(self._options.wait_time, self._pause_ended)
         elif not paused and self._end_of_pause is not None:
@@ -418,7 +418,7 @@ class GarbageCollector:
         return sum(progress.left for progress in self._at_work())
 
     def _eta(self) -> float:
-        """Return the seconds until the last directory is done; not-a-number if a directory has not begun to copy."""
+        """Return the seconds until the last directory is done, or not-a-number if a directory has not begun to copy."""
         now = self._clock.seconds()
         etas = [progress.eta(now) for progress in self._at_work()]
         known = [eta for eta in etas if eta is not None]

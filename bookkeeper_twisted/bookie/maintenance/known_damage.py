@@ -1,4 +1,4 @@
-"""The known damage of a bookie: stored durably, logged, counted, and marked for autorecovery.
+"""The known damage of a bookie, which is stored durably, logged, counted, and marked for autorecovery.
 
 Scrubs and compactions find damage.  A pass of a scrub replaces the known damage as far as it has come, see
 :class:`~bookkeeper_twisted.storage.maintenance.scrub.ScrubRecord`; damage found by a compaction is added.
@@ -17,7 +17,7 @@ from .lanes import MaintainedDirectory, MaintainedJournal
 
 
 class KnownDamage:
-    """The records of all directories and journals of a bookie.
+    """The damage records of all directories and journals of a bookie.
 
     :param marks: receives the findings.
     :ivar records: the record of each directory and journal, by its number.
@@ -35,7 +35,7 @@ class KnownDamage:
         metrics.watch(lambda: sum(len(record.findings) for record in self.records.values()))
 
     async def load(self, maintained: MaintainedDirectory | MaintainedJournal) -> None:
-        """Load and mark what earlier processes found damaged in ``maintained``, a directory or journal; once."""
+        """Load and mark once the damage that earlier processes found in ``maintained``, a directory or journal."""
         if maintained.number in self.records:
             return
         try:
@@ -60,7 +60,7 @@ class KnownDamage:
             self._log.critical("DAMAGE: {text}", text=each.text, ledger_id=each.ledger_id, entry_id=each.first)
 
     async def join(self, directory: MaintainedDirectory, damage: LogDamageError) -> None:
-        """Add the ``damage`` that a compaction has found in a directory, unless it is known.
+        """Add the ``damage`` that a compaction has found in a directory, unless it is recorded already.
 
         :raises StorageError: the index cannot be read.
         :raises OSError: the disk failed, or is full: only this process knows of the damage, and has marked it.

@@ -1,4 +1,4 @@
-"""The maintenance of one ledger directory on its lane, in small pieces of work."""
+"""Runs the maintenance of one ledger directory on its lane, in small pieces of work."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def step_limits(*throttles: Throttle) -> tuple[int, int]:
-    """Return the bytes of one step.
+    """Return the bytes of one step of maintenance.
 
     :returns: bytes wanted: a quarter of what the slowest limit grants in a second, so that the work is even; and bytes
         between wanted ones that may be read as well: 0 if bytes are limited.
@@ -34,7 +34,7 @@ def step_limits(*throttles: Throttle) -> tuple[int, int]:
 
 
 class MaintainedJournal:
-    """One journal directory and the lane of its scrub.
+    """One journal directory with the lane of its scrub.
 
     :ivar number: of its findings: ledger directories come first.
     """
@@ -54,7 +54,7 @@ class MaintainedJournal:
         self._executor = executor
 
     async def scrub(self) -> JournalScrub:
-        """Begin a pass over the records that a replay would need now."""
+        """Begin a pass over the records that a replay would need at present."""
         durable = self._commit.mark
         mark = await self.on_lane(self._read_mark)
         return JournalScrub(self.fs, self.path, mark, durable)
@@ -65,7 +65,7 @@ class MaintainedJournal:
 
 
 class MaintainedDirectory:
-    """One ledger directory and its lanes.
+    """One ledger directory with its lanes.
 
     :ivar number: of the directory.
     :ivar path: ``current`` included.
@@ -86,7 +86,7 @@ class MaintainedDirectory:
         self._executor = executor
 
     async def check_index(self) -> None:
-        """Verify the structure of the index, if the start has put that off."""
+        """Verify the structure of the index if the start has postponed that."""
         if self.storage.index.checked:
             return
         try:
@@ -97,7 +97,7 @@ class MaintainedDirectory:
             self._log.critical("DAMAGE: {error}; what the index does not hold is not known", error=error)
 
     def on_flush_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
-        """Run short work between checkpoints, ``work(*args)``: log ids, commits of the index."""
+        """Run short work between checkpoints, ``work(*args)``, such as reserving log ids or committing to the index."""
         return self._executor.submit(f"flush-{self.number}", work, *args)
 
     def on_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":

@@ -1,4 +1,4 @@
-"""Deletes the local ledgers that metadata has deleted.
+"""Deletes the local copies of ledgers that are deleted in metadata.
 
 Nothing live is deleted (S8).  The local ledgers are listed first, then metadata.  A ledger that the
 listing lacks is only a suspect: its metadata is read singly, after a sync of the metadata store, so that neither an
@@ -33,7 +33,7 @@ _RANGE = 10_000  # the ledgers of one node in ZooKeeper's layouts; Apache's book
 
 @attrs.frozen
 class Cluster:
-    """The bookie's cluster, according to its metadata store.
+    """The cluster of the bookie, as its metadata store describes it.
 
     :ivar instance_id: reads the id of the cluster from the store.
     :ivar expected_id: the id in the bookie's cookie.
@@ -47,7 +47,7 @@ class Cluster:
 
 
 class LedgerCollector:
-    """A collector of the ledgers that metadata has deleted; see the module docstring.
+    """A collector of ledgers that are deleted in metadata; see the module docstring.
 
     :param checkpoint: makes the deletions durable; fires with whether it succeeded.
     :param operations: limiter of metadata reads.
@@ -73,7 +73,7 @@ class LedgerCollector:
         self._unreleased: set[int] = set()
 
     async def run(self) -> int:
-        """Delete the ledgers that metadata has deleted.
+        """Delete the local copies of ledgers that are deleted in metadata.
 
         :returns: the number of deleted ledgers.
         :raises MetadataError: metadata could not be read; ledgers that were not confirmed by then stay.
@@ -95,7 +95,7 @@ class LedgerCollector:
         return forgotten
 
     async def confirm(self) -> None:
-        """Check that the deletions are durable; checkpoint once more if they are not.
+        """Check that the deletions are durable; otherwise run one more checkpoint.
 
         :raises StorageError: they are not: the checkpoint failed before their commit.
         """
@@ -106,7 +106,7 @@ class LedgerCollector:
             raise StorageError(f"the deletion of {count} ledgers is not durable: a checkpoint failed, their logs stay")
 
     async def _suspects(self) -> list[int]:
-        """Return the local ledgers that the listing lacks, of those that existed before it began."""
+        """Return the local ledgers that the listing lacks and that existed before the listing began."""
         local = self._storage.ledger_ids()
         suspects: list[int] = []
         for begin in range(0, len(local), _PAGE):
@@ -116,7 +116,7 @@ class LedgerCollector:
         return suspects
 
     async def _listed(self, local: Sequence[int]) -> set[int]:
-        """Return those of some ascending ids that metadata lists, which lists any number of others."""
+        """Return those of the ascending ids that metadata lists; the listing may contain any number of other ids."""
         await self._operations.acquire()
         wanted, listed, step = set(local), set[int](), local[0] // _RANGE
         async for ledger_id in self._ledgers.ledger_ids(local[0], local[-1]):
@@ -167,7 +167,7 @@ class LedgerCollector:
         return metadata.closed and not any(self._cluster.bookie_id in segment.bookies for segment in metadata.segments)
 
     async def _forget_locked(self, ledger_id: int) -> int:
-        """Delete the ledger unless it is being replicated; the lock keeps a replication from beginning meanwhile."""
+        """Delete the ledger unless it is being replicated; hold its lock, so that no replication begins."""
         await self._operations.acquire()
         cluster = self._cluster
         try:
@@ -185,7 +185,7 @@ class LedgerCollector:
         return await self._forget([ledger_id], True) if await self._is_over_replicated(ledger_id) else 0
 
     async def _release(self) -> None:
-        """Release locks that failures of the store may have left, as they prevent replication of their ledgers."""
+        """Release locks left by failures of the store, as such locks prevent the replication of their ledgers."""
         while self._unreleased:
             await self._cluster.locks.unlock(next(iter(self._unreleased)))
             self._unreleased.pop()

@@ -1,4 +1,4 @@
-"""Removes the entry logs of one ledger directory that no index row refers to."""
+"""Removes the entry logs of one ledger directory to which no index row refers."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from .lanes import MaintainedDirectory
 
 
 class LogCollector:
-    """A collector of the logs of one directory; see the module docstring.
+    """A collector of the entry logs of one directory; see the module docstring.
 
     :param scan: limiter of the checks before a removal.
     :ivar path: of the directory, ``current`` included.
@@ -30,7 +30,7 @@ class LogCollector:
         self.freed = 0
 
     async def clean(self) -> None:
-        """Remove the files of a compaction that was cut off, and count entries; no compaction may be at work."""
+        """Remove the files of an interrupted compaction, and count entries; no compaction may be running."""
         await self._directory.on_lane(self._directory.space.remove_left_over)
         await self._directory.on_lane(self._directory.storage.count_live)
 
@@ -42,7 +42,7 @@ class LogCollector:
         return await self._directory.on_lane(self._directory.fs.disk, self.path)
 
     async def run(self) -> int:
-        """Remove every log without live bytes.
+        """Remove every entry log without live bytes.
 
         :returns: the freed bytes.
         :raises bookkeeper_twisted.errors.DamageError: the index is damaged in its structure: nothing is removed,
@@ -67,7 +67,7 @@ class LogCollector:
         return freed
 
     async def _remove(self, log_ids: Sequence[int]) -> int:
-        """Remove some logs; one by one if a check of all of them together fails."""
+        """Remove some logs together, or one by one if a common check of all of them fails."""
         on_lane, space = self._directory.on_lane, self._directory.space
         checks = space.checks(log_ids)
         try:

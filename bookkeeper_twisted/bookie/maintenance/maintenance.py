@@ -35,7 +35,7 @@ SCRUB = "scrub"
 
 @attrs.frozen
 class MaintenanceOptions:
-    """Settings of all background work.
+    """The settings of all background work.
 
     :ivar rates: speed limits at the start, by name.
     :ivar over_replicated_wait: seconds between two searches for over-replicated ledgers; 0: none.
@@ -51,7 +51,7 @@ class MaintenanceOptions:
 
 
 class Maintenance:
-    """The background services of one bookie, started and stopped as one.
+    """The background services of one bookie, which are started and stopped together.
 
     :ivar throttles: their speed limits.
     :ivar adaptive: slows them down while clients wait.
@@ -117,7 +117,7 @@ class Maintenance:
         self.adaptive.start()
 
     def change(self, options: MaintenanceOptions) -> None:
-        """Set other ``options`` while the work goes on.
+        """Set other ``options`` while the services run.
 
         Only limits that differ from the previous options are set: others may have been changed by hand.
         """
@@ -132,7 +132,7 @@ class Maintenance:
             self.adaptive.change(options.latency_bound)
 
     async def stop(self) -> None:
-        """Cancel the work under way and wait for its end; the check of an index may still be ending on its lane."""
+        """Cancel the work in progress and wait for its end; the check of an index may end later on its lane."""
         self.adaptive.stop()
         for checking in self._checking:
             checking.cancel()

@@ -1,4 +1,4 @@
-"""The progress of a piece of background work, and its suspension."""
+"""The progress and the suspension of a piece of background work."""
 
 import math
 
@@ -28,7 +28,7 @@ class Progress:
     _recent_seconds: float = attrs.field(init=False, default=0.0)
 
     def advance(self, n_bytes: int, now: float) -> None:
-        """Count a step that has ended.
+        """Count a completed step.
 
         :param n_bytes: bytes of the step.
         :param now: seconds, by the clock of ``began``.
@@ -40,7 +40,7 @@ class Progress:
         self._last = max(now, self._last)
 
     def eta(self, now: float) -> float | None:
-        """Return the seconds until the end at the present speed, None before it is known.
+        """Return the seconds until the end at the present speed, or None while the speed is unknown.
 
         :param now: seconds, by the clock of ``began``.
         """
@@ -48,14 +48,14 @@ class Progress:
         return self.left * seconds / n_bytes if n_bytes else None
 
     def _recent(self, now: float) -> tuple[float, float]:
-        """Return the bytes and seconds until now, with less weight for older ones."""
+        """Return the bytes and seconds so far; older bytes and seconds have less weight."""
         elapsed = max(now - self._last, 0.0)
         weight = math.exp(-elapsed / _MEMORY)
         return self._recent_bytes * weight, self._recent_seconds * weight + elapsed
 
 
 class Suspension:
-    """A switch that suspends work between two steps until it is resumed.
+    """A switch that suspends work between two of its steps until the work is resumed.
 
     :ivar suspended: whether the next step waits.
     """
@@ -65,7 +65,7 @@ class Suspension:
         self._resumed: Deferred[None] | None = None
 
     def suspend(self) -> None:
-        """Suspend the work at the next step."""
+        """Suspend the work before its next step."""
         self.suspended = True
 
     def resume(self) -> None:

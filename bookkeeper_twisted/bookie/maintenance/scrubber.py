@@ -1,4 +1,4 @@
-"""Verifies everything that a bookie stores, slowly and repeatedly, to report damage before a client meets it."""
+"""Verifies all stored data of a bookie, slowly and repeatedly, to report damage before a client meets it."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
@@ -41,7 +41,7 @@ class ScrubState:
 
 
 class Scrubber:
-    """The scrubber: one pass at a time, one directory after the other, journals at the end.
+    """The scrubber, which runs one pass at a time: one directory after the other, then the journals.
 
     A timed pass verifies the directories whose last whole pass, in any process, is ``interval`` seconds old,
     and continues the pass that another process has begun.  A forced one verifies all directories from the beginning.
@@ -76,7 +76,7 @@ class Scrubber:
 
     @property
     def findings(self) -> dict[int, tuple[DamagedEntries, ...]]:
-        """Return the known damage of each directory and journal, by its number."""
+        """Return the known damage of each directory and journal, by the number of the directory or journal."""
         return {number: record.findings for number, record in self._known.records.items()}
 
     def start(self) -> None:
@@ -97,7 +97,7 @@ class Scrubber:
         self._wait(self._until_due())
 
     def change(self, interval: float) -> None:
-        """Set another interval; it counts from now on.
+        """Set another interval, which is counted from this call.
 
         :param interval: seconds from the end of a pass to the next, 0 for none.
         """
@@ -134,7 +134,7 @@ class Scrubber:
             self._running.addBoth(self._ended)
 
     def force(self) -> "Deferred[None]":
-        """Begin a pass over everything now, or join the present one; the result fires at its end."""
+        """Begin a pass over all directories and journals, or join the present pass; the result fires at its end."""
         if self._running is None:
             records = self._known.records
             records.update({number: attrs.evolve(each, after=None) for number, each in records.items()})
@@ -155,7 +155,7 @@ class Scrubber:
         self._wait(self._until_due() if result is True else self._interval)
 
     def cancel(self) -> None:
-        """End the present pass; the next timed one continues it."""
+        """End the present pass; the next timed pass continues it."""
         if self._running is not None:
             self._running.cancel()
 
@@ -178,7 +178,7 @@ class Scrubber:
     # -- a pass --
 
     async def _pass(self, directories: Sequence[MaintainedDirectory]) -> bool:
-        """Verify all directories and journals once; one that fails does not prevent the others.
+        """Verify all directories and journals once; a failure in one does not prevent the check of the others.
 
         :returns: whether all of them were verified.
         """

@@ -28,7 +28,7 @@ from ...protocol.peer_lines import PeerLines
 
 @implementer(IRequestSession)
 class AuthenticatingSession:
-    """The session of one connection, which refuses requests until the exchange is complete, then passes them on.
+    """The session of one connection, which refuses requests until the authentication is complete.
 
     :param plugin: the plugin name that AUTH requests must have.
     :param session: the session that answers requests of an authenticated peer.
@@ -101,7 +101,7 @@ class AuthenticatingSession:
         self._go_on()
 
     def _failed(self, failure: Failure, request: AuthRequest) -> None:
-        """Refuse the peer, with a status if its protocol has one, and close the connection."""
+        """Refuse the peer, with an error status if its protocol has one, and close the connection."""
         if not self._connection.closed:
             peer = self._connection.peer
             if failure.check(UnauthorizedAccessError):

@@ -1,4 +1,4 @@
-"""Batch reads: pieces of cached runs, and a few large loads for entries on disk."""
+"""Answers batch reads, from pieces of cached runs and a few large loads for entries on disk."""
 
 from ...codec.runs import FENCE, BatchRead
 from ...entries.entry_run import EntryRun
@@ -43,7 +43,7 @@ class Gathering:
         return sum([run.size for run in self.runs])
 
     def shrink(self, size: int) -> None:
-        """Lower the limit of the reply, as other replies have grown meanwhile.
+        """Lower the size limit of the reply, as other replies have grown in the meantime.
 
         :param size: bytes of all records, the gathered ones included.
         """
@@ -61,7 +61,7 @@ class Gathering:
         return self.left > 0 and self.room > 0
 
     def take(self, run: EntryRun) -> bool:
-        """Add the entries that fit from a run that holds the next entry; one at least if it is the first run.
+        """Add the entries that fit from a run that holds the next entry; at least one if it is the first run.
 
         :returns: whether more entries may follow.
         """
@@ -92,7 +92,7 @@ class BatchProcessor:
         self._under_way = LoadsUnderWay()
 
     def start(self, session: RequestSession, request: BatchRead) -> bool:
-        """Begin a batch read; most of them also end here, answered from memory.
+        """Begin a batch read; most batch reads also end here, answered from memory.
 
         :returns: False if it has to wait for a permit: the ``session`` then begins it again later.
         """
@@ -156,7 +156,7 @@ class BatchProcessor:
             await session.wait_lac(request.ledger_id, request.previous_lac, request.timeout_ms)
 
     async def _take_last(self, session: RequestSession, gathering: Gathering) -> bool:
-        """Begin a batch from entry -1 with the last entry, and continue it with entry 0."""
+        """Begin a batch that starts at entry -1 with the last entry, and continue the batch at entry 0."""
         ledger_id = gathering.request.ledger_id
         last, entry = await read_last(session, ledger_id)
         gathering.next = last
@@ -165,7 +165,7 @@ class BatchProcessor:
         return gathering.has_room
 
     async def _go_on(self, session: RequestSession, gathering: Gathering) -> bool:
-        """Wait for the next entries; the gathered ones count against the connection's limits meanwhile.
+        """Wait for the next entries; during the wait the gathered entries count against the connection's limits.
 
         :returns: whether there may be more entries.
         """
@@ -182,7 +182,7 @@ class BatchProcessor:
         return more
 
     async def _load(self, session: RequestSession, gathering: Gathering) -> bool:
-        """Load the next entries from disk, or wait once for a load of them in progress.
+        """Load the next entries from disk, or wait once for a load of the same entries in progress.
 
         :returns: whether there may be more entries.
         """

@@ -1,4 +1,4 @@
-"""The context of all request processors: the bookie, limits, permits, metrics, and the wire status of an error."""
+"""The shared context of all request processors: the bookie, limits, permits, metrics, and the status of an error."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _log = Logger()
 
 @attrs.frozen
 class RequestLimits:
-    """Limits of the requests of connections, in bytes or requests.
+    """The limits of the requests of connections, in bytes or requests.
 
     :ivar max_frame_size: bytes of the longest reply, its length field included.
     :ivar max_batch_read_size: most bytes in the reply to a batch read.
@@ -51,7 +51,7 @@ class RequestLimits:
 
 
 class Permits:
-    """A limit of requests in progress; a caller that finds too few permits waits in turn.
+    """A limit on the requests in progress; callers that find too few permits wait in order.
 
     A run takes as many permits as it has requests, all at once.  A run with more than the limit goes alone: it waits
     until nothing is in progress.
@@ -74,7 +74,7 @@ class Permits:
         return len(self._waiting)
 
     def take(self, count: int) -> bool:
-        """Take ``count`` permits if as many are left and no caller waits.
+        """Take ``count`` permits if that many are free and no caller waits.
 
         :returns: whether they were taken.
         """
@@ -91,14 +91,14 @@ class Permits:
         return not self.in_progress or self.in_progress + count <= self._limit
 
     def wait(self, count: int, resume: Callable[[], None]) -> None:
-        """Call ``resume`` once there are ``count`` permits, after the callers that wait already.
+        """Call ``resume`` once ``count`` permits are free, after the callers that are waiting already.
 
         :param resume: a callback, which is not in another wait.
         """
         self._waiting[resume] = count
 
     def withdraw(self, resume: Callable[[], None]) -> None:
-        """Remove a caller that no longer waits, and call those after it that need not wait now.
+        """Remove a caller that no longer waits, and call the callers behind it that need not wait any more.
 
         :param resume: the argument of :meth:`wait`.
         """
@@ -106,7 +106,7 @@ class Permits:
             self.give(0)
 
     def give(self, count: int) -> None:
-        """Return ``count`` permits and call the waiters in turn."""
+        """Return ``count`` permits and call the waiting callers in order."""
         self.in_progress -= count
         if self._waking:
             return  # a waiter that was just called returned its permits: the loop below, which called it, goes on
@@ -122,7 +122,7 @@ class Permits:
 
 @attrs.define(eq=False)
 class RequestContext:
-    """The collaborators and limits that the request processors of one bookie share.
+    """The objects and limits that the request processors of one bookie share.
 
     :ivar disk_usage: total and free bytes of the ledger directories.
     :ivar polls: number of waiting long polls, by the address of their connections.
@@ -156,7 +156,7 @@ def _waiting(permits: Permits) -> Callable[[], float]:
 
 
 def check_ids(ledger_id: int, entry_id: int) -> None:
-    """Check the ids of a read before any look-up or change for it.
+    """Check the ids in a read before the bookie looks up or changes anything for it.
 
     The journal keeps its own records under negative ids, which no read may ask for.
 

@@ -1,4 +1,4 @@
-"""Fencing reads, long polls and last-add-confirmed requests."""
+"""Answers fencing reads, long polls and last-add-confirmed requests."""
 
 from ...codec.messages import (
     ReadLacRequest,
@@ -23,13 +23,13 @@ from .session import RequestSession
 
 
 class LacProcessor:
-    """The processor of requests about LACs and fences, by coroutines that return the response or raise."""
+    """The processor of requests about LACs and fences; its coroutines return the response or raise an error."""
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
 
     async def read(self, session: RequestSession, request: ReadRequest) -> ReadResponse:
-        """Answer a read that fences, is a long poll, or asks for the LAC too.
+        """Answer a read that fences, that is a long poll, or that also asks for the LAC.
 
         :raises BookieError: the status of the error reply.
         """
@@ -45,7 +45,7 @@ class LacProcessor:
         return self._context.bookie.last_add_confirmed(request.ledger_id)
 
     async def _fencing_read(self, session: RequestSession, request: ReadRequest) -> ReadResponse:
-        """Fence the ledger durably, then read: no reply, not even a negative one, comes before the fence (S2, S4)."""
+        """Fence the ledger durably, then read: not even a negative reply is sent before the fence (S2, S4)."""
         if request.master_key is None:
             raise UnauthorizedAccessError(request.ledger_id)
         await self._context.bookie.fence(request.ledger_id, request.master_key)
@@ -72,7 +72,7 @@ class LacProcessor:
         return _found(request, request.entry_id, None, lac, timestamp)
 
     async def read_lac(self, session: RequestSession, request: ReadLacRequest) -> ReadLacResponse:
-        """Answer with explicit LAC and last entry, as far as they exist.
+        """Answer with the explicit LAC and the last entry, as far as these exist.
 
         :raises BookieError: neither exists, or the last entry cannot be read and there is no explicit LAC.
         """

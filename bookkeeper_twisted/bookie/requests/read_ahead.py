@@ -1,4 +1,4 @@
-"""The size of loads for entries that are not in memory, and the loads in progress."""
+"""Chooses how many bytes to load for entries that are not in memory, and records the loads in progress."""
 
 from collections import OrderedDict
 
@@ -11,7 +11,7 @@ _GROWTH = 4
 
 
 class SequentialReads:
-    """A record of the ends of recent loads; a miss just there is part of a sequential read, and loads more.
+    """A record of where recent loads ended; a miss at such an entry belongs to a sequential read, and loads more.
 
     :param limit: most remembered ends (S11).
     """
@@ -23,11 +23,11 @@ class SequentialReads:
         self._windows: OrderedDict[tuple[int, int], int] = OrderedDict()
 
     def window(self, ledger_id: int, entry_id: int) -> int:
-        """Return the bytes to load from the entry ``entry_id`` of ``ledger_id`` on."""
+        """Return the bytes to load for ``ledger_id``, beginning with the entry ``entry_id``."""
         return self._windows.get((ledger_id, entry_id), FIRST_WINDOW)
 
     def passed(self, ledger_id: int, entry_id: int, last: int) -> None:
-        """Record that a sequential read of ``ledger_id`` goes on after entries that needed no load.
+        """Record that a sequential read of ``ledger_id`` continues after entries that needed no load.
 
         :param entry_id: the first of these entries.
         :param last: the last of them.
@@ -37,7 +37,7 @@ class SequentialReads:
             self._windows[ledger_id, last + 1] = window
 
     def loaded(self, ledger_id: int, entry_id: int, last: int) -> None:
-        """Record that a load of ``ledger_id`` from ``entry_id`` on found the entries up to ``last``, included."""
+        """Record that loading ``ledger_id`` from ``entry_id`` found all entries up to and including ``last``."""
         window = self._windows.pop((ledger_id, entry_id), FIRST_WINDOW)
         self._windows[ledger_id, last + 1] = min(window * _GROWTH, LAST_WINDOW)
         if len(self._windows) > self._limit:
@@ -46,7 +46,7 @@ class SequentialReads:
 
 @attrs.define(eq=False)
 class Load:
-    """One load of a range in progress.
+    """One load in progress of a range of entries.
 
     :ivar end: the entry after the last one that it is likely to find.
     """
@@ -58,7 +58,7 @@ class Load:
 
 
 class LoadsUnderWay:
-    """The loads that other reads may wait for, instead of reading the same bytes again.
+    """The loads in progress, for which other reads may wait instead of reading the same bytes again.
 
     A reader with several batches in flight asks for the next entries before the first ones have arrived.
     """
@@ -70,7 +70,7 @@ class LoadsUnderWay:
         self._sizes: OrderedDict[int, int] = OrderedDict()
 
     def covering(self, ledger_id: int, entry_id: int) -> "Deferred[None] | None":
-        """Return a Deferred for the end of the load that is likely to find an entry.
+        """Return a Deferred for the end of the load that will probably find an entry.
 
         :param entry_id: of the entry of ``ledger_id``.
         :returns: None if there is no such load.
@@ -97,7 +97,7 @@ class LoadsUnderWay:
         return load
 
     def end(self, load: Load, entry_size: int = 0) -> None:
-        """Remove a load that has ended, and fire the Deferreds that wait for it.
+        """Remove a completed load, and fire the Deferreds that wait for it.
 
         :param entry_size: mean bytes of the entries that it found, 0 if it found none.
         """

@@ -1,4 +1,4 @@
-"""Runs of plain reads: entries in memory are answered at once, by the stretch; the others by one load."""
+"""Answers runs of plain reads: entries in memory immediately, in stretches; the others by one load."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ _MOST_SINGLES = 128
 
 
 class ReadCursor:
-    """The unanswered rest of a run of reads."""
+    """The part of a run of reads that is not answered yet."""
 
     __slots__ = ("run", "pieces", "began")
 
@@ -74,7 +74,7 @@ class ReadProcessor:
         return True
 
     def _refuse_reserved(self, session: RequestSession, cursor: ReadCursor) -> None:
-        """Refuse the reads of negative ids, which no ledger or entry has.  The first id of a piece is its lowest."""
+        """Refuse the reads of negative ids, which no ledger or entry has.  The first id in a piece is its lowest."""
         ledger_ids, entry_ids = cursor.run.ledger_ids, cursor.run.entry_ids
         firsts = [start for start, _ in cursor.pieces]
         lowest = min([entry_ids[start] for start in firsts])
@@ -91,7 +91,7 @@ class ReadProcessor:
                 cursor.pieces.append((start + reserved, end))
 
     def proceed(self, session: RequestSession, cursor: ReadCursor) -> bool:
-        """Answer from memory as long as there is room; then load the missing entries.
+        """Answer reads from memory while there is room; then load the missing entries.
 
         :param cursor: the rest of a run; the ``session`` gets it back if there is no room for all of it.
         :returns: True, as :meth:`start` does for a request that has begun.
@@ -145,7 +145,7 @@ class ReadProcessor:
     def _answer_singles(
         self, session: RequestSession, cursor: ReadCursor, singles: Sequence[int], missing: list[Piece]
     ) -> None:
-        """Answer single reads of one ledger by one look-up; pass each entry that it does not find on by itself."""
+        """Answer single reads of one ledger by one look-up; handle each entry not found there separately."""
         run, pieces = cursor.run, cursor.pieces
         ledger_id = run.ledger_ids[singles[0]]
         found = self._bookie.scattered(ledger_id, [run.entry_ids[index] for index in singles], _LOOK_UP_BYTES)
@@ -176,7 +176,7 @@ class ReadProcessor:
             self._reply(session, cursor, begin, neighbours)
 
     def _find(self, ledger_id: int, entry_id: int, max_count: int) -> EntryRun | None:
-        """Return entries that are available without a wait; None if the first one is not."""
+        """Return entries that are available without a wait, or None if the first entry is not."""
         if entry_id == INVALID_ENTRY_ID:
             return None  # only the index knows the last entry
         held = self._bookie.cached(ledger_id, entry_id, max_count)
@@ -187,7 +187,7 @@ class ReadProcessor:
         return held
 
     def _not_held(self, session: RequestSession, cursor: ReadCursor, piece: Piece, missing: list[Piece]) -> None:
-        """Add a piece that begins with an entry to wait for to ``missing``; serve a read of the last entry apart."""
+        """Add a piece whose first entry is not in memory to ``missing``; serve a read of the last entry separately."""
         start, end = piece
         if cursor.run.entry_ids[start] != INVALID_ENTRY_ID:
             missing.append((start, end))
@@ -197,7 +197,7 @@ class ReadProcessor:
             cursor.pieces.appendleft((start + 1, end))
 
     def _reply(self, session: RequestSession, cursor: ReadCursor, start: int, entries: Sequence[bytes]) -> None:
-        """Answer the reads from ``start`` on with their entries, or refuse them if these cannot be encoded."""
+        """Answer the reads from ``start`` upwards with their entries; refuse reads whose entries cannot be encoded."""
         run, count = cursor.run, len(entries)
         try:
             lacs = self._lacs(run, start, count)
@@ -210,7 +210,7 @@ class ReadProcessor:
         self._done(session, cursor, count, True)
 
     def _lacs(self, run: ReadRun, start: int, count: int) -> Sequence[int]:
-        """Return the highest known LAC for each of some reads; no LACs if replies to the run cannot carry them."""
+        """Return the highest known LAC for each of some reads, or no LACs if the replies cannot contain them."""
         if not run.wire.carries_lac:
             return ()
         ledger_ids = run.ledger_ids[start : start + count]
@@ -254,7 +254,7 @@ class ReadProcessor:
     def _use(
         self, session: RequestSession, cursor: ReadCursor, start: int, end: int, found: EntryRun | Exception
     ) -> Iterable[Piece]:
-        """Answer reads from the result of a load.
+        """Answer reads with the result of a load.
 
         :returns: the piece still to be read.
         """
@@ -285,13 +285,13 @@ class ReadProcessor:
 
 
 def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes]:
-    """Return the entries from ``first`` on that fit one reply buffer, at least one."""
+    """Return at least one entry, ``first`` first, and as many as fit one reply buffer."""
     count = 1 if max_count == 1 else max(1, held.fitting(first, max_count, _REPLY_BYTES, 0))
     return (held.entry(first),) if count == 1 else held.slice(first, count).entries()
 
 
 async def read_entry(session: RequestSession, ledger_id: int, entry_id: int) -> bytes:
-    """Read one entry, header and digest included, from memory or disk, once the peer takes replies.
+    """Read one entry with its header and digest, from memory or disk, once the peer takes replies.
 
     :raises BookieError: NoSuchEntryError, NoSuchLedgerError, BookieIOError or TooManyRequestsError.
     """
@@ -311,7 +311,7 @@ async def read_entry(session: RequestSession, ledger_id: int, entry_id: int) -> 
 
 
 async def read_last(session: RequestSession, ledger_id: int) -> tuple[int, bytes]:
-    """Read the last entry stored of a ledger.
+    """Read the last stored entry of a ledger.
 
     :returns: its id, and its bytes as :func:`read_entry` returns them.
     :raises BookieError: as :func:`read_entry`.

@@ -1,4 +1,4 @@
-"""Dispatch of requests: the code that begins each kind, and the answers to rare kinds."""
+"""Dispatches requests: begins the processing of each kind, and answers rare kinds."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -80,7 +80,7 @@ class RequestProcessor:
         }
 
     def open_session(self, connection: IServerConnection) -> IRequestSession:
-        """Open the session of a ``connection``; its peer has to authenticate first if the provider asks for it."""
+        """Open the session of a ``connection``; its peer must authenticate first if the provider requires that."""
         session = RequestSession(connection, self._context, self._starts)
         provider = self._authentication
         exchange = provider.bookie_exchange(connection.peer)
@@ -202,7 +202,7 @@ def _refused_auth(request: AuthRequest, status: Status) -> AuthResponse:
 
 
 async def _auth_disabled(session: RequestSession, request: AuthRequest) -> AuthResponse:
-    """Answer a peer that is authenticated already, as some clients wait for that answer."""
+    """Answer the authentication request of an admitted peer, as some clients wait for the answer."""
     return AuthResponse(request.header, AUTH_DISABLED_PLUGIN, b"")
 
 

@@ -1,4 +1,4 @@
-"""The requests of one connection: started in order while limits allow, queued compactly until then (S11).
+"""The requests of one connection: started in order while limits allow, until then kept in a compact queue (S11).
 
 After the loss of a connection only its adds are completed, which are durable at once or never.
 """
@@ -65,8 +65,7 @@ class RequestSession:
         self.pump()
 
     def lost(self) -> None:
-        """Drop the requests that have not begun, and cancel those that wait; adds that have begun are completed
-        all the same."""
+        """Drop the requests that have not begun, and cancel those that wait; begun adds are completed all the same."""
         self._backlog.clear()
         self._for_room.clear()
         self._for_turn.clear()
@@ -82,18 +81,18 @@ class RequestSession:
 
     @property
     def has_room(self) -> bool:
-        """Test whether more replies may be made."""
+        """Test whether the limits allow more replies."""
         connection, limits = self.connection, self.context.limits
         most = limits.max_scarce_load_bytes if connection.is_scarce else limits.max_load_bytes
         return connection.has_room and self.loading < most
 
     @property
     def may_begin(self) -> bool:
-        """Test whether there is room, and one more request may wait."""
+        """Test whether the limits allow more replies and one more waiting request."""
         return self.has_room and self._n_served < self.context.limits.max_served
 
     def pump(self) -> None:
-        """Start requests until one has to wait, or its turn is over; while any waits, the peer is not read."""
+        """Start requests until one must wait, or the turn is over; do not read from the peer while a request waits."""
         if self._pumping:
             return
         self._pumping = True
@@ -130,7 +129,7 @@ class RequestSession:
         )
 
     def again(self, item: Any) -> None:
-        """Put ``item``, the rest of a request, in front of the backlog; it goes on when there is room."""
+        """Put ``item``, the rest of a request, at the front of the backlog; it continues when there is room."""
         if not self.connection.closed:
             self._backlog.appendleft(item)
 
@@ -138,11 +137,11 @@ class RequestSession:
 
     @property
     def _n_served(self) -> int:
-        """Return the number of requests that have begun and wait for anything but a LAC, without adds."""
+        """Return the number of begun requests, without adds, that wait for anything but a LAC."""
         return len(self._serving) - self._polls
 
     def serve(self, answering: "Coroutine[Any, Any, None]") -> None:
-        """Begin ``answering``, which is cancelled if the connection is lost before it has ended.
+        """Begin ``answering``; cancel it if the connection is lost before it has ended.
 
         If it fails, its request would never be answered and would keep its permits: so the connection ends, as it does
         after any failure in the receipt of requests.
@@ -163,7 +162,7 @@ class RequestSession:
         self.pump()
 
     async def room(self) -> None:
-        """Wait until more replies may be made: one event may resume many requests at once."""
+        """Wait until the limits allow more replies; one event may resume many requests together."""
         if not self.has_room:
             waiter: Deferred[None] = Deferred()
             self._for_room.append(waiter)
@@ -171,7 +170,7 @@ class RequestSession:
             await waiter
 
     async def turn(self) -> None:
-        """Wait for a turn of the connection, if the requests of all connections have used up the present one."""
+        """Wait for a turn of this connection if the requests of all connections have used up the present turn."""
         if self.connection.turns.is_spent and self.connection.turn_is_over():
             waiter: Deferred[None] = Deferred()
             self._for_turn.append(waiter)
@@ -238,7 +237,7 @@ class RequestSession:
             self.context.reads.give(count)
 
     def expect(self, n_bytes: int) -> None:
-        """Count bytes that were requested from the disk, or are kept for a reply.
+        """Count bytes that are requested from the disk, or kept for a reply.
 
         :param n_bytes: negative for counted bytes that are sent or dropped.
         """
@@ -246,7 +245,7 @@ class RequestSession:
         self.connection.expect(n_bytes)
 
     async def wait_lac(self, ledger_id: int, previous_lac: int, timeout_ms: int) -> int | None:
-        """Wait until the LAC has passed ``previous_lac``; the wait ends with the connection.
+        """Wait until the LAC is above ``previous_lac`` or the connection is lost.
 
         :returns: the wall-clock time, in ms, of the notice that ended the wait; None after the time-out.
         :raises TooManyRequestsError: the peer's address, or all peers together, have too many waits.
