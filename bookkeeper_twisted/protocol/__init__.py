@@ -1,4 +1,4 @@
-"""The only ``Protocol`` subclasses: sockets to codec, replies to sockets.
+"""The ``Protocol`` classes: bytes from sockets to the codec, replies to sockets.
 
 Theory of operation.  :mod:`.server.connection` feeds each received chunk to the connection's decoder and passes
 the items to its processor.  Replies never go to the transport one by one: they are queued

@@ -1,4 +1,4 @@
-"""Authentication of connections by plugin: the interfaces, the provider without authentication, and the search.
+"""Authentication of connections by plugins: interfaces, the provider without authentication, and the plugin search.
 
 A provider makes one exchange for each connection and side.  The client's exchange makes the first token; then each
 side makes a token from the token it received, in AUTH requests and their responses, until both are complete.
@@ -38,13 +38,13 @@ class IAuthenticationProvider(Interface):
     plugin: str = Attribute("The name in AUTH frames.")
 
     def bookie_exchange(peer: str) -> IAuthenticationExchange:
-        """Return the bookie's side of an exchange for a connection; one that is complete at once admits the peer.
+        """Return the bookie's side of an exchange for a connection; one that starts complete admits the peer.
 
         :param peer: address and port of the client.
         """
 
     def client_exchange(bookie_id: str) -> IAuthenticationExchange:
-        """Return the client's side of an exchange for a connection; one that is complete at once sends nothing.
+        """Return the client's side of an exchange for a connection; one that starts complete sends no token.
 
         :param bookie_id: the bookie at the other end of the connection.
         """
@@ -52,7 +52,7 @@ class IAuthenticationProvider(Interface):
 
 @implementer(IAuthenticationExchange)
 class NoExchange:
-    """The exchange that is complete before it begins."""
+    """An exchange that is complete from the start."""
 
     complete = True
 
@@ -83,7 +83,7 @@ class AuthenticationDisabled:
 
 
 def authentication_provider(name: str, key: str, origin: str, insecure: bool = False) -> IAuthenticationProvider:
-    """Find the provider for the value of a configuration key.
+    """Find the provider that the value of a configuration key names.
 
     :param name: the value of the key.
     :param key: of the configuration, for the error.

@@ -1,4 +1,4 @@
-"""The life of a connection between a client and a bookie, the same on both sides.
+"""The states of a connection between a client and a bookie, which are the same on both sides.
 
 Authentication is a state of its own, so that nothing but its own frames is sent or served before it has ended; a layer
 of encryption is one more state between CONNECTING and AUTHENTICATING.
@@ -35,7 +35,7 @@ NEXT: Mapping[ConnectionState, frozenset[ConnectionState]] = {
 
 
 def following(state: ConnectionState, wanted: ConnectionState) -> ConnectionState:
-    """Return the state ``wanted``, if it may follow ``state``.
+    """Return the state ``wanted`` if it may follow ``state``.
 
     :raises ValueError: it must not follow.
     """

@@ -1,4 +1,4 @@
-"""A TCP transport that sends inside the write and gathers pieces.
+"""A TCP transport that sends within the write call, and that sends several pieces without a join.
 
 Twisted's transport leaves every write to the next turn of its reactor: two changes of the set of watched
 descriptors and one more wait for each write, a copy if several pieces are written, and another copy of all the
@@ -64,7 +64,7 @@ _log = Logger()
 
 
 def missing(borrowed: Mapping[type, Sequence[str]] = BORROWED) -> list[str]:
-    """Return the attributes that this version of Twisted does not have, as ``Class.name``; log them in one line.
+    """Return the attributes, as ``Class.name``, that this version of Twisted lacks; log them in one line.
 
     :param borrowed: names of the used attributes, by class.
     """
@@ -99,7 +99,7 @@ class DirectConnection(Connection):
         return int.from_bytes(found, sys.byteorder)
 
     def write(self, data: bytes) -> None:
-        """Send ``data`` at once as far as the kernel takes them, and queue the rest."""
+        """Send as much of ``data`` as the kernel takes now, and queue the rest."""
         if self.TLS:
             super().write(data)
         else:
@@ -116,7 +116,7 @@ class DirectConnection(Connection):
         self._send_or_queue(pieces, size)
 
     def _send_or_queue(self, pieces: Sequence[Piece], size: int) -> None:
-        """Send pieces, or queue them after others.
+        """Send pieces, or queue them behind other pieces.
 
         :param size: bytes of all pieces.
         """
@@ -159,7 +159,7 @@ class DirectConnection(Connection):
         return super().doRead()
 
     def doWrite(self) -> Any:
-        """Send the queued pieces when the kernel has room, then let the base class do what it put off until then.
+        """Send the queued pieces when the kernel has room, then run the base class's postponed actions.
 
         :returns: what ended the connection, or None.
         """
@@ -199,7 +199,7 @@ class DirectConnection(Connection):
 
 
 def _rest(pieces: Iterable[Piece], sent: int) -> list[Piece]:
-    """Return the pieces without their first ``sent`` bytes, and without views of memory that its owner may free.
+    """Return the pieces without their first ``sent`` bytes; copy views of memory that its owner may free.
 
     :raises TypeError: a piece is not bytes.
     """
@@ -224,12 +224,12 @@ def _behind(piece: Piece, sent: int) -> Piece:
 
 
 class DirectServer(DirectConnection, Server):
-    """An accepted connection that sends inside the write."""
+    """An accepted connection that sends within the write call."""
 
 
 @implementer(ILogObserver)
 class _OneAMinute:
-    """A filter that passes one event a minute on to an observer of a log.
+    """A filter that passes one event per minute to an observer of a log.
 
     A port that has no descriptor for a connection logs that for each of them: those who connect would fill the log.
     """
@@ -247,7 +247,7 @@ class _OneAMinute:
 
 
 class DirectPort(Port):
-    """A listening port whose connections send inside the write."""
+    """A listening port whose connections send within the write call."""
 
     transport = DirectServer
 
@@ -258,11 +258,11 @@ class DirectPort(Port):
 
 
 class DirectClient(DirectConnection, Client):
-    """A connection from this end, also before it is established."""
+    """An outgoing connection, also before it is established."""
 
 
 class DirectConnector(Connector):
-    """A connector of one connection that sends inside the write."""
+    """A connector of one connection that sends within the write call."""
 
     def _makeTransport(self) -> Client:
         return DirectClient(self.host, self.port, self.bindAddress, self, self.reactor)
@@ -292,7 +292,7 @@ class _DirectReactor:
 
 
 def direct_reactor(reactor: Any, direct: bool = DIRECT) -> Any:
-    """Return a stand-in for a reactor, with which plain TCP connections of endpoints send inside the write.
+    """Wrap a reactor so that the plain TCP connections of its endpoints send within the write call.
 
     The reactor itself is never changed.
 

@@ -11,7 +11,7 @@ from .turns import Turns
 
 
 class IServerConnection(Interface):
-    """The connection of a peer that sends requests, for the code that answers them.  Reactor thread."""
+    """The connection to a peer that sends requests, for the code that answers them.  Reactor thread."""
 
     peer: str = Attribute("The other end, for logs.")
     host: str = Attribute("The address of the other end, the same for all connections from there.")
@@ -30,7 +30,7 @@ class IServerConnection(Interface):
         """
 
     def reply_pieces(pieces: Sequence[bytes | memoryview]) -> None:
-        """Queue one reply that consists of pieces; it is dropped if the connection is closed.
+        """Queue one reply given as several pieces; the reply is dropped if the connection is closed.
 
         :param pieces: one frame.  A view must not change until the outbox is flushed; it is copied only if the
             peer does not take it at once.
@@ -46,13 +46,13 @@ class IServerConnection(Interface):
         """Write the replies queued on this connection without waiting for the outbox."""
 
     def turn_is_over() -> bool:
-        """Test whether it is the turn of other connections.
+        """Test whether other connections have the next turn.
 
         :returns: if True, the session is called in a later turn, as after a lack of room.
         """
 
     def enter(state: ConnectionState) -> None:
-        """Report the begin or the end of the authentication.
+        """Report the start or the end of the authentication.
 
         :param state: the next state.
         :raises ValueError: it must not follow the present one.
@@ -80,17 +80,17 @@ class IRequestSession(Interface):
         """
 
     def writable() -> None:
-        """Resume requests, as the connection has room, or its turn, again; the outbox is flushed afterwards."""
+        """Resume requests, as the connection has room or its turn again; the outbox is flushed afterwards."""
 
     def lost() -> None:
         """End the session of a connection that was lost."""
 
 
 class IGatheringTransport(ITransport):
-    """A transport that also takes views, and sends several pieces without a join."""
+    """A transport that accepts memory views, and sends several pieces without a join."""
 
     taken: int = Attribute("Bytes that the kernel has taken of what was written.")
     unread: int = Attribute("Of these, bytes of which the other end has not told that it has them; 0 if unknown.")
 
     def writeSequence(data: Iterable[bytes | memoryview]) -> None:
-        """Write the pieces in order.  Their bytes may change after the return."""
+        """Write the pieces in order.  The caller may change their bytes after the return."""

@@ -1,4 +1,4 @@
-"""A limit of the log lines that peers can cause: a peer that sends nonsense cannot fill the log.
+"""Limits the log lines that peers can cause, so that a peer that sends nonsense cannot fill the log.
 
 Lines that are left out are counted, and the next logged line gives their number.
 """
@@ -16,13 +16,13 @@ MAX_HOSTS = 100
 
 
 def peer_name(address: IAddress | None) -> str:
-    """Return the name of a peer in log lines: host and port, or the text of an ``address`` without them."""
+    """Return the name of a peer for log lines: host and port, or the text of an ``address`` that has none."""
     host = getattr(address, "host", None)
     return f"{host}:{getattr(address, 'port', 0)}" if host else str(address)
 
 
 class PeerLines:
-    """A logger of one line for each host and :data:`INTERVAL`.
+    """A logger that writes one line for each host and :data:`INTERVAL`.
 
     :param seconds: returns the time of the clock.
     """
@@ -35,7 +35,7 @@ class PeerLines:
         self._left_out = 0
 
     def log(self, write: Callable[..., None], template: str, peer: str, **fields: Any) -> None:
-        """Write a line about a ``peer``, or count it as left out.
+        """Write a line about a ``peer``, or count the line as omitted.
 
         :param write: the method of a logger.
         :param template: text with the names of fields, ``{peer}`` among them.

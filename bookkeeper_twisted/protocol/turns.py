@@ -1,4 +1,4 @@
-"""The turns of the reactor, shared among the connections of a bookie: small requests go first.
+"""The turns of the reactor, shared among the connections of a bookie so that small requests go first.
 
 The requests of all connections together take :data:`TURN` of a turn of the reactor, however many connections there are.
 Bytes that arrive then are put off, undecoded, until a later turn.  There, connections that sent little come first,
@@ -34,7 +34,7 @@ class Waiting(Protocol):
 
 
 class Turns:
-    """The choice of the connection that may work now.
+    """A scheduler that chooses the connection that may work now.
 
     :param flush: writes the replies made so far.
     """
@@ -58,7 +58,7 @@ class Turns:
         return self._spent >= TURN
 
     def begin(self) -> bool:
-        """Begin to count the time of requests.
+        """Begin to measure the time of requests.
 
         :returns: False if it is counted already, as they come from the work of others; else the caller calls
             :meth:`end`.
@@ -69,7 +69,7 @@ class Turns:
         return True
 
     def end(self) -> None:
-        """End the count that :meth:`begin` began."""
+        """End the measurement that :meth:`begin` began."""
         assert self._began is not None
         self._spent += self._clock.seconds() - self._began
         self._began = None
@@ -77,7 +77,7 @@ class Turns:
             self._go_on_later()
 
     def is_over(self) -> bool:
-        """Test whether the connection at work has to let others work."""
+        """Test whether the working connection has to let other connections work."""
         if self._began is None:
             return self.is_spent
         elapsed = self._clock.seconds() - self._began
@@ -93,7 +93,7 @@ class Turns:
         self._go_on_later()
 
     def withdraw(self, connection: Waiting) -> None:
-        """Remove a ``connection`` from those that wait for a turn, if it does."""
+        """Remove a ``connection`` from those that wait for a turn, if it is among them."""
         for waiting in (self._little, self._much, self._more):
             waiting.pop(connection, None)
 
@@ -106,7 +106,7 @@ class Turns:
             self._next = self._clock.callLater(0, self._go_on)
 
     def _go_on(self) -> None:
-        """Begin a turn for the waiting connections, each of them at most once."""
+        """Begin a turn for the waiting connections, at most one turn for each."""
         self._next = None
         self._spent = 0.0
         for _ in range(self._n_waiting):

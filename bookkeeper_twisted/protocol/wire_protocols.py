@@ -1,4 +1,4 @@
-"""Wire protocols by plugin: their discovery, and the choice of those that a client uses.
+"""Finds wire protocols, which are plugins, and chooses those that a client uses.
 
 Plugins are looked up once in a process; a connection holds the protocol itself.
 """
@@ -25,7 +25,7 @@ classImplements(V3Protocol, IPlugin)
 
 @cache
 def wire_protocols() -> Sequence[IWireProtocol]:
-    """Return every protocol of a plugin, in the order in which a bookie tries them on a new connection."""
+    """Return the protocols of all plugins, in the order in which a bookie tries them on a new connection."""
     return tuple(sorted(getPlugins(IWireProtocol), key=lambda protocol: protocol.rank))
 
 
@@ -53,7 +53,7 @@ class ClientWires:
 
 
 def client_wires(config: ClientConfig) -> ClientWires:
-    """Return the protocols that ``wireProtocol`` names; ``auto`` is V2 and V3, but V3 alone with one socket.
+    """Return the protocols that ``wireProtocol`` names; ``auto`` means V2 and V3, or V3 alone with one socket.
 
     :raises bookkeeper_twisted.errors.ConfigError: no plugin provides the name, or the protocol lacks requests and
         ``maxConnectionsPerBookie`` leaves no socket for it.

@@ -1,4 +1,4 @@
-"""A client's end of a connection: writes requests of many flows, matches replies, enforces time-outs.
+"""A client's end of a connection: writes the requests of many flows, matches replies, enforces time-outs.
 
 Theory of operation.  :mod:`.connection` is the ``Protocol``.  A request is encoded, counted in :mod:`.in_flight`, and
 given to :mod:`.request_writer`, which writes adds at once and all others in a block at the end of the turn.  Received

@@ -1,4 +1,4 @@
-"""The client's side of authentication: a connection that carries nothing else until both sides are complete."""
+"""The client's side of authentication: until both sides are complete, a connection carries only tokens."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ from ..authentication import IAuthenticationExchange
 
 
 class AuthenticatedConnection(Protocol):
-    """A connection that authenticates, then passes all bytes on to a connection that it makes.
+    """A protocol that authenticates, then makes a client connection and passes all bytes to it.
 
     :ivar authenticated: fires with that connection once requests can be sent; fails with UnauthorizedAccessError,
         RequestTimeoutError or BookieHandleNotAvailableError.
@@ -71,7 +71,7 @@ class AuthenticatedConnection(Protocol):
             self._proceed(response.payload)
 
     def _proceed(self, received: bytes | None) -> None:
-        """Send the next token, if this side was not complete before; be done once it is."""
+        """Send the next token unless this side is complete; end the exchange once it is."""
         maybeDeferred(self._exchange.next_token, received).addCallbacks(self._send, self._refuse)
 
     def _send(self, token: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The rare requests of a client, and the results of their replies.  Complete protocols have all of them."""
+"""The rare requests of a client, and the results of their replies.  Only complete protocols have all of them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -27,7 +27,7 @@ _CAPACITY_AND_FREE_SPACE = 3
 
 @attrs.frozen
 class ColdCall(Generic[T]):
-    """A request that is neither add, read nor batch read.
+    """A request other than an add, a read or a batch read.
 
     :ivar request: returns the message for a header.
     :ivar expected: the class of the reply.
@@ -42,7 +42,7 @@ class ColdCall(Generic[T]):
 
 
 def read_lac(ledger_id: int) -> ColdCall[tuple[bytes | None, bytes | None]]:
-    """Return a request for the LAC of the ledger ``ledger_id``.
+    """Build a request for the LAC of the ledger ``ledger_id``.
 
     Its result is the explicit LAC packet and the last entry, both as they are stored, None if the bookie has none.
     """
@@ -57,7 +57,7 @@ def read_lac(ledger_id: int) -> ColdCall[tuple[bytes | None, bytes | None]]:
 
 
 def write_lac(ledger_id: int, master_key: bytes, lac: int, body: bytes) -> ColdCall[None]:
-    """Return a request that stores an explicit LAC packet.
+    """Build a request that stores an explicit LAC packet.
 
     :param lac: the LAC that ``body`` contains.
     :param body: the packet of :meth:`.Digester.seal_lac`.
@@ -70,7 +70,7 @@ def write_lac(ledger_id: int, master_key: bytes, lac: int, body: bytes) -> ColdC
 
 
 def force(ledger_id: int) -> ColdCall[None]:
-    """Return a request that ends once all acknowledged adds of the ledger ``ledger_id`` are durable on the bookie."""
+    """Build a request that ends once the bookie has made all acknowledged adds of ``ledger_id`` durable."""
 
     def request(header: Header) -> ForceLedgerRequest:
         return ForceLedgerRequest(header, ledger_id)
@@ -79,7 +79,7 @@ def force(ledger_id: int) -> ColdCall[None]:
 
 
 def list_entries(ledger_id: int) -> ColdCall[Sequence[tuple[int, int]]]:
-    """Return a request for the ids of the entries of ``ledger_id`` that a bookie holds.
+    """Build a request for the ids of the entries of ``ledger_id`` that a bookie holds.
 
     Its result is ranges of first and last id, both included, in ascending order; none if the bookie has no entry.
     """
@@ -94,7 +94,7 @@ def list_entries(ledger_id: int) -> ColdCall[Sequence[tuple[int, int]]]:
 
 
 def bookie_info() -> ColdCall[tuple[int, int]]:
-    """Return a request for capacity and free space of a bookie."""
+    """Build a request for capacity and free space of a bookie."""
 
     def result(reply: BookieInfoResponse) -> tuple[int, int]:
         return reply.total_disk_capacity or 0, reply.free_disk_space or 0

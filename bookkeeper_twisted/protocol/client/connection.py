@@ -53,7 +53,7 @@ _MAX_ABANDONED = 10_000
 
 @attrs.frozen
 class ConnectionLimits:
-    """The time limits of a bookie in seconds, and the most bytes of a frame either way."""
+    """The time limits of a bookie in seconds, and the most bytes of a frame in either direction."""
 
     add_timeout: float = 5.0
     read_timeout: float = 5.0
@@ -67,7 +67,7 @@ class ConnectionLimits:
 
 @attrs.frozen
 class ConnectionOwner:
-    """The owner of a connection, as far as the connection uses it.
+    """The methods that a connection calls on its owner.
 
     :ivar bookie_id: the bookie at the other end.
     :ivar flow_ids: the flow ids of the client.
@@ -84,7 +84,7 @@ class ConnectionOwner:
 
 
 class ClientConnection(Protocol):
-    """A connection for requests to one bookie in one wire protocol.
+    """A connection that sends requests to one bookie in one wire protocol.
 
     :ivar wire: the protocol.
     :ivar in_flight: the account of outstanding requests.
@@ -124,7 +124,7 @@ class ClientConnection(Protocol):
     # ---- requests ------------------------------------------------------------------------------------
 
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
-        """Test whether replies to these reads could be distinguished from others on this connection.
+        """Test whether this connection can tell replies to these reads from other replies.
 
         :param entry_ids: -1 stands for the last entry, as in a request.
         :returns: always True with request numbers.
@@ -214,7 +214,7 @@ class ClientConnection(Protocol):
         return deferred
 
     def ask_for_life(self) -> None:
-        """Send a request whose reply of any kind shows that the bookie is alive."""
+        """Send a request to which any reply proves that the bookie is alive."""
         if self.can_read(_NO_LEDGER, (0,)):
             self.read(self.in_flight.own, _NO_LEDGER, (0,)).addErrback(lambda _: None)
 
@@ -222,7 +222,7 @@ class ClientConnection(Protocol):
         self, ids: RequestIds, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
         master_key: bytes | None = None, patience: float | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
-        """Read consecutive entries from ``first`` on; replies are matched by number in every protocol.
+        """Read consecutive entries, ``first`` first; replies are matched by number in every protocol.
 
         :param max_count: most entries, <= 0 for any number.
         :param max_size: most bytes of the reply, as the protocol counts them.
@@ -237,7 +237,7 @@ class ClientConnection(Protocol):
         return self._call(ids, number, frame, ledger_id, first, BatchReply, lambda reply: reply, patience or 0.0)
 
     def long_poll(self, ids: RequestIds, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
-        """Send a request for the entry after ``previous_lac`` once it is confirmed; complete protocols only.
+        """Request the entry after ``previous_lac``, to be sent once it is confirmed; complete protocols only.
 
         :param patience: seconds that the bookie is to wait; it has the usual time in addition to answer.
         """
@@ -281,7 +281,7 @@ class ClientConnection(Protocol):
         return ids.take(count, self.in_flight.is_pending)
 
     def leave(self, ids: RequestIds, error: Exception) -> None:
-        """End a flow: its requests are sent, but fail at once, in the order in which they were made.
+        """End a flow: its queued requests are still sent, but all its requests fail immediately, in their order.
 
         :param ids: those of the flow.
         :param error: the error that the requests fail with.
@@ -406,7 +406,7 @@ class ClientConnection(Protocol):
     # ---- sending -------------------------------------------------------------------------------------
 
     def _put(self, ids: RequestIds, frames: bytes, count: int) -> None:
-        """Queue requests of a flow, and watch their deadlines."""
+        """Queue the requests of a flow, and watch their deadlines."""
         self.writer.put(ids.flow_id, frames, count)
         if self._scan_call is None:
             self._scan_later()
@@ -459,7 +459,7 @@ class ClientConnection(Protocol):
             self.abort(error)
 
     def abort(self, error: Exception) -> None:
-        """Close the connection as :meth:`close` does, but at once: written bytes that were not sent are lost.
+        """Close the connection as :meth:`close` does, but immediately: written bytes that were not sent are lost.
 
         :param error: the error that outstanding requests fail with.
         """

@@ -1,4 +1,4 @@
-"""The account of one connection: the requests in flight, their bytes, and the flows that sent them.
+"""A record of one connection: the requests in flight, their bytes, and the flows that sent them.
 
 Adds are kept in the order in which they were sent, since a bookie with one journal confirms them in this order; reads
 are found by key, other calls by number.  Every request belongs to a flow, and a connection has many.  No other module
@@ -47,7 +47,7 @@ class SendingFlow:
 
 
 class InFlight:
-    """The requests of one connection until their answer or their end, and the flows that made them.
+    """The requests of one connection until they are answered or given up, and the flows that made them.
 
     :ivar own: request ids of the connection's own flow.
     :ivar unacknowledged: bytes of requests that wait for their replies; 0 if no request does.
@@ -106,7 +106,7 @@ class InFlight:
     # ---- adds ------------------------------------------------------------------------------------------
 
     def is_taken(self, adds: Adds, fresh: bool) -> bool:
-        """Test whether replies without numbers to these adds could be mistaken for replies to other requests.
+        """Test whether replies without request ids to these adds could be mistaken for replies to other requests.
 
         :param fresh: whether the entries are sent for the first time.
         """
@@ -150,7 +150,7 @@ class InFlight:
         return True
 
     def confirmed(self, data: bytes, at: int) -> tuple[Answered | None, int]:
-        """Remove the adds of one request that received bytes confirm, if these are the replies known in advance.
+        """Remove the adds of one request if the received bytes are the confirming replies known in advance.
 
         :param data: the received bytes.
         :param at: offset in them of a reply.
@@ -183,7 +183,7 @@ class InFlight:
         return None, at
 
     def answered_adds(self, keys: Sequence[Key]) -> Iterator[Answered]:
-        """Remove the adds that replies answer, one request after the other.
+        """Remove the adds that replies answer, for one request after the other.
 
         :param keys: keys of the replies, in the order of arrival; unknown keys are ignored.
         """
@@ -214,7 +214,7 @@ class InFlight:
     # ---- reads and other calls -------------------------------------------------------------------------
 
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
-        """Test whether replies to these reads could be distinguished from others.
+        """Test whether replies to these reads can be told from other replies.
 
         :param entry_ids: of ``ledger_id``, -1 for the last entry; a repeated id cannot be distinguished.
         """
@@ -241,7 +241,7 @@ class InFlight:
         self, ids: RequestIds, number: int, size: int, deadline: float, ledger_id: int, entry_id: int, expected: type,
         result: Callable[[Any], Any], deferred: "Deferred[Any]",
     ) -> None:  # fmt: skip
-        """Count a request that is neither add nor read, and that is about to be sent.
+        """Count a request that is about to be sent and is neither add nor read.
 
         :param ids: those of the flow that sends it.
         :param number: its request id, by which the reply is matched.
@@ -265,7 +265,7 @@ class InFlight:
         return flow
 
     def answered_read(self, key: ReadKey, reply: ReadReply) -> SentReads | None:
-        """Store the reply to one read; remove the reads it was sent with once they are complete.
+        """Store the reply to one read; remove the reads sent together with it once all are complete.
 
         :param key: the number of the read, or without numbers ledger and entry.
         :returns: the reads if this reply completes them, else None; None, too, for a reply to reads that were given up.
@@ -283,7 +283,7 @@ class InFlight:
         return reads
 
     def take_call(self, number: int) -> SentCall | None:
-        """Remove the request with this ``number`` that is neither add nor read; None if there is none.
+        """Remove the request ``number``, which is neither add nor read; return None if it does not exist.
 
         If it was not answered yet, its late reply will be dropped.
         """
@@ -293,7 +293,7 @@ class InFlight:
         return call
 
     def give_up(self, reads: SentReads) -> None:
-        """Remove ``reads`` that are not complete; without numbers the keys of the replies to come stay taken."""
+        """Remove incomplete ``reads``; without request ids, the keys of the replies to come stay taken."""
         missing = self._reads.give_up(reads, self._by_key)
         if missing:
             self.abandoned += missing * self._by_key
@@ -326,7 +326,7 @@ class InFlight:
         return ended
 
     def clear(self) -> Sequence[SentRequest]:
-        """Remove all requests, in order, since the connection is lost: no reply will come."""
+        """Remove all requests, in order, because the connection is lost and no reply will come."""
         ended = self._end(lambda sent: True)
         self._adds.clear()
         self._taken.clear()
@@ -359,7 +359,7 @@ class InFlight:
     # ---- flows -----------------------------------------------------------------------------------------
 
     def _join(self, ids: RequestIds) -> SendingFlow:
-        """Register a flow with its first request.
+        """Register a flow when it makes its first request.
 
         :raises ValueError: another flow has the id.
         """
@@ -370,7 +370,7 @@ class InFlight:
         return flow
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
-        """Test whether requests of a flow are outstanding; if so, register a callback for the moment when none are.
+        """Test whether requests of a flow are outstanding; if so, register a callback for when none are left.
 
         :param ids: those of the flow.
         :param quiet: called when an add of the flow is answered and no request of it is outstanding then; the answer to
@@ -400,5 +400,5 @@ class InFlight:
 
     @property
     def orphans(self) -> int:
-        """The number of replies to come that no request waits for: of flows that left, and of keys given up."""
+        """The number of replies to come for which no request waits: those of flows that left, and of keys given up."""
         return self.abandoned + sum([flow.expected_replies for flow in self._flows.values() if flow.closed])

@@ -14,7 +14,7 @@ CONNECTION_FLOW = 0
 
 
 class FlowIds:
-    """The flow ids of one client: never 0, never one that is still held.
+    """Allocates the flow ids of one client: never 0, and never an id that a flow or a reply to come still uses.
 
     The flow itself holds its id, and so does every connection that the flow was on and that still expects
     it replies: a late reply must not meet the next flow of the same id.
@@ -29,7 +29,7 @@ class FlowIds:
         return len(self._holders)
 
     def take(self) -> int:
-        """Return a free id, which the caller then holds."""
+        """Return a free id, of which the caller is then a holder."""
         while self._following in self._holders:
             self._advance()
         flow_id = self._following
@@ -48,7 +48,7 @@ class FlowIds:
         self._holders[flow_id] += 1
 
     def release(self, flow_id: int) -> None:
-        """Remove a holder of an id; ``flow_id`` is free after the last.
+        """Remove a holder of an id; without holders ``flow_id`` is free again.
 
         :raises KeyError: it is free already.
         """

@@ -1,4 +1,4 @@
-"""Writes the requests of one connection: batches at once, others in blocks at the end of the turn.
+"""Writes the requests of one connection: batches immediately, other requests in blocks at the end of the turn.
 
 A batch that cannot be written at once, as the transport has no room or other frames wait, joins the queue of its flow,
 as other requests do.  A write is a *block*: flow by flow, the frames of each in the order they were queued and next to
@@ -26,7 +26,7 @@ MAX_TURN_BYTES = 64 << 10
 
 
 class WriteQueue:
-    """The frames that wait for a write, by flow.
+    """The frames that wait to be written, by flow.
 
     :ivar size: bytes of the frames; 0 if none waits.
     """
@@ -49,7 +49,7 @@ class WriteQueue:
         self.size += len(frames)
 
     def block(self) -> tuple[bytes, int]:
-        """Remove and return the next block, and the number of its requests."""
+        """Remove the next block of frames; return it with the number of its requests."""
         put, self._put = self._put, []
         flow_ids, all_frames, all_events = put[::3], put[1::3], put[2::3]
         if not self._queues and len(set(flow_ids)) == len(flow_ids):
@@ -68,7 +68,7 @@ class WriteQueue:
         return b"".join(items[::2]), sum(items[1::2])
 
     def _round(self, items: list[Any], room: int) -> int:
-        """Remove a turn of each flow until ``room`` is filled.
+        """Remove one turn of frames from each flow until ``room`` is filled.
 
         :returns: the number of removed bytes.
         """
@@ -93,7 +93,7 @@ class WriteQueue:
 
 
 def _turn(queue: list[Any]) -> tuple[int, int]:
-    """Return the end of a flow's turn in its queue, and the bytes of the turn; at least one item."""
+    """Return the end of a flow's turn in its queue, and the bytes of the turn, which has at least one item."""
     size = events = 0
     for at in range(0, len(queue), 2):
         length = len(queue[at])
@@ -137,7 +137,7 @@ class RequestWriter:
         self._flush_call: Any = None
 
     def start(self, transport: ITransport) -> None:
-        """Write to ``transport`` from now on, as its producer if it can pause producers."""
+        """Begin to write to ``transport``, as its producer if the transport can pause producers."""
         self._transport = transport
         if IConsumer.providedBy(transport):
             cast(IConsumer, transport).registerProducer(self, True)
@@ -164,7 +164,7 @@ class RequestWriter:
             self._flush_call = self._clock.callLater(0, self._flush)
 
     def send(self, flow_id: int, frames: bytes, events: int) -> None:
-        """Write frames at once, after the queued ones; queue them while the transport has no room.
+        """Write frames immediately, after the queued frames; queue them while the transport has no room.
 
         :param flow_id: as of :meth:`put`.
         :param frames: whole frames.

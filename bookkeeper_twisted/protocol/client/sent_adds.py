@@ -1,4 +1,4 @@
-"""Adds that one connection has sent together: their keys, the replies that confirm them, and the answered ones.
+"""Adds that one connection has sent together: their keys, the confirming replies, and which are answered.
 
 Adds that were sent together are one :class:`SentAdds`, of one ledger or of many, without an object for each entry.
 Received bytes are compared with the replies where the protocol makes these known in advance (V2), before any of
@@ -70,14 +70,14 @@ class SentAdds:
         return not keys.isdisjoint(self.keys() if self._places is None else self._places)
 
     def ids_at(self, places: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-        """Return ledger ids and entry ids of the adds at some ``places``, which are indexes from 0."""
+        """Return ledger ids and entry ids of the adds at ``places``, their indexes from 0."""
         if isinstance(places, range):
             part = slice(places.start, places.stop)
             return self._ledger_ids[part], self._entry_ids[part]
         return [self._ledger_ids[place] for place in places], [self._entry_ids[place] for place in places]
 
     def confirmed(self, data: bytes, at: int) -> range:
-        """Remove the places that the replies known in advance confirm, if the received bytes are these.
+        """Remove the adds that the replies known in advance confirm, if the received bytes are these replies.
 
         :param data: the received bytes.
         :param at: offset in them of the first reply.
@@ -98,7 +98,7 @@ class SentAdds:
         return range(first, first + count)
 
     def take(self, keys: Sequence[Key]) -> tuple[Sequence[int], Sequence[Key]]:
-        """Remove the places of ``keys``.
+        """Remove the adds with the given ``keys``.
 
         :returns: the places, and the keys that are unknown or were answered before.
         """
@@ -122,12 +122,12 @@ class SentAdds:
         return found, others
 
     def part(self, places: Sequence[int]) -> "AddsPart":
-        """Return the record of ``places`` that were just removed; the sizes of all parts add up to the bytes sent."""
+        """Return the record of the just removed ``places``; the sizes of all parts add up to the bytes sent."""
         size = self.size * (self.left + len(places)) // self.count - self.size * self.left // self.count
         return AddsPart(self, places, size)
 
     def give_up(self) -> "AddsPart":
-        """Return all unanswered adds, which nobody waits for any more; their keys stay taken."""
+        """Return all unanswered adds, as nobody waits for them any more; their keys stay taken."""
         places = range(self.n_answered, self.count) if self._places is None else list(self._places.values())
         part = AddsPart(self, places, self.size * self.left // self.count)
         self.done = None
@@ -135,7 +135,7 @@ class SentAdds:
 
 
 class AddsPart:
-    """Adds at some places that are no longer outstanding.
+    """Adds that are no longer outstanding, by their places among the adds sent together.
 
     :ivar count: number of the adds.
     :ivar size: bytes of their frames.
@@ -157,7 +157,7 @@ Answered = SentAdds | AddsPart
 
 
 class TakenEntries:
-    """A set of entries by ledger, in which those of a run are added, found and removed by one call."""
+    """A set of entries by ledger, which adds, finds and removes the entries of a run by one call."""
 
     __slots__ = ("_by_ledger",)
 
@@ -165,7 +165,7 @@ class TakenEntries:
         self._by_ledger: dict[int, set[int]] = {}
 
     def put(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> None:
-        """Add entries, at least one.
+        """Add one or more entries.
 
         :param ledger_ids: one for each of ``entry_ids``.
         """
@@ -173,7 +173,7 @@ class TakenEntries:
             self._by_ledger.setdefault(ledger_id, set()).update(ids)
 
     def have_any(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
-        """Test whether any of some entries is here.
+        """Test whether the set has any of the given entries.
 
         :param ledger_ids: one for each of ``entry_ids``, at least one.
         """
@@ -184,7 +184,7 @@ class TakenEntries:
         )
 
     def take(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> None:
-        """Remove entries that are here, at least one.
+        """Remove one or more entries, all of which are in the set.
 
         :param ledger_ids: one for each of ``entry_ids``.
         """
@@ -195,12 +195,12 @@ class TakenEntries:
                 del self._by_ledger[ledger_id]
 
     def clear(self) -> None:
-        """Remove all."""
+        """Remove all entries."""
         self._by_ledger.clear()
 
 
 def _by_ledger(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> Iterable[tuple[int, Sequence[int]]]:
-    """Return the entry ids of each ledger."""
+    """Map each ledger id to its entry ids."""
     first = ledger_ids[0]
     if ledger_ids[-1] == first and ledger_ids.count(first) == len(ledger_ids):
         return ((first, entry_ids),)

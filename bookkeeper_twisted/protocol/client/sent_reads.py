@@ -1,4 +1,4 @@
-"""Reads that one connection has sent together, the reads by key, and requests that are neither adds nor reads.
+"""Reads that one connection has sent together, reads by key, and requests that are neither adds nor reads.
 
 A V2 reply to a read names ledger and entry only.  While a read is outstanding, and also after it was given up (timed
 out, cancelled), its key is *taken*, as the keys of adds are (:mod:`.in_flight`).  Nothing is counted here.
@@ -52,23 +52,23 @@ class SentReads:
 
 
 class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
-    """Reads by key, oldest first, each with the index of the key; None for a key that was given up and stays taken."""
+    """Reads by key, oldest first, with the index of the key; None instead of reads that were given up."""
 
     __slots__ = ()
 
     def are_taken(self, keys: Sequence[ReadKey]) -> bool:
-        """Test whether a reply to one of these ``keys`` could be mistaken for another request's; equal keys are."""
+        """Test whether a reply to one of these ``keys``, or of two equal keys, could be mistaken for another."""
         if len(keys) == 1:
             return keys[0] in self
         return not self.keys().isdisjoint(keys) or len(set(keys)) != len(keys)
 
     def put(self, reads: SentReads) -> None:
-        """Add ``reads``, none of whose keys is taken."""
+        """Add ``reads`` none of whose keys is taken."""
         for index, key in enumerate(reads.keys):
             self[key] = (reads, index)
 
     def give_up(self, reads: SentReads, keep_taken: bool) -> int:
-        """Remove ``reads`` that are not complete.
+        """Remove incomplete ``reads``.
 
         :param keep_taken: whether their keys stay taken until a late reply comes.
         :returns: the number of those without a reply.
@@ -82,7 +82,7 @@ class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
         return len(keys)
 
     def some(self, whether: Callable[[SentReads], bool]) -> list[SentReads]:
-        """Select reads that are not complete.
+        """Return some of the incomplete reads.
 
         :param whether: tests one of them.
         :returns: those that pass the test, in the order in which they were made.
@@ -93,7 +93,7 @@ class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
 
 @attrs.define(eq=False, repr=False, weakref_slot=False)
 class SentCall:
-    """A request other than adds and reads: one number, one reply.
+    """A request that is neither add nor read, with one number and one reply.
 
     :ivar flow, order, size: as of :class:`SentReads`.
     :ivar expected: the class of its reply.

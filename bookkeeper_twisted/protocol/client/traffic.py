@@ -1,4 +1,4 @@
-"""The load of a connection: the unacknowledged bytes, and the bytes written a short time ago."""
+"""The load of a connection: the unacknowledged bytes, and the recently written bytes."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ _HALF_LIFE = 10.0
 
 
 class Traffic:
-    """The load of one connection, also before it exists.
+    """The load of one connection, which is measured even before the connection exists.
 
     :param now: returns the time in seconds.
     """
@@ -26,7 +26,7 @@ class Traffic:
         self._in_flight: InFlight | None = None
 
     def follow(self, writer: RequestWriter, in_flight: InFlight) -> None:
-        """Measure a connection from now on.
+        """Begin to measure a connection.
 
         :param writer: the writer of the connection, which counts the written bytes.
         :param in_flight: the account of the connection.
@@ -41,7 +41,7 @@ class Traffic:
         return 0 if self._in_flight is None else self._in_flight.unacknowledged
 
     def wrote(self, size: float) -> None:
-        """Count bytes as if they had been written.
+        """Count bytes that the connection did not write as if it had written them.
 
         :param size: bytes; :meth:`recent` includes them from its next call on.
         """
@@ -59,5 +59,5 @@ class Traffic:
         return self._recent
 
     def load(self) -> float:
-        """Return the load by which connections are compared."""
+        """Return the load, a number to compare connections by."""
         return self.unacknowledged + self.recent()

@@ -1,4 +1,4 @@
-"""A bookie's end of connections: decodes chunks to requests, writes the replies of a batch at once."""
+"""A bookie's end of connections: decodes chunks to requests, writes the replies of a batch by one call."""
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
@@ -113,7 +113,7 @@ class ServerConnection(Protocol):
         self._factory.incomplete.hold(self, self._decoder.incomplete, bool(items))
 
     def _expect_rest(self) -> None:
-        """Set the start of the time limit for an incomplete frame; clear it if no frame has begun."""
+        """Start the time limit for an incomplete frame, or clear the limit if no frame has begun."""
         self.expecting_since = self.heard_at if self._decoder.incomplete else None
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -158,14 +158,14 @@ class ServerConnection(Protocol):
         self._paused = True
 
     def _break(self, error: Exception) -> None:
-        """End the connection of a peer that breaks the protocol, after the replies it has earned."""
+        """End the connection of a peer that breaks the protocol, after the replies to its earlier requests."""
         self._factory.metrics.broken.value += 1
         lines = self._factory.peer_lines
         lines.log(self._log.info, "closing the connection of {peer}: {error}", self.peer, error=error)
         self.end()
 
     def end(self) -> None:
-        """Close the connection after the replies it has earned; a peer that does not read them loses them."""
+        """Close the connection after the queued replies; a peer that does not read loses these."""
         if self.state in _ENDING:
             return
         self.flush()
@@ -192,14 +192,14 @@ class ServerConnection(Protocol):
             self.enter(ConnectionState.CLOSED)
 
     def is_late(self, latest: float) -> bool:
-        """Test whether bytes of the peer are expected since ``latest`` or before, and it could send them."""
+        """Test whether bytes of the peer have been expected since ``latest`` or before, and it could send them."""
         if self._held or self._waits or self.state in _ENDING:
             return False
         return self.expecting_since is not None and self.expecting_since <= latest
 
     @property
     def is_waiting(self) -> bool:
-        """Test whether the connection is between two frames of a peer that has sent some."""
+        """Test whether the peer has sent complete frames and has not begun another one."""
         return self.has_asked and self.expecting_since is None
 
     @property
@@ -210,7 +210,7 @@ class ServerConnection(Protocol):
 
     @property
     def stalled_for(self) -> float:
-        """Return the seconds in which the peer did not read although replies wait for it; 0 if none do."""
+        """Return the seconds for which the peer has not read waiting replies, or 0 if no replies wait."""
         now, taken = self._factory.clock.seconds(), self._bytes_taken
         waits = self._paused or (self._is_busy and self._gathers and self.transport.unread > 0)  # type: ignore[union-attr]
         if taken != self._last_read[0] or not waits or self.closed:
@@ -223,7 +223,7 @@ class ServerConnection(Protocol):
 
     @property
     def idle_for(self) -> float | None:
-        """Return the seconds since the peer sent bytes or read replies; None if the connection is in use, or is being
+        """Return the seconds since the peer sent bytes or read replies; None if the connection is in use or being
         closed."""
         if self.state in _ENDING:
             return None
@@ -275,7 +275,7 @@ class ServerConnection(Protocol):
         return True
 
     def _wait(self, n_bytes: int | None = None) -> None:
-        """Go on in a later turn, and do not read from the peer until then.
+        """Continue in a later turn, and do not read from the peer until then.
 
         :param n_bytes: bytes that were put off; None if the connection had its share of this turn.
         """
@@ -285,7 +285,7 @@ class ServerConnection(Protocol):
             self.transport.pauseProducing()  # type: ignore[union-attr]
 
     def take_turn(self) -> None:
-        """Go on with requests that have begun, then with the received bytes left for later."""
+        """Continue the begun requests, then process the received bytes that were left for later."""
         self._waits = False
         self._go_on()
         can_go_on = self._session is not None and self.state not in _ENDING and not self._held and not self._waits
@@ -315,7 +315,7 @@ class ServerConnection(Protocol):
             self.flush()  # write now: many large replies must not pile up in the transports until the end of the batch
 
     def flush(self) -> None:
-        """Write all queued replies in one call of the transport."""
+        """Write all queued replies by one call of the transport."""
         replies, self._replies = self._replies, []
         count, self._reply_count = self._reply_count, 0
         size, self._unsent = self._unsent, 0
@@ -335,7 +335,7 @@ class ServerConnection(Protocol):
 
 
 class BookieServerFactory(ServerFactory):
-    """The factory of the connections of one bookie, which it counts and limits.
+    """The factory of one bookie's connections, whose number it limits.
 
     :param open_session: makes the session of a new connection.
     :param clock: for the time limit of a close.
@@ -388,7 +388,7 @@ class BookieServerFactory(ServerFactory):
         return self.protocol(self, peer, host or peer)
 
     def admit(self, connection: ServerConnection) -> bool:
-        """Count a new connection, after the end of the idlest one if there is no room for it.
+        """Count a new connection; if there is no room for it, first end the connection that has been idle longest.
 
         :returns: False if the limit is reached and no connection is idle: the caller closes the new one.
         """
@@ -409,7 +409,7 @@ class BookieServerFactory(ServerFactory):
         return True
 
     def _evict(self) -> bool:
-        """End the connection that was idle longest, one that never completed a frame before all others.
+        """End the connection that was idle longest, preferably one that never completed a frame.
 
         :returns: False if all connections are in use.
         """
@@ -425,7 +425,7 @@ class BookieServerFactory(ServerFactory):
         return True
 
     def _drop(self, connection: ServerConnection) -> None:
-        """End a connection, which no longer counts against the limit.
+        """End a connection, which then no longer counts against the limit.
 
         It is closed after its replies, so that its peer sees an end and no reset; but it is dropped if that does not
         read them, or if so many are being closed that the descriptors could be used up.
@@ -438,7 +438,7 @@ class BookieServerFactory(ServerFactory):
             connection.end()
 
     def end_late(self) -> None:
-        """End the connections that take too long to send a frame, or to read."""
+        """End the connections whose peers take too long to send a frame or to read replies."""
         limits = self.limits
         latest = self.clock.seconds() - limits.frame_timeout
         late = [connection for connection in self._connections if connection.is_late(latest)]
@@ -448,7 +448,7 @@ class BookieServerFactory(ServerFactory):
             self._drop_all(stalled, "no byte of their replies read", limits.read_timeout)
 
     def _drop_all(self, connections: Sequence[ServerConnection], reason: str, seconds: float) -> None:
-        """Drop connections that took longer than ``seconds``; write one line of the log for all of a sweep."""
+        """Drop connections that took longer than ``seconds``; write one log line for all connections of a sweep."""
         for connection in connections:
             self._drop(connection)
         if connections:
@@ -459,7 +459,7 @@ class BookieServerFactory(ServerFactory):
             )  # fmt: skip
 
     def left(self, connection: ServerConnection) -> None:
-        """Count out a ``connection`` that has ended; after the last one the Deferred of :meth:`end_all` fires."""
+        """Remove an ended ``connection`` from the count; after the last one the Deferred of :meth:`end_all` fires."""
         self._connections.pop(connection, None)
         self._leaving.discard(connection)
         if not self._connections:
@@ -469,7 +469,7 @@ class BookieServerFactory(ServerFactory):
             self._ended.callback(None)
 
     def count_pending(self, n_bytes: int) -> None:
-        """Count bytes of replies in preparation or unread by peers; while there are too many, new replies are small.
+        """Count bytes of replies in preparation or unread by peers; while they are too many, new replies are small.
 
         :param n_bytes: negative for counted bytes that are sent, or will not come.
         """
@@ -480,14 +480,14 @@ class BookieServerFactory(ServerFactory):
         self.unsent_limit = min(limits.unsent_bytes, limits.small_reply) if scarce else limits.unsent_bytes
 
     def hold_all(self) -> None:
-        """Stop to accept requests and connections, for good."""
+        """Stop accepting requests and connections for ever."""
         self.stopping = True
         self._sweeps.stop()
         for connection in self._connections:
             connection.hold(True)
 
     def end_all(self) -> "Deferred[None]":
-        """Close every connection; the result fires when they are gone."""
+        """Close every connection; the result fires when all connections have ended."""
         self._ended = Deferred()
         for connection in list(self._connections):
             connection.end()
@@ -496,6 +496,6 @@ class BookieServerFactory(ServerFactory):
         return self._ended
 
     def abort_all(self) -> None:
-        """Drop every connection at once, without its queued replies."""
+        """Drop every connection immediately, without its queued replies."""
         for connection in list(self._connections):
             connection.abort()

@@ -1,4 +1,4 @@
-"""A bound on the memory of one kind that all connections hold (S11)."""
+"""A limit on the memory of one kind that all connections together hold (S11)."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -19,7 +19,7 @@ class _Held:
 
 
 class HeldBytes(Generic[C]):
-    """A guard that drops the connection that has held most for longest when all connections together hold too much.
+    """A guard of a common limit: beyond it, the connection with the largest product of bytes and time is dropped.
 
     The product of bytes and seconds tells a peer that stops in the middle of a frame, or of its replies, from one that
     sends or reads a long frame fast.
@@ -43,7 +43,7 @@ class HeldBytes(Generic[C]):
         self._dropping = False
 
     def hold(self, connection: C, n_bytes: int, begun: bool = False) -> None:
-        """Record the number of bytes that a ``connection`` holds; the call may drop the connection.
+        """Record the number of bytes that a ``connection`` holds; the call may drop a connection.
 
         :param n_bytes: 0 if it holds none, or will hold none.
         :param begun: whether the bytes are others than before.

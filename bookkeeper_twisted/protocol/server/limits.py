@@ -47,7 +47,7 @@ class ServerLimits:
 
     @property
     def sweep_interval(self) -> float:
-        """Return the seconds between two looks for late connections: a fourth of their time limit."""
+        """Return the seconds between two sweeps for late connections, a fourth of their time limit."""
         return min(self.frame_timeout, self.read_timeout or self.frame_timeout) / 4
 
 

@@ -1,4 +1,4 @@
-"""One ``transport.write`` for each connection and batch."""
+"""Writes the replies of each connection and batch by one ``transport.write``."""
 
 from typing import Protocol
 
@@ -13,7 +13,7 @@ class Flushable(Protocol):
 
 
 class Outbox:
-    """The connections of a bookie with replies that wait for the end of a batch.
+    """The connections of a bookie whose replies are to be written at the end of a batch.
 
     A connection enrols with the first reply it queues; the code that ends a batch (a journal group, a chunk
     of requests, a read from disk) calls :meth:`flush`.
@@ -26,7 +26,7 @@ class Outbox:
         self._enrolled: list[Flushable] = []
 
     def enrol(self, connection: Flushable) -> None:
-        """Flush a ``connection`` with the next :meth:`flush`; it must not be enrolled already."""
+        """Flush a ``connection`` in the next :meth:`flush`; it must not be enrolled already."""
         self._enrolled.append(connection)
 
     def flush(self) -> None:

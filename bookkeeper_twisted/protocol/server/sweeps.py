@@ -8,7 +8,7 @@ from ...limits.attended_time import AttendedTime
 
 
 class Sweeps:
-    """A timer that calls a function while there are connections.
+    """A timer that calls a function regularly while connections exist.
 
     :param seconds: between two calls.
     :param sweep: the function; not called when a call is late: what peers sent meanwhile is not read yet.
@@ -22,13 +22,13 @@ class Sweeps:
         self._call: IDelayedCall | None = None
 
     def start(self) -> None:
-        """Start the calls, unless they were started before."""
+        """Start the timer, unless it is running."""
         if self._call is None:
             self._time.scheduled(self._seconds)
             self._call = self._clock.callLater(self._seconds, self._sweep)
 
     def stop(self) -> None:
-        """Stop the calls."""
+        """Stop the timer."""
         if self._call is not None:
             self._call.cancel()
             self._call = None
