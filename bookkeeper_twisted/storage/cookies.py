@@ -131,8 +131,7 @@ def must_stamp(
             )
         return True
     if stored is not None:
-        # Every directory has a cookie; if the stored cookie lacks one, complete the interrupted expansion.
-        if not files.missing:
+        if not files.missing:  # if the stored cookie lacks a directory, complete the interrupted expansion
             return bool(files.of_apache) or (allow_expansion and set(known(stored)) != set(known(expected)))
         _check_expansion(files, stored, known, allow_expansion)
     for directory in files.missing:

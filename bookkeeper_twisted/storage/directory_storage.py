@@ -185,7 +185,7 @@ class DirectoryStorage:
         return [row for row in rows if not any(each.overlaps(row.first, row.last) for each in held)] if held else rows
 
     def last_cached(self, ledger_id: int) -> int:
-        """Return the highest entry id of ``ledger_id`` in the write caches, -1 if there is none."""
+        """Return the highest entry id of ``ledger_id`` in the write caches, or -1."""
         return max(self.active.last_entry(ledger_id), self.flushing.last_entry(ledger_id))
 
     def forget(self, ledger_id: int) -> None:

@@ -1,4 +1,4 @@
-"""Makes our index from that of ``DbLedgerStorage``: the states of its ledgers, and a row for each run of entries.
+"""Makes our index from the index of ``DbLedgerStorage``: the ledger states, and a row for each run of entries.
 
 Records that the database does not name (deleted ledgers, older copies) are left out.
 """

@@ -104,7 +104,7 @@ def _state(fs: IFileSystem, ledger_id: int, path: str) -> LedgerRow:
 
 
 def parse_head(ledger_id: int, head: bytes) -> LedgerRow | None:
-    """Decode the state of a ledger from the ``head`` of its index file; None if it is damaged.
+    """Decode the state of a ledger from the ``head`` of its index file; return None if the head is damaged.
 
     :param ledger_id: of the ledger: only the name of the file has it.
     """

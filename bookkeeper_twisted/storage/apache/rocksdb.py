@@ -86,7 +86,7 @@ def _library(path: str) -> Any:
 
 
 def _database_options(library: Any, create: bool) -> Any:
-    """Return the options that Apache's bookie sets for ``locations``, as far as it concerns the files."""
+    """Return the options that Apache's bookie sets for ``locations`` and that affect the files."""
     table = library.BlockBasedOptions()
     table.set_block_size(64 * _KIB)
     table.set_bloom_filter(10.0, False)

@@ -79,13 +79,13 @@ class LedgerEntries:
         return bisect_left(self.positions, entry_id, key=self._entry_ids.__getitem__)
 
     def entry(self, entry_id: int) -> bytes | None:
-        """Return the bytes of the entry ``entry_id``, None if it is not here."""
+        """Return the bytes of the entry ``entry_id``, or None if the ledger has no such entry here."""
         index = self._index(entry_id)
         found = index < len(self.positions) and self._entry_ids[self.positions[index]] == entry_id
         return self._entries[self.positions[index]] if found else None
 
     def find(self, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return the entry ``entry_id``, None if it is not here.
+        """Return the entry ``entry_id`` as a run, or None if the ledger has no such entry here.
 
         :param max_count: most entries to return, from ``entry_id`` on; fewer may be returned.
         """
@@ -253,12 +253,12 @@ class MixedEntries:
         return left
 
     def last(self, ledger_id: int) -> int:
-        """Return the highest entry of ``ledger_id`` here, -1 if there is none."""
+        """Return the highest entry id of ``ledger_id`` here, or -1."""
         position = self._newest.get(ledger_id, _NOWHERE)
         return self._entry_ids[position] if position >= 0 else INVALID_ENTRY_ID
 
     def find(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return the entry ``entry_id`` of ``ledger_id``, None if it is not here.
+        """Return the entry ``entry_id`` of ``ledger_id`` as a run, or None if it is not here.
 
         :param max_count: as of :meth:`LedgerEntries.find`.
         """

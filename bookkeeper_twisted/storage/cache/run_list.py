@@ -33,16 +33,16 @@ class RunList:
 
     @property
     def last(self) -> int:
-        """Return the highest entry id, -1 if the list is empty."""
+        """Return the highest entry id, or -1 if the list is empty."""
         return self.runs[-1].last if self.runs else INVALID_ENTRY_ID
 
     def entry(self, entry_id: int) -> bytes | None:
-        """Return the bytes of the entry ``entry_id``, None if it is not here."""
+        """Return the bytes of the entry ``entry_id``, or None if no run holds it."""
         run = self.find(entry_id)
         return run.entry(entry_id) if run is not None else None
 
     def find(self, entry_id: int) -> EntryRun | None:
-        """Return the run that holds ``entry_id``, None if none does."""
+        """Return the run that holds ``entry_id``, or None."""
         index = bisect_right(self.firsts, entry_id) - 1
         if index >= 0:
             run = self.runs[index]

@@ -164,7 +164,7 @@ class WriteCache:
         return [each for each in found if each is not None]
 
     def last_entry(self, ledger_id: int) -> int:
-        """Return the highest entry id of ``ledger_id`` here, -1 if there is none."""
+        """Return the highest entry id of ``ledger_id`` here, or -1."""
         runs, single = self._ledgers.get(ledger_id), self._mixed.last(ledger_id)
         return max(runs.last, single) if runs is not None else single
 

@@ -125,7 +125,7 @@ class EntryLogReader:
             return self.read_slice(row, entry_id, 1)
 
     def read_slice(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """Read entries as :meth:`read` does, but raise an error for damage of any of them."""
+        """See :meth:`read`; here damage of any of the entries raises an error."""
         offsets = self.offsets_of(row)
         begin = entry_id - row.first
         end = _end(offsets, begin, row.last - entry_id + 1, max_bytes)
@@ -232,8 +232,8 @@ class EntryLogReader:
         self._hints = min(self._hints + count, MOST_HINTS)
 
     def offsets_of(self, row: IndexRow) -> Sequence[int]:
-        """Return the offsets of the records of a ``row``, and the end of the last one; cache those of uneven rows
-        for a while.
+        """Return the record offsets of a ``row``, and the end of the last record; cache those of uneven rows for a
+        while.
 
         :raises DamageError: the row does not hold one size for each entry.
         """

@@ -167,7 +167,7 @@ class DiskQueue:
         self._batches: deque[_QueuedReads] = deque()
         self._taken: _QueuedReads | None = None
         self._waiting: deque[_Waiting] = deque()
-        # Callbacks by number of the transfer, waiting transfers included.
+        # The callback of each transfer in progress or waiting, by the number of the transfer.
         self._begun: dict[int, Callable[[int], None]] = {}
         self._flying: dict[int, int] = {}  # bytes of the transfers in the kernel, by number
         self._last_number = 0

@@ -123,8 +123,8 @@ class RecentBlocks:
         self._flushes: tuple[_Flush, ...] = ()
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the row of ``entry_id`` of ``ledger_id`` whose entries from there on are the newest copies; None if it
-        is not here, or goes on behind an entry that a newer row has.
+        """Return the newest row of ``entry_id`` of ``ledger_id``, or None if memory lacks it or a newer row overlaps
+        its rest.
         """
         newer = NO_ENTRY
         for flush in self._flushes:

@@ -96,7 +96,7 @@ _LIVE = (
 )
 
 _PAGE = 500
-_KNOWN_LEDGERS = 1 << 18  # a writer remembers the last entries of so many ledgers, in up to 28 MiB
+_KNOWN_LEDGERS = 1 << 18  # the number of ledgers whose last entries a writer remembers, in up to 28 MiB
 
 
 @implementer(IRunIndex)

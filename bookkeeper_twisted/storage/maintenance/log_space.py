@@ -76,8 +76,7 @@ class LogSpace:
         return found
 
     def mapped_bytes(self, log_id: int) -> dict[int, int] | None:
-        """Return the bytes of each ledger by the ledgers map of ``log_id``; None for a log without a map.  Maintenance
-        lane.
+        """Return the bytes of each ledger by the ledgers map of ``log_id``, or None without a map.  Maintenance lane.
 
         :raises OSError: the log cannot be read.
         """
