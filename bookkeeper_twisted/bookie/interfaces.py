@@ -99,8 +99,8 @@ class IBookie(Interface):
         """
 
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Sequence[bytes | None]:
-        """Return single entries in any order that need no wait; None for an entry that only :meth:`cached` or
-        :meth:`resident` may have.
+        """Return single entries in any order, without a wait; None where only :meth:`cached` or :meth:`resident` may
+        help.
 
         :param max_bytes: the look-up ends when the entries have so many bytes; at least one is looked up.
         """

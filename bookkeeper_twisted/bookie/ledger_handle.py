@@ -61,8 +61,7 @@ class LedgerHandle:
         return self.fencing is None and not self.watches
 
     def authorize(self, master_key: bytes) -> None:
-        """Check the key of a request, in a time that does not depend on the right key; a ledger that :attr:`adopts` a
-        key accepts any.
+        """Check the key of a request in constant time; a ledger that :attr:`adopts` a key accepts any key.
 
         :raises UnauthorizedAccessError: the ledger has another key.
         """
@@ -219,7 +218,7 @@ class LacWatches:
         self._count = 0
 
     def wait(self, handle: LedgerHandle, previous_lac: int, timeout: float) -> "Deferred[float | None]":
-        """Wait as :meth:`~.interfaces.IBookie.wait_lac` does; the present LAC must not be above ``previous_lac``."""
+        """See :meth:`~.interfaces.IBookie.wait_lac`; the present LAC must not be above ``previous_lac``."""
         if self._count >= self._limit:
             return fail(TooManyRequestsError(handle.ledger_id))
         self._count += 1

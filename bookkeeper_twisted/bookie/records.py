@@ -47,7 +47,7 @@ def explicit_lac_record(ledger_id: int, body: bytes) -> bytes:
 
 
 def trailing_bytes(body: bytes) -> bytes | None:
-    """Return the key or LAC packet of a record ``body``; None if the body is shorter than its length field says."""
+    """Return the key or LAC packet in a record ``body``, or None if the body is shorter than its length field says."""
     if len(body) < 20:
         return None
     (length,) = _LENGTH.unpack_from(body, 16)
@@ -55,10 +55,10 @@ def trailing_bytes(body: bytes) -> bytes | None:
 
 
 def lac_of_packet(body: bytes) -> int:
-    """Return the LAC in a LAC packet, ``body``; -1 if the packet is too short."""
+    """Return the LAC in the LAC packet ``body``, or -1 if the packet is too short."""
     return int(_LAC.unpack_from(body)[1]) if len(body) >= 16 else -1
 
 
 def ledger_of_packet(body: bytes) -> int:
-    """Return the ledger id in a LAC packet, ``body``; -1 if the packet is too short."""
+    """Return the ledger id in the LAC packet ``body``, or -1 if the packet is too short."""
     return int(_LAC.unpack_from(body)[0]) if len(body) >= 16 else -1

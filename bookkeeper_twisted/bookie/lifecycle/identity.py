@@ -114,7 +114,7 @@ class CookieCheck:
         self._stored: Versioned[bytes] | None = None
 
     async def must_stamp(self, registration: IRegistration, on_lane: "Callable[..., object]") -> bool:
-        """Compare the cookies of all directories and of the metadata store with the expected one.
+        """Compare the cookies of all directories and of the metadata store with the expected cookie.
 
         :param on_lane: runs a blocking function and returns an awaitable.
         :returns: whether all directories, then the metadata store, have to get the cookie.

@@ -109,7 +109,7 @@ class Permits:
         """Return ``count`` permits and call the waiting callers in order."""
         self.in_progress -= count
         if self._waking:
-            return  # a waiter that was just called returned its permits: the loop below, which called it, goes on
+            return  # the loop below called a waiter, which returned its permits: that loop checks again
         self._waking = True
         try:
             while self._waiting and self._fits(next(iter(self._waiting.values()))):
