@@ -175,7 +175,7 @@ class DirectConnection(Connection):
         return super().doWrite()
 
     def writeSomeData(self, data: bytes) -> Any:
-        """Send the data of the base class, which calls this; without TLS it never has data of its own."""
+        """Send the base class's data when it calls this method; without TLS the base class has none."""
         return super().writeSomeData(data) if data else 0
 
     def _drop(self, sent: int) -> None:

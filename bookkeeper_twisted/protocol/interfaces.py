@@ -23,7 +23,7 @@ class IServerConnection(Interface):
     reply_limit: int = Attribute("Bytes that a reply of several entries should have now, at most (S11).")
 
     def reply(data: bytes, count: int = 1) -> None:
-        """Queue the frames of replies until the outbox is flushed; they are dropped if the connection is closed.
+        """Queue the frames of replies until the outbox is flushed; drop them if the connection is closed.
 
         :param data: whole frames.
         :param count: number of replies in them.

@@ -43,7 +43,7 @@ class ClientWires:
     strict: bool = False
 
     def sockets(self, wire: IWireProtocol, limit: int) -> int:
-        """Return the number of sockets to a bookie in the protocol ``wire``; ``complete`` has one if it is another one.
+        """Return the number of sockets to a bookie in the protocol ``wire``; a separate ``complete`` protocol has one.
 
         :param limit: most sockets of both together; 0 for no limit.
         """

@@ -394,8 +394,7 @@ class BookieServerFactory(ServerFactory):
         """
         if len(self._connections) - len(self._leaving) >= self.limits.max_connections and not self._evict():
             self.metrics.refused.value += 1
-            # Log only the first refusal of an episode, so that a storm of connections does not fill the log.
-            if not self._refusing:
+            if not self._refusing:  # log once per episode, so that a storm of connections does not fill the log
                 self._refusing = True
                 n = len(self._connections)
                 self.peer_lines.log(self._log.warn, "{n} connections, refusing {peer}", connection.peer, n=n)
