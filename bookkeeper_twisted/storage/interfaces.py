@@ -447,7 +447,7 @@ class ILedgerStorage(Interface):
     # -- read lane --
 
     def load(ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
-        """Read at least one entry, ``entry_id`` first, and as many as lie together after it and fit ``max_bytes``.
+        """Read the entries from ``entry_id`` upwards that lie together and fit ``max_bytes``, at least one entry.
 
         One ``pread``; checks the ids at both ends and the checksums of whole blocks.  The write caches may hold newer
         copies, which :meth:`keep` finds.

@@ -107,7 +107,7 @@ class EntryLogReader:
         self._offsets: OrderedDict[OffsetKey, Sequence[int]] = OrderedDict()
 
     def read(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """Read at least one entry of a row, ``entry_id`` first, up to ``max_bytes``, by one file read.  Read lane.
+        """Read the entries of a row from ``entry_id`` upwards that fit ``max_bytes``, at least one.  Read lane.
 
         If any of them is damaged, the first one is read alone, so that damage of others does not make it unreadable.
         Its bytes are then not verified, like all reads of less than a checksummed block: its digest protects it.

@@ -169,7 +169,7 @@ class DiskQueue:
         self._waiting: deque[_Waiting] = deque()
         # The callback of each transfer in progress or waiting, by the number of the transfer.
         self._begun: dict[int, Callable[[int], None]] = {}
-        self._flying: dict[int, int] = {}  # bytes of the transfers in the kernel, by number
+        self._flying: dict[int, int] = {}  # bytes of each transfer in the kernel, by its number
         self._last_number = 0
         self._rooms: list[mmap.mmap] = []
         self._n_writes = 0
