@@ -110,14 +110,14 @@ class EntryRun:
         return range(0, self.count * self.stride + 1, self.stride)
 
     def bounds(self, first: int, count: int) -> tuple[int, int]:
-        """Return the start and the end in :attr:`data` of ``count`` records, that of the entry ``first`` first."""
+        """Return the start and the end in :attr:`data` of the records of ``count`` entries from ``first`` upwards."""
         index = first - self.first
         if self.offsets is None:
             return index * self.stride, (index + count) * self.stride
         return self.offsets[index], self.offsets[index + count]
 
     def slice(self, first: int, count: int) -> "EntryRun":
-        """Return ``count`` entries, ``first`` first, all of which must be in the run; the whole run without a copy."""
+        """Return ``count`` entries from ``first`` upwards, which must be in the run; the whole run without a copy."""
         if count == self.count:
             return self
         index, stride, offsets = first - self.first, self.stride, self.offsets
@@ -170,7 +170,7 @@ class EntryRun:
         )
 
     def fitting(self, first: int, max_count: int, budget: int, overhead: int) -> int:
-        """Return the number of entries, ``first`` first, that fit a batch reply.
+        """Return the number of entries from ``first`` upwards that fit a batch reply.
 
         :param max_count: most entries, > 0.
         :param budget: bytes left for entries; each entry costs its record size plus ``overhead``.
