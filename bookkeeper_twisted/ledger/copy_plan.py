@@ -58,7 +58,7 @@ def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: 
 def losses_of_targets(
     fragment: LedgerFragment, lost: Mapping[int, Sequence[ReplicaLoss]], targets: Mapping[int, str]
 ) -> list[ReplicaLoss]:
-    """Return the losses of target bookies: a bookie of the ensemble has its own, another one lacks every entry.
+    """Return what each target bookie lacks: its own losses at a position it has already, else the whole position.
 
     :param lost: the lost ranges by position.
     :param targets: bookies by position, for some of the positions with losses.

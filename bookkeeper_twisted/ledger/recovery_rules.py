@@ -64,7 +64,7 @@ class RecoveryRules:
         return isinstance(error, NoSuchEntryError | NoSuchLedgerError)
 
     def was_never_acknowledged(self, negatives: int) -> bool:
-        """Test whether the number of bookies without an entry proves that no ack quorum ever had it.
+        """Test whether the number of bookies without an entry proves that no ack quorum ever had the entry.
 
         :param negatives: number of bookies of the write set for which :meth:`is_negative` holds.
         """

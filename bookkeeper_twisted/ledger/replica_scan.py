@@ -197,7 +197,7 @@ class ReplicaScan:
             self._sound(run)
 
     def _sound(self, run: EntryRun) -> None:
-        """Return the entries with correct ids and digests; their lengths may be wrong."""
+        """Return the entries with correct ids and digests; the ledger lengths in them may be wrong."""
         while True:
             lengths = integers(run, LENGTH_AT).tolist()
             head = self._digester.payload_at

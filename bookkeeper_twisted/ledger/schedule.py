@@ -128,7 +128,7 @@ def fewest_replicas(schedule: Schedule, first: int, last: int, listed: Sequence[
 
 
 def _fewest(start: int, last: int, period: int, listed: Sequence[Ranges]) -> int:
-    """Return the lowest number of replicas of every ``period``-th entry, the entry ``start`` first.
+    """Return the lowest number of replicas of every ``period``-th entry from ``start`` upwards.
 
     The number of replicas changes only at the ends of ranges, so a few entries stand for all.
     """

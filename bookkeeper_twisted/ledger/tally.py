@@ -157,7 +157,7 @@ def items_at(items: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
 
 
 def leading(bits: int, first: int) -> int:
-    """Return the number of consecutive places, ``first`` first, that are in a set.
+    """Return the number of consecutive places, from ``first`` upwards, that are in a set.
 
     :param bits: the set.
     """
