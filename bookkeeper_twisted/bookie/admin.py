@@ -21,8 +21,8 @@ ADMINISTRATOR = "an administrator has set it read-only"
 
 
 class Phase(Enum):
-    """The phases of a bookie's life: STARTING, SERVING, STOPPING, STOPPED in this order; FAILED may follow STARTING and
-    SERVING, and is final."""
+    """The phases of a bookie's life: STARTING, SERVING, STOPPING, STOPPED in this order; FAILED may follow STARTING
+    and SERVING, and is final."""
 
     STARTING = "starting"
     SERVING = "serving"

@@ -98,7 +98,7 @@ class Checkpointer:
         :returns: fires with the success of the checkpoint.
         """
         if self._waiting is None:
-            # S7: every record below these marks was put into storage before it was journaled.
+            # S7: the bookie put every record below these marks into storage before it journaled the record.
             marks, n_bytes = [commit.mark for commit in self._commits], self._storage.pending_bytes()
             checkpoint = self._storage.begin_checkpoint(marks)
             if checkpoint is None:

@@ -215,7 +215,7 @@ class BookieService(Service):
     # -- the steps; each leaves behind what undoes it --
 
     def _then_undo(self, undo: Callable[[], Awaitable[object]], name: str = "a step of the stop") -> None:
-        """Register the reverse of a step for the stop.  A reverse that fails is logged, and the other reverses run."""
+        """Register the reverse of a step for the stop.  If one reverse fails, log the error and run the others."""
 
         async def logged() -> None:
             try:

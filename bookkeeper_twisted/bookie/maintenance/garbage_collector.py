@@ -105,7 +105,7 @@ class _Request:
 
 
 class GarbageCollector:
-    """The garbage collector, one run at a time: leftovers, deleted ledgers, logs, compaction, logs again.
+    """The garbage collector, whose runs handle leftovers, deleted ledgers, logs, compaction, and logs again.
 
     :param logs, compactors: those of each directory.
     :ivar began: time of the start, in seconds, from which the first intervals count.

@@ -124,7 +124,7 @@ class AuthenticatingSession:
     # -- refusals --
 
     def _refuse(self, item: Any) -> None:
-        # A message has the wire protocol in its header, a run has it itself.
+        # The wire protocol is an attribute of a message's header, or of a run of requests.
         frames = getattr(item, "header", item).wire.refusal(item, Status.EUA)
         if frames is None:
             self._waiting.clear()

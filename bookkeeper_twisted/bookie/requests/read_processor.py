@@ -74,7 +74,7 @@ class ReadProcessor:
         return True
 
     def _refuse_reserved(self, session: RequestSession, cursor: ReadCursor) -> None:
-        """Refuse the reads of negative ids, which no ledger or entry has.  The first id in a piece is its lowest."""
+        """Refuse reads of negative ids, which no ledger or entry has.  The first id in a piece is its lowest id."""
         ledger_ids, entry_ids = cursor.run.ledger_ids, cursor.run.entry_ids
         firsts = [start for start, _ in cursor.pieces]
         lowest = min([entry_ids[start] for start in firsts])
@@ -285,7 +285,7 @@ class ReadProcessor:
 
 
 def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes]:
-    """Return at least one entry, ``first`` first, and as many as fit one reply buffer."""
+    """Return the entries from ``first`` upwards that fit one reply buffer, at least one entry."""
     count = 1 if max_count == 1 else max(1, held.fitting(first, max_count, _REPLY_BYTES, 0))
     return (held.entry(first),) if count == 1 else held.slice(first, count).entries()
 
