@@ -222,7 +222,7 @@ class ClientConnection(Protocol):
         self, ids: RequestIds, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
         master_key: bytes | None = None, patience: float | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
-        """Read consecutive entries, ``first`` first; replies are matched by number in every protocol.
+        """Read consecutive entries from ``first`` upwards; replies are matched by number in every protocol.
 
         :param max_count: most entries, <= 0 for any number.
         :param max_size: most bytes of the reply, as the protocol counts them.
