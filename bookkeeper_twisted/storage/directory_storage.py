@@ -167,7 +167,7 @@ class DirectoryStorage:
         return lookup.found
 
     def learn(self) -> None:
-        """Keep the rows that the read lane found in the index, except rows with a newer copy in a write cache."""
+        """Remember the index rows that reading threads looked up, but no row with an entry that a write cache holds."""
         while self._found:
             n_written, rows = self._found.popleft()
             if n_written == self._n_written:

@@ -115,7 +115,7 @@ class BookieSocket:
         self.flows[ids.flow_id] = ids
 
     def leave(self, ids: RequestIds, error: Exception) -> None:
-        """Take a flow off this socket; its outstanding requests fail, in the order in which they were made.
+        """Detach a flow from this socket; its outstanding requests fail in the order in which the flow made them.
 
         :param ids: the request ids of the flow.
         :param error: the error with which these requests fail.

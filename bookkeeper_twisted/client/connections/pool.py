@@ -50,7 +50,7 @@ class ConnectionPool:
         return RequestIds(self.settings.flow_ids.take())
 
     def end_flow(self, ids: RequestIds) -> None:
-        """Release the id of a flow that is on no socket any more.
+        """Release the id of a flow that has left every socket.
 
         :param ids: the request ids of the flow.
         """

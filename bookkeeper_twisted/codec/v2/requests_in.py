@@ -252,7 +252,7 @@ def _cut(
 def _reads(
     wire: IReplyEncoding, data: bytes, at: int, length: int, head: tuple[int, int], items: list[object]
 ) -> int:  # fmt: skip
-    """Decode a series of plain reads, or one read of another form; return the offset of its end.
+    """Decode consecutive reads without fencing, or one read of another form; return the offset after the last one.
 
     :param head: version and flags.
     """

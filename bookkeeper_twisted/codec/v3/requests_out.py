@@ -97,7 +97,7 @@ def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, first
 
 
 def encode_batch_read(request: BatchRead) -> bytes:
-    """Encode a batch read (BP-62's messages, our field number).
+    """Encode a batch read: the messages of BP-62, in a field whose number this project chose.
 
     :param request: fields that are None are not sent; its ``request_id`` becomes the txnId.
     """

@@ -174,7 +174,7 @@ def import_rows(
         count = row.last - row.first + 1
         imported.entries += count
         imported.dangling += 0 if is_there else count
-        # An unknown ledger was deleted, or a crash lost its state: to fence the ledger is safe (S3).
+        # A ledger without a stored state was deleted, or a crash lost the state: fencing the ledger is safe (S3).
         if row.ledger_id not in known:
             known.add(row.ledger_id)
             imported.unknown += 1

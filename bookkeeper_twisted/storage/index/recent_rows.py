@@ -49,7 +49,7 @@ class SortedRows:
         return row if row.last >= entry_id else None
 
     def replaced(self, rows: _Rows) -> "SortedRows":
-        """Return these rows without the rows that share an entry with ``rows``, which are ascending and disjoint."""
+        """Return these rows without each row that shares an entry with any of ``rows`` (ascending and disjoint)."""
         if self._chunks[-1][1][-1].last < rows[0].first:
             return self
         return self._each(rows, _not_overlapped)

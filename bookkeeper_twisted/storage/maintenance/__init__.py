@@ -1,4 +1,4 @@
-"""Space of entry logs: measures their live bytes, copies these together, and removes logs.
+"""The space of entry logs: live bytes are measured and copied to new logs, and old logs are removed.
 
 Theory of operation.  The run index is the one truth: an entry log is needed as long as a row refers to it.
 :mod:`.log_space` lists the sealed logs of a directory with their live bytes, and removes a log that no row refers to,

@@ -129,7 +129,7 @@ class Scrub:
         return found
 
     def take(self, found: Sequence[DamagedEntries]) -> Sequence[DamagedEntries]:
-        """Record the damage ``found`` in a step, instead of what the previous pass found up to the end of the step.
+        """Replace the damage that the previous pass found, up to the end of this step, by the damage ``found`` now.
 
         :returns: the damage for which the record had room.
         """
