@@ -23,7 +23,8 @@ from ..errors import (
     ReadError,
     RequestTimeoutError,
 )
-from ..ledger.read_answers import SingleReads, UsualSize, most_telling, verified_batch
+from ..ledger.entry_batch import verified_prefix
+from ..ledger.read_answers import SingleReads, UsualSize, most_telling
 from ..ledger.schedule import Schedule
 from . import requests
 from .connection import Address, IBookieConnection
@@ -124,7 +125,7 @@ class FragmentReader:
     def _from_current(self, at: int) -> EntryRun | None:
         """Read the next entries from the bookie in use; return None if this bookie does not return them."""
         try:
-            return self._verified(self._ahead(at), at)
+            return verified_prefix(self._ahead(at), self._digester)
         except BookieError:
             self._asked = None  # the bookie has answered with an error, so the connection stays usable
         except BookKeeperError:
@@ -160,7 +161,7 @@ class FragmentReader:
         errors: dict[str, Exception] = {}
         for address in list(self._order):
             try:
-                run = self._verified(self._batch_from(address, at), at)
+                run = verified_prefix(self._batch_from(address, at), self._digester)
             except BookKeeperError as error:
                 errors[address.bookie_id] = error
                 self._note(address, error)
@@ -199,9 +200,6 @@ class FragmentReader:
     def _received(self, connection: IBookieConnection, at: int) -> EntryRun:
         run = requests.receive_batch(connection, self._fragment.ledger_id, at, self._limits.max_frame_size)
         return run.slice(at, min(run.count, self._fragment.last - at + 1))
-
-    def _verified(self, run: EntryRun, at: int) -> EntryRun:
-        return verified_batch(run, self._fragment.ledger_id, at, run.count, self._digester)
 
     # ---- single reads --------------------------------------------------------------------------------
 

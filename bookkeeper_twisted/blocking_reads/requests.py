@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from ..codec import messages
 from ..codec.framing import frame_length
-from ..codec.operations import DEFAULT_MAX_FRAME_SIZE, Operation, V2Op
+from ..codec.operations import DEFAULT_MAX_FRAME_SIZE, MAX_COUNT, Operation, V2Op
 from ..codec.runs import BatchReply, ReadReply
 from ..codec.v2.layout import BATCH_REPLY, BATCH_REPLY_LENGTH, split_header
 from ..codec.v2.replies_in import records
@@ -17,7 +17,7 @@ from ..codec.wire_protocol import IWireProtocol
 from ..codec.wires import V2, V3
 from ..entries.entry_run import EntryRun
 from ..errors import ERROR_OF_STATUS, BadRequestError, CodecError, Status, UnexpectedConditionError
-from ..ledger.read_answers import entry_or_error
+from ..ledger.read_answers import entry_or_error, requested_batch
 from .connection import IBookieConnection
 
 _WIRES: dict[int, IWireProtocol] = {2: V2, 3: V3}
@@ -69,10 +69,7 @@ def _receive_batch_v3(connection: IBookieConnection, ledger_id: int, first: int)
     if not isinstance(reply, BatchReply):
         raise CodecError("a bookie answered a batch read with something else")
     _check(reply.status, ledger_id, first)
-    run = reply.entries
-    if run is None or (run.ledger_id, run.first) != (ledger_id, first):
-        raise UnexpectedConditionError(f"a batch read of ledger {ledger_id} entry {first} gave other entries")
-    return run
+    return requested_batch(reply.entries, ledger_id, first, MAX_COUNT)
 
 
 def send_reads(connection: IBookieConnection, ledger_id: int, entry_ids: Sequence[int]) -> None:

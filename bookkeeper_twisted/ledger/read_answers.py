@@ -30,7 +30,7 @@ FIRST_GUESS = 4 << 10
 """Bytes that an entry is taken to have before one was read."""
 
 FIRST_ENTRIES = 32
-"""Most entries that are asked for then: each may have megabytes."""
+"""Most entries that a first request asks for, as long as their size is unknown: each may have megabytes."""
 
 
 class UsualSize:
@@ -84,17 +84,27 @@ def most_telling(errors: Iterable[Exception]) -> Exception:
     return errors[-1]
 
 
-def verified_batch(run: EntryRun | None, ledger_id: int, first: int, count: int, digester: Digester) -> EntryRun:
-    """Return the entries in the reply to a batch read before the first wrong entry (S18).
+def requested_batch(run: EntryRun | None, ledger_id: int, first: int, count: int) -> EntryRun:
+    """Return the unverified entries in the reply to a batch read.
 
     :param run: the run as it was received.
+    :param ledger_id: the requested ledger, as ``first`` is the requested entry.
     :param count: most entries.
-    :raises DigestMatchError: the first entry is wrong.
     :raises UnexpectedConditionError: the reply has no entries, or others than requested.
     """
     if run is None or run.first != first or run.ledger_id != ledger_id:
         raise UnexpectedConditionError(f"a batch read of ledger {ledger_id} entry {first} gave no such entry")
-    return verified_prefix(run.slice(first, min(run.count, count)), digester)
+    return run.slice(first, min(run.count, count))
+
+
+def verified_batch(run: EntryRun | None, ledger_id: int, first: int, count: int, digester: Digester) -> EntryRun:
+    """Return the entries in the reply to a batch read before the first wrong entry (S18).
+
+    :param run, ledger_id, first, count: see :func:`requested_batch`.
+    :raises DigestMatchError: the first entry is wrong.
+    :raises UnexpectedConditionError: the reply has no entries, or others than requested.
+    """
+    return verified_prefix(requested_batch(run, ledger_id, first, count), digester)
 
 
 def entry_or_error(reply: ReadReply, ledger_id: int, entry_id: int) -> bytes | Exception:
@@ -116,6 +126,7 @@ class SingleReads:
     Answers are verified by :meth:`check`, all columns of a range at once if all of it was received: a tenth of the time
     that entries take one by one.
 
+    :ivar wanted: the ids of the entries.
     :ivar stored: verified entries by id.
     :ivar errors: the errors of bookies, by entry id and bookie id.
     :ivar gave: bookies that sent a verified entry.
@@ -126,7 +137,7 @@ class SingleReads:
         self.errors: dict[int, dict[str, Exception]] = {}
         self.gave: set[str] = set()
         self._ledger_id = ledger_id
-        self._wanted = wanted
+        self.wanted = wanted
         self._digester = digester
         self._given: list[tuple[int, str, bytes]] = []
         self._run: EntryRun | None = None
@@ -134,7 +145,7 @@ class SingleReads:
     def missing(self) -> list[int]:
         """Return the ids of the missing entries; after :meth:`check` damaged entries count as missing, too."""
         given = {entry_id for entry_id, _, _ in self._given}
-        return [entry_id for entry_id in self._wanted if entry_id not in self.stored and entry_id not in given]
+        return [entry_id for entry_id in self.wanted if entry_id not in self.stored and entry_id not in given]
 
     def take(self, bookie_id: str, answers: Mapping[int, bytes | Exception]) -> None:
         """Record the answers of a bookie.
@@ -170,9 +181,9 @@ class SingleReads:
 
     def _is_sound(self, found: dict[int, bytes]) -> bool:
         """Verify all entries of a range by one call; return whether all are right."""
-        if not isinstance(self._wanted, range) or len(found) < len(self._wanted):
+        if not isinstance(self.wanted, range) or len(found) < len(self.wanted):
             return False
-        run = self._run_of(list(map(found.__getitem__, self._wanted)))
+        run = self._run_of(list(map(found.__getitem__, self.wanted)))
         try:
             self._digester.verify(run)
         except DigestMatchError:
@@ -190,10 +201,10 @@ class SingleReads:
         """
         if self._run is not None:
             return self._run
-        first = self._wanted[0]
+        first = self.wanted[0]
         if first not in self.stored:
             raise most_telling(self.errors[first].values())
-        return self._run_of([self.stored[entry_id] for entry_id in takewhile(self.stored.__contains__, self._wanted)])
+        return self._run_of([self.stored[entry_id] for entry_id in takewhile(self.stored.__contains__, self.wanted)])
 
     def _run_of(self, stored: Sequence[bytes]) -> EntryRun:
-        return EntryRun.of_entries(self._ledger_id, self._wanted[0], stored)
+        return EntryRun.of_entries(self._ledger_id, self.wanted[0], stored)

@@ -401,7 +401,7 @@ class DirectoryStorage:
             # If the rows after ``before`` cannot be read, the row that was found is enough.
             with suppress(StorageError):
                 rows = list(islice(self.index.rows(found.ledger_id, before[-1].last + 1), _ROWS_AHEAD))
-                if found in rows:
+                if _row_of(rows, found.first) == found:
                     return rows
         return [found]
 

@@ -21,9 +21,8 @@ from ...errors import (
     BadRequestError,
     BookKeeperError,
     ClientClosedError,
-    UnexpectedConditionError,
 )
-from ...ledger.read_answers import UsualSize, entry_or_error
+from ...ledger.read_answers import UsualSize, entry_or_error, requested_batch
 from ...ledger.replica_scan import Answer, BatchQuestion, Question, Scanning
 from ...limits.throttle import Throttle
 from ..limits import ConcurrencyLimit, piece
@@ -118,9 +117,7 @@ class BookieReads:
             reply = await self._request(
                 1, expected, partial(context.bookies.read_batch, bookie_id, ledger_id, first, count, size), _of_batch
             )
-            run = reply.entries
-            if run is None or (run.ledger_id, run.first) != (ledger_id, first):
-                raise UnexpectedConditionError(f"a batch read of ledger {ledger_id} entry {first} gave no such entry")
+            run = requested_batch(reply.entries, ledger_id, first, count)
         except ClientClosedError:
             raise
         except BadRequestError as error:
@@ -132,7 +129,7 @@ class BookieReads:
         except BookKeeperError as error:
             return error
         context.batch_support.gave_one(bookie_id)
-        return run.slice(first, min(run.count, count))
+        return run
 
     async def _look_for_refusal(self, bookie_id: str, entry_id: int) -> None:
         """Record that a bookie does not know batch reads, if a plain read of an entry succeeds.

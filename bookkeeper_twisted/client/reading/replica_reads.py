@@ -163,7 +163,7 @@ class ReplicaReader:
         """:param batch_unanswered: bookies that did not answer a batch read."""
         window = self._usual_size.entries_in(max_size, min(count, MAX_SINGLE_READS))
         reads = SingleReads(self._ledger_id, range(first, first + window), self._digester)
-        await self._read_each(reads, range(first, first + window))
+        await self._read_each(reads)
         run = reads.run()
         self._usual_size.learn(run.count, run.size)
         for bookie_id in batch_unanswered:
@@ -178,12 +178,12 @@ class ReplicaReader:
         :returns: the stored bytes of entries by id, and by id of the others the error why no replica gave them.
         """
         reads = SingleReads(self._ledger_id, entry_ids, self._digester)
-        await self._read_each(reads, entry_ids)
+        await self._read_each(reads)
         return reads.stored, {entry_id: most_telling(reads.errors[entry_id].values()) for entry_id in reads.missing()}
 
-    async def _read_each(self, reads: SingleReads, wanted: Sequence[int]) -> None:
+    async def _read_each(self, reads: SingleReads) -> None:
         size, replicas = self._schedule.ensemble_size, dict[int, list[str]]()
-        for entry_id in wanted:  # the write set of an entry depends only on its id modulo the size of the ensemble
+        for entry_id in reads.wanted:  # a write set depends only on the entry id modulo the size of the ensemble
             if entry_id % size not in replicas:
                 replicas[entry_id % size] = self._replicas(entry_id)
         rounds = [partial(self._round, rank, replicas, reads) for rank in range(self._schedule.write_quorum)]
@@ -211,7 +211,7 @@ class ReplicaReader:
     async def _read_from(
         self, bookie_id: str, entry_ids: Sequence[int], reads: SingleReads, lacs: dict[str, int]
     ) -> None:
-        """:param lacs: a list to which the LAC in the answers of the bookie is added."""
+        """:param lacs: gets the highest LAC in the answers of the bookie, by its id."""
         ledger_id = self._ledger_id
         try:
             replies = await self._bookies.read_many(bookie_id, ledger_id, entry_ids)

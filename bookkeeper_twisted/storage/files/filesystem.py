@@ -120,7 +120,7 @@ class RealFile:
         ends = list(map(add, offsets, sizes))
         # Read adjacent ranges by one call, for example the entries of a striped ledger.
         apart = [i for i, (end, begin) in enumerate(zip(ends, offsets[1:], strict=False), 1) if end != begin]
-        if len(apart) == len(ends) - 1:
+        if len(apart) + 1 >= len(ends):
             datas = self._held(sizes, offsets)
             return [data if len(data) == size else None for data, size in zip(datas, sizes, strict=True)]
         firsts, lasts = [0, *apart], [*apart, len(ends)]

@@ -91,6 +91,7 @@ class _FileSystemContract(SynchronousTestCase):
         for (size, offset), part in zip(places[:-1], found, strict=False):
             self.assertIn(part, (data[offset : offset + size], None))
         self.assertEqual((len(found), found[-1]), (len(places), None))
+        self.assertEqual(file.pread_resident_each([], []), [])
         file.close()
         self.assertRaises(OSError, file.pread_resident_each, [1], [0])
 
