@@ -11,12 +11,9 @@ was being written is not kept.
 """
 
 import errno
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import islice
-from operator import attrgetter
 
 from ..entries.entry_run import EntryRun
 from ..entries.mixed_runs import MixedRun
@@ -26,6 +23,7 @@ from .cache.write_cache import WriteCache
 from .entry_log.reader import EntryLogReader
 from .entry_log.writer import EntryLogWriter
 from .files.space_reserve import SpaceReserve
+from .index.looked_up import FoundRows, LookedUpRows
 from .index.recent_blocks import RecentBlocks
 from .index.recent_rows import RecentRows
 from .index.rows import packed_where_many
@@ -40,7 +38,7 @@ _MOST_FOUND = 64
 _ROWS_AHEAD = 500
 """Rows that are looked up together: each time costs two changes of thread, some 100 us."""
 
-_NEAR = 512
+_NEAR = 2048
 """Entries behind the last look-up of a ledger up to which the next one takes rows along: threads of the read lane take
 turns with the reads of one connection, some tens each."""
 
@@ -68,7 +66,7 @@ class DirectoryStorage:
     :ivar flushing: the half that is written by a checkpoint, empty between checkpoints.
     :ivar recent: the index rows of the last flushes.
     :ivar recent_blocks: the packed rows of them; no entry is in both.
-    :ivar looked_up: rows that look-ups found in the index.
+    :ivar looked_up: rows that look-ups found in the index; none of them shares an entry with a newer copy.
     :ivar reserve: disk space that entries may not use.
     :ivar rebuilt: the result of the rebuild of the index, if this start made one.
     :ivar flushed_bytes: bytes of the records written to entry logs and indexed.
@@ -91,7 +89,7 @@ class DirectoryStorage:
         self.index = index
         self.recent = recent
         self.recent_blocks = RecentBlocks(recent.limit)
-        self.looked_up = RecentRows(recent.limit)
+        self.looked_up = LookedUpRows(recent.limit)
         self.rebuilt = rebuilt
         self.reserve = reserve
         self.active = WriteCache()
@@ -99,8 +97,8 @@ class DirectoryStorage:
         self.flushed_bytes = 0
         self.entries = 0
         self._n_written = 0
-        self._found: deque[tuple[int, Sequence[IndexRow]]] = deque(maxlen=_MOST_FOUND)
-        self._rows: dict[int, tuple[int, Sequence[IndexRow]]] = {}  # short rows by ledger, those of the last look-ups
+        self._found: deque[tuple[int, FoundRows]] = deque(maxlen=_MOST_FOUND)
+        self._rows: dict[int, tuple[int, FoundRows]] = {}  # short rows by ledger, those of the last look-ups
 
     # -- reactor --
 
@@ -133,7 +131,7 @@ class DirectoryStorage:
     def add_mixed(self, run: MixedRun) -> None:
         """Add the entries of a mixed ``run`` as :meth:`add` does."""
         self.active.add_mixed(run)
-        if self.looked_up.cost:
+        if self.looked_up:
             for ledger_id, entry_id in zip(run.ledger_ids, run.entry_ids, strict=True):
                 self.looked_up.discard(ledger_id, entry_id, entry_id)
 
@@ -169,20 +167,23 @@ class DirectoryStorage:
     def learn(self) -> None:
         """Remember the index rows that reading threads looked up, but no row with an entry that a write cache holds."""
         while self._found:
-            n_written, rows = self._found.popleft()
+            n_written, found = self._found.popleft()
             if n_written == self._n_written:
-                self.looked_up.add(self._not_newer(rows))
+                self.looked_up.add(found)
+                self._discard_cached(found)
 
     def moved(self) -> None:
         """Drop the looked-up rows, as a copy has moved some of their entries."""
-        self.looked_up = RecentRows(self.recent.limit)
+        self.looked_up = LookedUpRows(self.recent.limit)
         self._n_written += 1
 
-    def _not_newer(self, rows: Sequence[IndexRow]) -> Sequence[IndexRow]:
-        """Return the ``rows`` of one ledger that share no entry with the write caches."""
-        ledger_id = rows[0].ledger_id
-        held = [*self.active.held(ledger_id), *self.flushing.held(ledger_id)]
-        return [row for row in rows if not any(each.overlaps(row.first, row.last) for each in held)] if held else rows
+    def _discard_cached(self, found: FoundRows) -> None:
+        """Forget each row that a look-up ``found`` if a write cache holds an entry of it."""
+        ledger_id = found.ledger_id
+        for half in (*self.active.held(ledger_id), *self.flushing.held(ledger_id)):
+            for row in found.rows() if half.overlaps(found.first, found.last) else ():
+                if half.overlaps(row.first, row.last):
+                    self.looked_up.discard(ledger_id, row.first, row.last)
 
     def last_cached(self, ledger_id: int) -> int:
         """Return the highest entry id of ``ledger_id`` in the write caches, or -1."""
@@ -372,38 +373,41 @@ class DirectoryStorage:
         row = self.index.find(ledger_id, entry_id)
         if row is None:
             return None
-        rows = self._rows_ahead(row)
-        self._found.append((n_written, rows))
-        _, before = self._rows.get(ledger_id, (0, ()))
+        found = self._rows_ahead(row)
+        self._found.append((n_written, found))
+        before = self._before(ledger_id)
         # Keep the rows of another thread that reads this ledger a little ahead.
-        is_onward = not before or not 0 < before[0].first - entry_id <= _NEAR
-        if rows[-1].last - rows[-1].first < MOST_APART and is_onward:
-            self._rows[ledger_id] = n_written, rows
+        is_onward = before is None or not 0 < before.first - entry_id <= _NEAR
+        if row.last - row.first < MOST_APART and is_onward:
+            self._rows[ledger_id] = n_written, found
         return row
+
+    def _before(self, ledger_id: int) -> FoundRows | None:
+        """Return the short rows that the last look-up in a ledger found, also if they may have changed since."""
+        known = self._rows.get(ledger_id)
+        return known[1] if known is not None else None
 
     def _ahead(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Return the row of an entry if the previous look-up found that row and no entry has moved since; else None."""
-        n_written, rows = self._rows.get(ledger_id, (-1, ()))
-        if n_written != self._n_written:
-            return None
-        return _row_of(rows, entry_id)
+        known = self._rows.get(ledger_id)
+        return known[1].find(entry_id) if known is not None and known[0] == self._n_written else None
 
-    def _rows_ahead(self, found: IndexRow) -> Sequence[IndexRow]:
-        """Return the found row; add the next rows if the previously found row was short and lies shortly before.
+    def _rows_ahead(self, row: IndexRow) -> FoundRows:
+        """Return the ``row`` that was found; add the next rows if the previous one was short and lies shortly before.
 
         A reader of a ledger that took turns with others meets a row for each entry, and so does a reader of a striped
         ledger, of which this bookie has, for example, every third entry: such rows are looked up together.
         """
         if len(self._rows) >= _MOST_AHEAD:
             self._rows.clear()
-        _, before = self._rows.get(found.ledger_id, (0, ()))
-        if before and 0 < found.first - before[-1].last <= _NEAR:
-            # If the rows after ``before`` cannot be read, the row that was found is enough.
+        before = self._before(row.ledger_id)
+        if before is not None and 0 < row.first - before.last <= _NEAR:
+            # If the rows behind it cannot be read, the row that was found is enough.
             with suppress(StorageError):
-                rows = list(islice(self.index.rows(found.ledger_id, before[-1].last + 1), _ROWS_AHEAD))
-                if _row_of(rows, found.first) == found:
-                    return rows
-        return [found]
+                found = FoundRows(row.ledger_id, self.index.rows_ahead(row.ledger_id, row.first, _ROWS_AHEAD))
+                if found.find(row.first) == row:
+                    return found
+        return FoundRows(row.ledger_id, [row])
 
     def entry_ranges(self, ledger_id: int, stored: bool = True) -> list[tuple[int, int]]:
         """Return the first and last id, inclusive, of each contiguous range of a ledger, ascending.
@@ -429,12 +433,6 @@ class DirectoryStorage:
         finally:
             self.reader.close()
             self.index.close()
-
-
-def _row_of(rows: Sequence[IndexRow], entry_id: int) -> IndexRow | None:
-    """Return the row that holds an entry from the ascending ``rows`` of one ledger, or None."""
-    index = bisect_right(rows, entry_id, key=attrgetter("first")) - 1
-    return rows[index] if index >= 0 and rows[index].last >= entry_id else None
 
 
 def merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

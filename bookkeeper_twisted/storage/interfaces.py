@@ -243,14 +243,17 @@ class IRunIndex(Interface):
     def find(ledger_id: int, entry_id: int) -> IndexRow | None:
         """Return the row that holds ``entry_id`` of ``ledger_id``, or None."""
 
-    def rows(ledger_id: int, first: int = 0) -> Iterator[IndexRow]:
-        """Yield the rows of ``ledger_id`` that end at the entry ``first`` or later, ascending."""
+    def rows_ahead(ledger_id: int, entry_id: int, limit: int) -> Sequence[IndexRow | bytes]:
+        """Return the row of an entry, then rows of the ledger behind it as far as they cost little to read.
+
+        :returns: up to ``limit`` rows, ascending, some perhaps packed; no rows if the entry has none.
+        """
+
+    def rows(ledger_id: int) -> Iterator[IndexRow]:
+        """Yield the rows of ``ledger_id``, ascending."""
 
     def last_entry(ledger_id: int) -> int:
-        """Return the highest entry id of ``ledger_id`` in the index, or -1.
-
-        :raises bookkeeper_twisted.errors.DamageError: the index cannot be read (S5).
-        """
+        """Return the highest entry id of ``ledger_id`` in the index, or -1."""
 
     def ledgers() -> Iterator[LedgerRow]:
         """Return the states of all ledgers, ascending."""
@@ -260,14 +263,10 @@ class IRunIndex(Interface):
 
         :param after: ledger and first entry of the last row seen, ``(-1, -1)`` to begin.
         :param log_ids: rows of these logs only.
-        :raises bookkeeper_twisted.errors.DamageError: a row cannot be read.
         """
 
     def live() -> dict[int, tuple[int, int]]:
-        """Count by entry log the entries to which rows refer, and the bytes of their records; reads all rows.
-
-        A log without live entries is not in the result.
-        """
+        """Count by entry log, if it has any, the entries to which rows refer, and the bytes of their records."""
 
     def close() -> None: ...
 

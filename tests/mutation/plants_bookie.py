@@ -10,6 +10,7 @@ _LANES = ["tests.bookie.test_executor"]
 _WINDOW = ["tests.bookie.requests.test_fencing_window"]
 _HANDLES = ["tests.bookie.test_ledger_handle"]
 _READS = ["tests.bookie.test_bookie_reads"]
+_SINGLES = ["tests.bookie.requests.test_read_processor.ResidentTests"]
 
 _IDS = ["tests.bookie.requests.test_hostile_ids"]
 _CHECKPOINTS = ["tests.bookie.test_checkpointer"]
@@ -153,6 +154,19 @@ PLANTS = (
     Plant(
         "the last entry that memory has seen is taken for the last one", "bookie/bookie.py",
         "handle is not None and handle.last_complete", "handle is not None", _READS, where="Bookie.known_last",
+    ),
+    Plant(
+        "all reads of a striped ledger are loaded before any row is known", "bookie/requests/read_processor.py",
+        "return len(missing) >= _FIRST_LOADS and not cursor.has_loaded", "return False", _SINGLES,
+        where="ReadProcessor._answer_singles",
+    ),
+    Plant(
+        "reads that memory does not hold are loaded a few at a time", "bookie/requests/read_processor.py",
+        "ReadCursor(run, left, cursor.began, has_loaded=True)", "ReadCursor(run, left, cursor.began)", _SINGLES, where="ReadProcessor._load",
+    ),
+    Plant(
+        "reads that wait for the first loads of their run are lost", "bookie/requests/read_processor.py",
+        "left.extend(waiting)", "pass", _SINGLES, where="ReadProcessor._load",
     ),
     Plant(
         "an odd error of the read lane is not answered", "bookie/requests/read_processor.py",

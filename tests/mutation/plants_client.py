@@ -238,6 +238,10 @@ PLANTS = (
         "self._support.unanswered(poll.source)", "", _VOTES, where="RecoveryReads._vote",
     ),
     Plant(
+        "a step that is cancelled leaves requests under way", "client/reading/read_ahead.py",
+        "self.close()", "", ["tests.client.reading.test_read_handle"], where="ReadAhead._something",
+    ),
+    Plant(
         "a reader gives up where no bookie answers batch reads", "client/reading/replica_reads.py",
         "not attempt.incomplete and not attempt.unanswered", "not attempt.incomplete",
         ["tests.client.reading.test_replica_reads"], where="ReplicaReader.fetch",

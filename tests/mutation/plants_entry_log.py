@@ -278,7 +278,7 @@ PLANTS = (
     ),
     Plant(
         "the rows of many ledgers count as those of one", "storage/index/recent_rows.py",
-        "COMMIT_OVERHEAD + sum(map(_cost, rows))", "sum(map(_cost, rows))", _ROWS, where="RecentRows.add",
+        "COMMIT_OVERHEAD + sum(map(cost_of, rows))", "sum(map(cost_of, rows))", _ROWS, where="RecentRows.add",
     ),
     Plant(
         "recent rows outlive a commit that is too big for them", "storage/index/recent_rows.py",

@@ -3,6 +3,8 @@
 from .plant import Plant
 
 _LIVES = ["tests.storage.test_ledger_storage_contract"]
+_LOOKED_UP = "storage/index/looked_up.py"
+_LOOK_UPS = ["tests.storage.index.test_looked_up"]
 
 PLANTS = (
     Plant(
@@ -38,7 +40,7 @@ PLANTS = (
     ),
     Plant(
         "rows that were looked up hide newer copies in the write caches", "storage/directory_storage.py",
-        "self._not_newer(rows)", "rows",
+        "self._discard_cached(found)", "pass",
         ["tests.storage.test_directory_storage", "tests.storage.test_ledger_storage"], where="DirectoryStorage.learn",
     ),
     Plant(
@@ -104,6 +106,24 @@ PLANTS = (
     ),
     Plant(
         "rows that the read lane looked up together outlive newer copies", "storage/directory_storage.py",
-        "if n_written != self._n_written:\n    return None", "", _LIVES, where="DirectoryStorage._ahead",
+        "known is not None and known[0] == self._n_written", "known is not None", _LIVES,
+        where="DirectoryStorage._ahead",
+    ),
+    Plant(
+        "a row outlives a newer copy of its last entries", _LOOKED_UP,
+        "begin and _last_of(self._rows[begin - 1]) >= first", "False", _LOOK_UPS, where="FoundRows.discard",
+    ),
+    Plant(
+        "what other threads have found changes with what is kept of it", _LOOKED_UP,
+        "held = FoundRows(found.ledger_id, [])", "held = found", _LOOK_UPS, where="LookedUpRows.add",
+    ),
+    Plant(
+        "rows that were looked up are kept without a limit", _LOOKED_UP,
+        "self.cost > self.limit", "False", _LOOK_UPS, where="LookedUpRows.add",
+    ),
+    Plant(
+        "a later look-up hides rows that an earlier one found", _LOOKED_UP,
+        "chain(held, zip(found._firsts, found._rows, strict=True))", "zip(found._firsts, found._rows, strict=True)",
+        _LOOK_UPS, where="FoundRows.add",
     ),
 )  # fmt: skip

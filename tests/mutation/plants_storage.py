@@ -457,19 +457,23 @@ PLANTS = (
         where="EntryLogReader.read_scattered",
     ),
     Plant(
+        "rows that follow a row are those of the next ledgers, too", "storage/index/stored_blocks.py",
+        "packed[:8] == key[:8]", "True", _PACKED, where="StoredBlocks.rows_ahead",
+    ),
+    Plant(
         "rows of a striped ledger are looked up one by one", "storage/directory_storage.py",
-        "0 < found.first - before[-1].last <= _NEAR", "found.first - before[-1].last == 1",
+        "0 < row.first - before.last <= _NEAR", "row.first - before.last == 1",
         ["tests.storage.test_directory_storage"], where="DirectoryStorage._rows_ahead",
     ),
     Plant(
         "an entry that is not there costs a look-up of all rows behind it", "storage/directory_storage.py",
-        "if row is None: ...\nrows = self._rows_ahead(row)",
-        "rows = self._rows_ahead(row or IndexRow(ledger_id, entry_id, entry_id, 0, 0, 0))\nif row is None: ...",
+        "if row is None: ...\nfound = self._rows_ahead(row)",
+        "found = self._rows_ahead(row or IndexRow(ledger_id, entry_id, entry_id, 0, 0, 0))\nif row is None: ...",
         ["tests.storage.test_directory_storage"], where="DirectoryStorage._look_up",
     ),
     Plant(
         "a look-up of an entry before the last ones ends what was looked up together", "storage/directory_storage.py",
-        "rows[-1].last - rows[-1].first < MOST_APART and is_onward", "rows[-1].last - rows[-1].first < MOST_APART",
+        "row.last - row.first < MOST_APART and is_onward", "row.last - row.first < MOST_APART",
         ["tests.storage.test_directory_storage"], where="DirectoryStorage._look_up",
     ),
     Plant(

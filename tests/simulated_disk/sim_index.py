@@ -15,7 +15,7 @@ from zope.interface import implementer
 from bookkeeper_twisted.errors import NoWritableDirectoryError, StorageError
 from bookkeeper_twisted.storage.directory_storage import storage_error
 from bookkeeper_twisted.storage.index.blocks import rows_of_packed
-from bookkeeper_twisted.storage.index.rows import row_bytes, still_at, without
+from bookkeeper_twisted.storage.index.rows import can_be_packed, packed_rows, row_bytes, still_at, without
 from bookkeeper_twisted.storage.interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
 from bookkeeper_twisted.storage.mixed_rows import packed_of
 
@@ -117,8 +117,14 @@ class SimIndex:
         index = bisect_right(rows, entry_id, key=_first) - 1
         return rows[index] if index >= 0 and rows[index].last >= entry_id else None
 
-    def rows(self, ledger_id: int, first: int = 0) -> Iterator[IndexRow]:
-        yield from (row for row in self._rows(ledger_id) if row.last >= first)
+    def rows_ahead(self, ledger_id: int, entry_id: int, limit: int) -> Sequence[IndexRow | bytes]:
+        rows = [row for row in self._rows(ledger_id) if row.last >= entry_id][:limit]
+        if not rows or rows[0].first > entry_id:
+            return []
+        return [packed_of(packed_rows([row]))[0] if can_be_packed(row) else row for row in rows]
+
+    def rows(self, ledger_id: int) -> Iterator[IndexRow]:
+        yield from self._rows(ledger_id)
 
     def last_entry(self, ledger_id: int) -> int:
         rows = self._rows(ledger_id)

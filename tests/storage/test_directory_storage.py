@@ -224,16 +224,16 @@ class DirectoryTests(SynchronousTestCase):
         for entry_id in entry_ids:
             self.take_turns(range(entry_id, entry_id + 1), range(7, 9))
         pages: list[int] = []
-        rows_of = self.index.rows
+        rows_ahead = self.index.rows_ahead
 
-        def counted(ledger_id: int, first: int) -> object:
-            pages.append(first)
-            return rows_of(ledger_id, first)
+        def counted(ledger_id: int, entry_id: int, limit: int) -> object:
+            pages.append(entry_id)
+            return rows_ahead(ledger_id, entry_id, limit)
 
-        self.patch(self.index, "rows", counted)
+        self.patch(self.index, "rows_ahead", counted)
         for entry_id in entry_ids[:34]:
             self.assertEqual(self.loaded(7, entry_id), entry(7, entry_id))
-        self.assertEqual(pages, [1, 97])
+        self.assertEqual(pages, [3, 99])
         self.directory.add(run(7, 102, 1, salt=3))
         self.flush()
         self.assertEqual(self.loaded(7, 102), entry(7, 102, salt=3))
@@ -288,10 +288,10 @@ class DirectoryTests(SynchronousTestCase):
         for entry_id in range(3):
             self.take_turns(range(entry_id, entry_id + 1))
 
-        def unreadable(ledger_id: int, first: int) -> None:
+        def unreadable(ledger_id: int, entry_id: int, limit: int) -> None:
             raise StorageError("a part of the index is damaged")
 
-        self.patch(self.index, "rows", unreadable)
+        self.patch(self.index, "rows_ahead", unreadable)
         self.assertEqual([self.loaded(7, entry_id) for entry_id in range(3)], [entry(7, i) for i in range(3)])
 
     def test_looked_up_rows_are_bounded(self) -> None:

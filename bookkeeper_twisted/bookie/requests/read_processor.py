@@ -31,16 +31,24 @@ _MOST_LOADS = 32
 
 _MOST_SINGLES = 128
 
+_FIRST_LOADS = 8
+"""Single reads of a ledger that are loaded before the others of their run are looked up again: the read lane finds rows
+of the following entries, too, and an entry costs several times less if its row is known."""
+
 
 class ReadCursor:
-    """The part of a run of reads that is not answered yet."""
+    """The part of a run of reads that is not answered yet.
 
-    __slots__ = ("run", "pieces", "began")
+    :ivar has_loaded: whether the first reads of the run have been loaded from disk.
+    """
 
-    def __init__(self, run: ReadRun, pieces: Iterable[Piece], began: float) -> None:
+    __slots__ = ("run", "pieces", "began", "has_loaded")
+
+    def __init__(self, run: ReadRun, pieces: Iterable[Piece], began: float, has_loaded: bool = False) -> None:
         self.run = run
         self.pieces = deque(pieces)
         self.began = began
+        self.has_loaded = has_loaded
 
     def singles(self) -> list[int]:
         """Return the positions of the next reads of one ledger that are pieces of one entry each."""
@@ -104,7 +112,10 @@ class ReadProcessor:
                 break
             singles = cursor.singles()
             if len(singles) > 1:
-                self._answer_singles(session, cursor, singles, missing)
+                if self._answer_singles(session, cursor, singles, missing):
+                    waiting, cursor.pieces = list(pieces), deque()
+                    session.serve(self._load(session, cursor, missing, waiting))
+                    return True
             else:
                 self._answer_row(session, cursor, missing)
         if missing:
@@ -144,8 +155,11 @@ class ReadProcessor:
 
     def _answer_singles(
         self, session: RequestSession, cursor: ReadCursor, singles: Sequence[int], missing: list[Piece]
-    ) -> None:
-        """Answer single reads of one ledger by one look-up; handle each entry not found there separately."""
+    ) -> bool:
+        """Answer single reads of one ledger by one look-up; handle each entry not found there separately.
+
+        :returns: whether the rest of the run has to wait until the ``missing`` entries are loaded.
+        """
         run, pieces = cursor.run, cursor.pieces
         ledger_id = run.ledger_ids[singles[0]]
         found = self._bookie.scattered(ledger_id, [run.entry_ids[index] for index in singles], _LOOK_UP_BYTES)
@@ -160,6 +174,8 @@ class ReadProcessor:
                 entry = held.entry(run.entry_ids[index]) if held is not None else None
             if entry is None:
                 self._not_held(session, cursor, piece, missing)
+                if len(missing) >= _FIRST_LOADS and not cursor.has_loaded:
+                    break
                 continue
             size += len(entry)
             if index == begin + len(neighbours):
@@ -168,6 +184,7 @@ class ReadProcessor:
                 self._reply_neighbours(session, cursor, begin, neighbours)
                 begin, neighbours = index, [entry]
         self._reply_neighbours(session, cursor, begin, neighbours)
+        return len(missing) >= _FIRST_LOADS and not cursor.has_loaded
 
     def _reply_neighbours(
         self, session: RequestSession, cursor: ReadCursor, begin: int, neighbours: Sequence[bytes]
@@ -229,7 +246,10 @@ class ReadProcessor:
         (metric.success if success else metric.failure).record(elapsed, count)
         session.answered(count)
 
-    async def _load(self, session: RequestSession, cursor: ReadCursor, missing: list[Piece]) -> None:
+    async def _load(
+        self, session: RequestSession, cursor: ReadCursor, missing: Sequence[Piece], waiting: Sequence[Piece] = ()
+    ) -> None:
+        """Load the ``missing`` entries and answer their reads; then go on with what is left, and with ``waiting``."""
         run, ahead = cursor.run, self._context.read_ahead
         most = max(_LOAD_BYTES // len(missing), FIRST_WINDOW)
         wanted = [
@@ -248,8 +268,9 @@ class ReadProcessor:
             # Read ranges without room in the replies again later: their entries stay in memory for a while.
             is_used = session.has_room and not isinstance(found, LoadLaterError)
             left.extend(self._use(session, cursor, start, end, found) if is_used else [(start, end)])
+        left.extend(waiting)
         if left:
-            session.again(ReadCursor(run, left, cursor.began))
+            session.again(ReadCursor(run, left, cursor.began, has_loaded=True))
 
     def _use(
         self, session: RequestSession, cursor: ReadCursor, start: int, end: int, found: EntryRun | Exception

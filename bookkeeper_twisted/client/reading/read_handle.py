@@ -130,11 +130,10 @@ class LedgerReader:
         if first > last:
             raise refusal("last", last, f"an entry id that is not below first = {first}")
         self._check_readable(last, limit)
-        entries: list[Entry] = []
-        while first <= last:
-            batch = await self._fetch(first, last - first + 1, 0)
-            entries.extend(batch)
-            first = batch.last + 1
+        batch = await self._fetch(first, last - first + 1, 0)
+        entries = list(batch)
+        async for batch in ReadAhead(self._fetch, batch.last + 1, last, self._read_ahead_bytes):
+            entries.extend(batch)  # verifies the entries while later ones are on their way
         return entries
 
     async def _read_batch(self, start: int, max_count: int, max_size: int) -> EntryBatch:

@@ -149,7 +149,7 @@ class RecentRows:
             if held is not None:
                 held = held.replaced(rows)
             self._hold(ledger_id, held.joined(rows) if held else SortedRows(_chunks(rows)))
-            cost = COMMIT_OVERHEAD + sum(map(_cost, rows))
+            cost = COMMIT_OVERHEAD + sum(map(cost_of, rows))
             self._order.append((rows, cost))
             self.cost += cost
         while self.cost > self.limit:
@@ -166,7 +166,7 @@ class RecentRows:
         left, index, ledger_id = self.limit, len(rows), -1
         while index:
             row = rows[index - 1]
-            left -= _cost(row) if row.ledger_id == ledger_id else _cost(row) + COMMIT_OVERHEAD
+            left -= cost_of(row) if row.ledger_id == ledger_id else cost_of(row) + COMMIT_OVERHEAD
             if left < 0:
                 break
             index, ledger_id = index - 1, row.ledger_id
@@ -201,6 +201,7 @@ def _ledger(row: IndexRow) -> int:
     return row.ledger_id
 
 
-def _cost(row: IndexRow) -> int:
+def cost_of(row: IndexRow) -> int:
+    """Return the bytes of memory that a ``row`` takes."""
     sizes = 0 if isinstance(row.sizes, int) else len(row.sizes)
     return ROW_OVERHEAD + sizes + len(row.checksums)

@@ -6,6 +6,7 @@ from ...errors import DamageError
 from ..cache.mixed_entries import LedgerEntries, Scattered
 from ..cache.run_list import NO_ENTRY, RunList
 from ..interfaces import CHECKSUM_BLOCK, IndexRow
+from .looked_up import FoundRows
 from .recent_blocks import LedgerBlocks
 from .recent_rows import SortedRows
 
@@ -42,7 +43,7 @@ class Lookup:
     def __init__(
         self,
         halves: Sequence[RunList | LedgerEntries],
-        tables: Sequence[SortedRows | LedgerBlocks],
+        tables: Sequence[SortedRows | LedgerBlocks | FoundRows],
         offsets_of: Callable[[IndexRow], Sequence[int]],
     ) -> None:
         self.found = Scattered()

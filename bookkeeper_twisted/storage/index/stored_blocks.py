@@ -56,12 +56,29 @@ class StoredBlocks:
         self.generations = read_generations(connection)
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the row that holds ``entry_id`` of ``ledger_id``, or None.
+        """Return the row that holds ``entry_id`` of ``ledger_id``, or None."""
+        found = self._search(key_of(ledger_id, entry_id), entry_id)
+        return row_of_packed(found[1]) if found is not None else None
+
+    def rows_ahead(self, ledger_id: int, entry_id: int, limit: int) -> list[bytes]:
+        """Return the packed row of an entry, and those of the ledger that follow it in the same generation.
+
+        :param limit: most rows.
+        :returns: no row if the entry is in no block.
+        """
+        key = key_of(ledger_id, entry_id)
+        found = self._search(key, entry_id)
+        if found is None:
+            return []
+        of_ledger = takewhile(lambda packed: packed[:8] == key[:8], self._packed(found[0], key))
+        return list(islice(of_ledger, limit))
+
+    def _search(self, key: bytes, entry_id: int) -> tuple[int, bytes] | None:
+        """Return the number of the generation that holds an entry, and the entry's packed row.
 
         The rows beside its key in one generation show whether to go on with younger or older ones.  Damage raises an
         error only if the entry is not found elsewhere.
         """
-        key = key_of(ledger_id, entry_id)
         likely, others = list(self.generations), list[Generation]()
         at_ends: list[int] = []
         damage: DamageError | None = None
@@ -75,7 +92,7 @@ class StoredBlocks:
                 continue
             if packed[:8] == key[:8]:
                 if last_of(packed) >= entry_id:
-                    return row_of_packed(packed)
+                    return generation.number, packed
                 others += likely[:middle]
                 del likely[:middle]
             elif behind[:8] == key[:8]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
+from ...storage.index.blocks import row_of_packed
 from ...storage.index.rows import can_be_packed, pack_sizes, packed_rows, record_offsets
 from ...storage.interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow
 
@@ -142,15 +143,17 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual(index.last_entry(1), 59)
         self.assertEqual(index.last_entry(2), 7)
 
-    def test_rows_from(self) -> None:
-        """Rows come in order, beginning with the row that holds the entry or the next row above."""
+    def test_rows_ahead(self) -> None:
+        """The row of an entry and following rows of its ledger come in order; no rows for an entry without a row."""
         rows = [_row(1, 10 * i, 10 * i + 5) for i in range(5)]
         index = self.make()
         index.commit(IndexBatch(runs=[*reversed(rows), _row(2, 0, 100)]))
         self.assertEqual([*index.rows(1)], rows)
-        self.assertEqual([*index.rows(1, 15)], rows[1:])
-        self.assertEqual([*index.rows(1, 16)], rows[2:])
-        self.assertEqual([*index.rows(1, 46)], [])
+        for entry_id, limit, expected in ((15, 9, rows[1:]), (10, 2, rows[1:3]), (45, 9, rows[4:]), (3, 1, rows[:1])):
+            found = index.rows_ahead(1, entry_id, limit)
+            self.assertEqual([row_of_packed(row) if isinstance(row, bytes) else row for row in found], expected)
+        for ledger_id, entry_id in ((1, 16), (1, 46), (1, -1), (0, 3), (2, 101), (3, 0)):
+            self.assertEqual([*index.rows_ahead(ledger_id, entry_id, 9)], [])
 
     def test_many_rows(self) -> None:
         """A ledger of many rows is listed whole."""

@@ -195,6 +195,34 @@ class ResidentTests(ReadTestCase):
         self.assertEqual([r.entry_id for r in decoded(self.peer.replies())], entry_ids)
         self.assertEqual((storage.loads, storage.resident_hits - hits), (loads, 100))
 
+    def test_striped_ledger(self) -> None:
+        """Of a ledger of which no row is known few entries are loaded: the rows of the others are found with these."""
+        for entry_id in range(0, 900, 3):
+            self.rig.add(run(2, entry_id))
+        self.rig.drain()
+        rig = self.prepare(self.rig)
+        storage = rig.storage
+        assert isinstance(storage, LedgerStorage)
+        peer = rig.connect()
+        for entry_ids in (range(0, 450, 3), range(450, 900, 3)):  # as a client sends what it reads ahead
+            peer.send(reads(2, entry_ids))
+        rig.drain()
+        found = {reply.entry_id: reply.entry for reply in decoded(peer.replies())}
+        self.assertEqual(found, {entry_id: entry(2, entry_id) for entry_id in range(0, 900, 3)})
+        self.assertLess(storage.loads, 20)
+
+    def test_any_entries(self) -> None:
+        """Of reads that memory does not hold the first ones are loaded, then all others together."""
+        self.rig.disk.resident = lambda: False
+        self.peer = self.rig.connect()
+        entry_ids = [i * 37 % 100 for i in range(60)]
+        self.peer.send(reads(1, [*entry_ids, 200, 300]))
+        self.peer.send(reads(1, [5]))
+        steps = len(list(until(lambda: not self.rig.executor.step(), 100)))
+        replies = decoded(self.peer.replies())
+        self.assertEqual(by_status(replies), {Status.EOK: 61, Status.ENOENTRY: 2})
+        self.assertLess(steps, 6)
+
     def test_last(self) -> None:
         """The last entry is not read from the disk either."""
         self.ask(1, range(0, 100, 20))

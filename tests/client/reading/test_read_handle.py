@@ -96,6 +96,27 @@ class LedgerReaderTests(SynchronousTestCase):
         self.assertEqual([e.data for e in entries], self.payloads)
         self.assertGreater(len(self.bookies["b0"].requests), 2)
 
+    def test_read_overlaps(self) -> None:
+        """A range of several replies is requested ahead of the one that is verified, within ``readAheadBytes``."""
+        self.bookies["b0"].delay = 1.0
+        running = self.make(COUNT - 1, 1200, 1024).read(0, COUNT - 1)
+        under_way = []
+        for _ in range(20):
+            under_way.append(len(self.clock.getDelayedCalls()))
+            self.clock.advance(1.0)
+        self.assertEqual([e.data for e in self.successResultOf(running)], self.payloads)
+        self.assertEqual((under_way[0], max(under_way)), (1, 3))
+
+    def test_cancelled_read(self) -> None:
+        """Cancelling a read of a range ends all requests of it that are under way."""
+        self.bookies["b0"].delay = 1.0
+        running = self.make(COUNT - 1, 1200, 1024).read(0, COUNT - 1)
+        self.clock.pump([1.0, 1.0, 0.5])
+        self.assertGreater(len(self.clock.getDelayedCalls()), 1)
+        running.cancel()
+        self.failureResultOf(running, CancelledError)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
     def test_failing_entry(self) -> None:
         """One entry that cannot be read fails the range."""
         del self.bookies["b0"].entries[LEDGER][5]

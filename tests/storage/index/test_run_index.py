@@ -317,7 +317,6 @@ class SqliteRunIndexTests(InADirectory):
         for entry_id in (first, first + 5, damaged.last):
             self.assertRaises(DamageError, index.find, ledger_id, entry_id)
         self.assertRaises(DamageError, list, index.rows(ledger_id))
-        self.assertRaises(DamageError, list, index.rows(ledger_id, first))
         for limit in (1, 7, 10_000):
             self.assertRaises(DamageError, self._pages, index, limit)
         overlapping = IndexBatch(runs=[row(ledger_id, first - 5, first + 14, 3)])

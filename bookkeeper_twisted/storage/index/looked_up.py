@@ -1,0 +1,162 @@
+"""Index rows that look-ups found, in memory: a reader that goes on in a ledger needs no look-up for each entry.
+
+Rows that are packed in the index stay packed: they take a quarter of the memory of an
+:class:`~..interfaces.IndexRow`, and most of them are needed once at most.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Sequence
+from itertools import chain
+
+from ..interfaces import IndexRow
+from .blocks import ROW_BYTES, last_of, row_of_packed
+from .recent_rows import cost_of
+
+_PACKED_COST = ROW_BYTES + 49
+"""The cost of a packed row: its bytes, the object that holds them, a reference, its first entry."""
+
+_LEDGER_COST = 600
+
+
+class FoundRows:
+    """Rows of one ledger that look-ups found, in the order of their entries.  No two rows share an entry.
+
+    :ivar cost: bytes of memory.
+    """
+
+    __slots__ = ("ledger_id", "cost", "_firsts", "_rows", "_latest")
+
+    def __init__(self, ledger_id: int, rows: Sequence[IndexRow | bytes]) -> None:
+        self.ledger_id = ledger_id
+        self._firsts = array("q", map(_first_of, rows))
+        self._rows = list(rows)
+        self._latest: IndexRow | None = None
+        self.cost = _LEDGER_COST + _cost(rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def first(self) -> int:
+        """Return the first entry of the lowest row."""
+        return self._firsts[0]
+
+    @property
+    def last(self) -> int:
+        """Return the last entry of the highest row."""
+        return _last_of(self._rows[-1])
+
+    def rows(self) -> Sequence[IndexRow]:
+        """Return all rows, unpacked."""
+        return list(map(_unpacked, self._rows))
+
+    def find(self, entry_id: int) -> IndexRow | None:
+        """Return the row that holds ``entry_id``, or None."""
+        latest = self._latest
+        if latest is not None and latest.first <= entry_id <= latest.last:
+            return latest
+        index = bisect_right(self._firsts, entry_id) - 1
+        if index < 0 or _last_of(self._rows[index]) < entry_id:
+            return None
+        self._latest = latest = _unpacked(self._rows[index])
+        return latest
+
+    def add(self, found: "FoundRows") -> None:
+        """Add the rows that another look-up ``found`` in this ledger; rows that both have are the same."""
+        if not self or self.last < found.first:
+            begin = end = len(self)
+            firsts, rows = found._firsts, found._rows
+        else:
+            begin, end = bisect_left(self._firsts, found.first), bisect_right(self._firsts, found.last)
+            held = zip(self._firsts[begin:end], self._rows[begin:end], strict=True)
+            both = dict(chain(held, zip(found._firsts, found._rows, strict=True)))
+            firsts = array("q", sorted(both))
+            rows = [both[first] for first in firsts]
+        self._replace(begin, end, firsts, rows)
+
+    def discard(self, first: int, last: int) -> None:
+        """Remove the rows that hold any entry of ``first .. last``, inclusive."""
+        begin, end = bisect_right(self._firsts, first), bisect_right(self._firsts, last)
+        if begin and _last_of(self._rows[begin - 1]) >= first:
+            begin -= 1
+        if begin < end:
+            self._replace(begin, end, array("q"), [])
+
+    def _replace(self, begin: int, end: int, firsts: "array[int]", rows: Sequence[IndexRow | bytes]) -> None:
+        self.cost += _cost(rows) - _cost(self._rows[begin:end])
+        self._firsts[begin:end] = firsts
+        self._rows[begin:end] = rows
+        self._latest = None
+
+
+class LookedUpRows:
+    """The rows that the last look-ups found, up to a number of bytes; for use by one thread.
+
+    Beyond the limit the rows of the ledger that was looked up longest ago are dropped.
+
+    :ivar limit: most bytes.
+    :ivar cost: bytes of the present rows.
+    """
+
+    __slots__ = ("limit", "cost", "_ledgers")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.cost = 0
+        self._ledgers: OrderedDict[int, FoundRows] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._ledgers)
+
+    def rows_of(self, ledger_id: int) -> FoundRows | None:
+        """Return all rows of ``ledger_id`` that are in memory, or None."""
+        return self._ledgers.get(ledger_id)
+
+    def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
+        """Return the row of ``entry_id`` of ``ledger_id``, or None if the row is not in memory."""
+        held = self._ledgers.get(ledger_id)
+        return None if held is None else held.find(entry_id)
+
+    def add(self, found: FoundRows) -> None:
+        """Keep the rows that a look-up ``found``; ``found`` itself stays as it is, since other threads use it."""
+        held = self._ledgers.pop(found.ledger_id, None)
+        if held is not None:
+            self.cost -= held.cost
+        if held is None or held.cost + found.cost > self.limit:
+            held = FoundRows(found.ledger_id, [])  # of one large ledger, keep what its reader is about to use
+        held.add(found)
+        self._ledgers[found.ledger_id] = held
+        self.cost += held.cost
+        while self.cost > self.limit:
+            _, dropped = self._ledgers.popitem(last=False)
+            self.cost -= dropped.cost
+
+    def discard(self, ledger_id: int, first: int, last: int) -> None:
+        """Remove the rows of ``ledger_id`` that hold any entry of ``first .. last``, inclusive."""
+        held = self._ledgers.get(ledger_id)
+        if held is None:
+            return
+        self.cost -= held.cost
+        held.discard(first, last)
+        if held:
+            self.cost += held.cost
+        else:
+            del self._ledgers[ledger_id]
+
+
+def _unpacked(row: IndexRow | bytes) -> IndexRow:
+    return row_of_packed(row) if isinstance(row, bytes) else row
+
+
+def _first_of(row: IndexRow | bytes) -> int:
+    return int.from_bytes(row[8:16], "big") if isinstance(row, bytes) else row.first
+
+
+def _last_of(row: IndexRow | bytes) -> int:
+    return last_of(row) if isinstance(row, bytes) else row.last
+
+
+def _cost(rows: Sequence[IndexRow | bytes]) -> int:
+    return sum([_PACKED_COST if isinstance(row, bytes) else cost_of(row) for row in rows])
