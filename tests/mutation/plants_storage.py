@@ -310,7 +310,7 @@ PLANTS = (
     ),
     Plant(
         "what lies behind the place of an entry is not verified", "storage/index/stored_blocks.py",
-        "for number in at_ends:\n    self._behind(number, key)", "", _BLOCKS, where="StoredBlocks.find",
+        "for number in at_ends:\n    self._behind(number, key)", "", _BLOCKS, where="StoredBlocks._search",
     ),
     Plant(
         "what lies behind the last entry of a ledger is not verified", "storage/index/stored_blocks.py",
@@ -318,7 +318,7 @@ PLANTS = (
     ),
     Plant(
         "a look-up denies what is not where it expected it", "storage/index/stored_blocks.py",
-        "likely or others", "likely", _BLOCKS, where="StoredBlocks.find",
+        "likely or others", "likely", _BLOCKS, where="StoredBlocks._search",
     ),
     Plant(
         "the target of a merge is put behind the newest rows", "storage/index/block_writer.py",
@@ -331,11 +331,11 @@ PLANTS = (
     ),
     Plant(
         "a damaged block hides what other generations hold", "storage/index/stored_blocks.py",
-        "damage = error\ncontinue", "raise error", _BLOCKS, where="StoredBlocks.find",
+        "damage = error\ncontinue", "raise error", _BLOCKS, where="StoredBlocks._search",
     ),
     Plant(
         "a damaged block is an empty one", "storage/index/stored_blocks.py",
-        "if damage is not None:\n    raise damage", "", _BLOCKS, where="StoredBlocks.find",
+        "if damage is not None:\n    raise damage", "", _BLOCKS, where="StoredBlocks._search",
     ),
     Plant(
         "a commit fails for a damaged block of others", "storage/index/block_writer.py",
