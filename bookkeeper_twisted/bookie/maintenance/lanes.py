@@ -28,8 +28,9 @@ def step_limits(*throttles: Throttle) -> tuple[int, int]:
     :returns: bytes wanted: a quarter of what the slowest limit grants in a second, so that the work is even; and bytes
         between wanted ones that may be read as well: 0 if bytes are limited.
     """
-    limits = [int(throttle.rate.bytes / 4) for throttle in throttles if throttle.rate.bytes]
-    most = _COUNTED_STEP if any(throttle.rate.entries for throttle in throttles) else STEP_BYTES
+    rates = [throttle.rate for throttle in throttles]
+    limits = [int(rate.bytes / 4) for rate in rates if rate.bytes]
+    most = _COUNTED_STEP if any(rate.entries for rate in rates) else STEP_BYTES
     return (max(_LEAST_STEP, min(most, *limits)), 0) if limits else (most, PASSED_OVER)
 
 
