@@ -4,6 +4,7 @@ from .plant import Plant
 
 _AUDITOR = ["tests.autorecovery.auditing.test_auditor"]
 _CHECKS = ["tests.autorecovery.auditing.test_ledger_checks"]
+_WALKS = ["tests.autorecovery.auditing.test_shared_walks"]
 _ELECTION = ["tests.metadata.zookeeper.test_auditing", "tests.simulation.world.test_metadata"]
 _LEADER = ["tests.metadata.zookeeper.election.test_leader_node"]
 
@@ -36,8 +37,8 @@ PLANTS = (
         "not is_expected(bookie_id)", "True", _AUDITOR, where="BookieAudit.run.visit",
     ),
     Plant(
-        "a periodic check begins while a lost bookie is waited for", "autorecovery/auditing/periodic.py",
-        "await self._detector.when_calm()", "", [*_AUDITOR, *_CHECKS], where="PeriodicWork._run_once",
+        "a periodic check begins while a lost bookie is waited for", "autorecovery/auditing/detection.py",
+        "self.is_waiting", "False", [*_AUDITOR, *_CHECKS], where="LostBookieDetector.is_calm",
     ),
     Plant(
         "a check of all ledgers marks for a bookie in its delay", "autorecovery/auditing/ledger_checks.py",
@@ -58,6 +59,67 @@ PLANTS = (
     Plant(
         "a check that is cut short is recorded as done", "autorecovery/auditing/repeating.py",
         "raise", "return None", _AUDITOR, where="until_done",
+    ),
+    Plant(
+        "checks that are due together have a walk each", "autorecovery/auditing/ledger_scan.py",
+        "self._next is None or not self._next.is_open", "True", _WALKS, where="SharedWalks.run",
+    ),
+    Plant(
+        "a check that comes too late joins a walk that has begun", "autorecovery/auditing/ledger_scan.py",
+        "not self._next.is_open", "False", [*_CHECKS, *_WALKS], where="SharedWalks.run",
+    ),
+    Plant(
+        "the mark of a lost bookie waits until entries are read", "autorecovery/auditing/ledger_scan.py",
+        "item[1][0]", "-item[1][0]", _WALKS, where="_SharedWalk._walk",
+    ),
+    Plant(
+        "a check that fails at a ledger ends the walk of the others", "autorecovery/auditing/ledger_scan.py",
+        "if not self._visits: ...", "if True:\n    raise", _WALKS, where="_SharedWalk._visit",
+    ),
+    Plant(
+        "a check that failed at a ledger counts as complete", "autorecovery/auditing/ledger_scan.py",
+        "ended.errback(error)", "ended.callback(None)", _WALKS, where="_SharedWalk._visit",
+    ),
+    Plant(
+        "a walk goes on when everything that shares it has failed", "autorecovery/auditing/ledger_scan.py",
+        "if not self._visits: ...", "", _WALKS, where="_SharedWalk._visit",
+    ),
+    Plant(
+        "a walk that fails counts for those that share it", "autorecovery/auditing/ledger_scan.py",
+        "ended.errback(result)", "ended.callback(None)", [*_CHECKS, *_WALKS], where="_SharedWalk._ended",
+    ),
+    Plant(
+        "a shared walk goes on after its auditor was stopped", "autorecovery/auditing/ledger_scan.py",
+        "self._walking.cancel()", "pass", _WALKS, where="_SharedWalk._leave",
+    ),
+    Plant(
+        "checks walk beside an audit of lost bookies", "autorecovery/auditing/detection.py",
+        "self._auditing_now is None", "True", _WALKS, where="LostBookieDetector.is_calm",
+    ),
+    Plant(
+        "checks that wait for an audit are not told of its end", "autorecovery/auditing/detection.py",
+        "self._fire_waiting()", "", _WALKS, where="LostBookieDetector._audited",
+    ),
+    Plant(
+        "lost bookies are searched for again after an audit", "autorecovery/auditing/bookie_audit.py",
+        "self.ended_ms = self.now_ms()", "self.ended_ms = None", _WALKS, where="BookieAudit.run",
+    ),
+    Plant(
+        "a check writes the mark again that an audit has made", "autorecovery/auditing/ledger_checks.py",
+        "gone.difference(await marker.marked_bookies(ledger_id) or ())", "gone", _WALKS, where="AllLedgersCheck._check",
+    ),
+    Plant(
+        "lost entries do not renew a mark that names their bookie", "autorecovery/auditing/ledger_checks.py",
+        "bad |= gone.difference(await marker.marked_bookies(ledger_id) or ())",
+        "bad.difference_update(await marker.marked_bookies(ledger_id) or ())", _WALKS, where="AllLedgersCheck._check",
+    ),
+    Plant(
+        "a ledger that is asked again is marked again", "autorecovery/auditing/ledger_checks.py",
+        "loss not in known", "True", _CHECKS, where="AllLedgersCheck._check",
+    ),
+    Plant(
+        "another loss of a ledger that is asked again is left out", "autorecovery/auditing/ledger_checks.py",
+        "loss not in known", "not known", _CHECKS, where="AllLedgersCheck._check",
     ),
     Plant(
         "the first visit that fails does not end a walk", "client/steps.py",

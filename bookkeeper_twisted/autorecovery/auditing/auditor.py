@@ -1,6 +1,7 @@
 """The auditor of a cluster and its election: while in office it finds ledgers that lack replicas, and marks them."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import attrs
 from twisted.internet.defer import CancelledError, Deferred
@@ -23,7 +24,7 @@ from .auditor_metrics import AuditorMetrics
 from .bookie_audit import BookieAudit, Marker
 from .detection import LostBookieDetector
 from .ledger_checks import AllLedgersCheck, CheckContext, PlacementCheck, ReplicasCheck
-from .ledger_scan import LedgerScan
+from .ledger_scan import LedgerScan, SharedWalks
 from .periodic import PeriodicWork, Timetable
 from .repeating import until_done
 
@@ -74,12 +75,12 @@ class Auditor:
             min(config.auditor_max_number_of_concurrent_open_ledger_operations, MOST_PARALLEL),
             config.auditor_acquire_concurrent_open_ledger_operations_timeout_msec / 1000,
         )  # fmt: skip
-        self._audit = BookieAudit(parts.clock, self._scan, self._marker, parts.metrics)
+        self._walks = SharedWalks(self._scan)
+        self._audit = BookieAudit(parts.clock, parts.now_ms, self._scan, self._marker, parts.metrics)
         self._detector = LostBookieDetector(
             parts.clock, self._registration, self._auditing, self._switch, self._audit, parts.metrics,
             config.lost_bookie_recovery_delay,
         )  # fmt: skip
-        self._audited_at: int | None = None
         self._work = list(self._periodic_work())
         self._starting: Deferred[None] | None = None
 
@@ -120,7 +121,7 @@ class Auditor:
     def _periodic_work(self) -> "list[PeriodicWork]":
         parts, config = self._parts, self._parts.config
         context = CheckContext(
-            parts.clock, self._scan, self._underreplication, self._marker, parts.metrics,
+            parts.clock, self._scan, self._walks, self._underreplication, self._marker, parts.metrics,
             lambda seconds: deferLater(parts.clock, seconds),
         )  # fmt: skip
         placement = PlacementCheck(
@@ -134,7 +135,7 @@ class Auditor:
             (AuditorCheck.REPLICAS, config.auditor_replicas_check_interval,
              ReplicasCheck(context, parts.bookies).run),
         ]  # fmt: skip
-        audit = Timetable(config.auditor_periodic_bookie_check_interval, self._last_audit, self._audit_is_done)
+        audit = Timetable(config.auditor_periodic_bookie_check_interval, self._last_audit)
         return [
             self._periodic("search for ledgers on lost bookies", audit, self._audit_bookies),
             *[
@@ -159,13 +160,11 @@ class Auditor:
 
     async def _audit_bookies(self) -> None:
         there = await bookies_there(self._registration)
-        await self._audit.run(there, self._detector.is_expected)
+        walk = partial(self._walks.run, turn=0)  # before the checks that share the walk: its marks are urgent
+        await self._audit.run(there, self._detector.is_expected, walk)
 
     async def _last_audit(self) -> int | None:
-        return self._audited_at
-
-    async def _audit_is_done(self) -> None:
-        self._audited_at = self._parts.now_ms()
+        return self._audit.ended_ms
 
 
 class AuditorElection:

@@ -1,18 +1,19 @@
 """The audit of lost bookies, which marks every ledger that names a lost bookie; and the search for named bookies."""
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import ClassVar
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from ...errors import NotUnderreplicatedError
 from ...limits.throttle import Throttle
 from ...metadata.interfaces import IUnderreplication
 from ...model import LedgerMetadata
 from .auditor_metrics import AuditorMetrics
-from .ledger_scan import LedgerScan
+from .ledger_scan import LedgerScan, Visit
 
 
 class Marker:
@@ -44,31 +45,49 @@ class Marker:
         self.marked += 1
         self.n_bytes += length
 
+    async def marked_bookies(self, ledger_id: int) -> Collection[str] | None:
+        """Return the bookies in the present mark of a ledger, None if it is not marked.
+
+        :raises bookkeeper_twisted.errors.MetadataError: the store failed.
+        """
+        await self._operations.acquire(entries=1)
+        try:
+            return (await self._underreplication.read_mark(ledger_id)).value.replicas
+        except NotUnderreplicatedError:
+            return None
+
 
 class _EnoughError(Exception):
     """Raised to end a walk that has found enough."""
 
 
-@attrs.frozen
+@attrs.define
 class BookieAudit:
     """The audit, which marks the ledgers of lost bookies while it walks over all metadata, without storing them.
 
     :ivar make_marker: makes the marker of one audit.
+    :ivar ended_ms: the time in ms since the epoch when an audit was complete last, None before.
     """
 
     _log: ClassVar[Logger] = Logger()
 
     clock: IReactorTime
+    now_ms: Callable[[], int]
     scan: LedgerScan
     make_marker: Callable[[], Marker]
     metrics: AuditorMetrics
+    ended_ms: int | None = None
 
-    async def run(self, there: frozenset[str], is_expected: Callable[[str], bool]) -> int:
+    async def run(
+        self, there: frozenset[str], is_expected: Callable[[str], bool],
+        walk: Callable[[Visit], Awaitable[object]] | None = None,
+    ) -> int:  # fmt: skip
         """Mark each ledger that names a lost bookie in any segment of its metadata.
 
         :param there: the bookies that are registered.
         :param is_expected: whether a bookie that is not among them is not, or not yet, to be taken for lost: it has
             come back during the audit, or its delay is not over.  Asked when a ledger names it.
+        :param walk: visits all ledgers; None: in a walk of its own, which begins immediately.
         :returns: how many ledgers were marked.
         :raises bookkeeper_twisted.errors.MetadataError: the audit is not complete.
         """
@@ -81,10 +100,11 @@ class BookieAudit:
                 found.update(lost)
 
         try:
-            await self.scan.run(visit)
+            await (walk or self.scan.run)(visit)
         except BaseException:
             self.metrics.audit.failure.record(self._ms_since(started))
             raise
+        self.ended_ms = self.now_ms()
         self._record(self._ms_since(started), marker)
         of_each = ", ".join(f"{count} of bookie {bookie_id}" for bookie_id, count in sorted(found.items()))
         self._log.info("{n} ledgers marked{of_each}", n=marker.marked, of_each=of_each and f": {of_each}")

@@ -19,25 +19,29 @@ from ...placement.interfaces import IPlacementPolicy
 from ..interfaces import ILedgerChecker
 from .auditor_metrics import AuditorMetrics
 from .bookie_audit import Marker
-from .ledger_scan import LedgerScan, Visit
+from .ledger_scan import LedgerScan, SharedWalks, Visit
 from .repeating import FIRST_PAUSE
 
 LATER_ROUNDS = 3
 """Rounds at the end of a check for ledgers with bookies that could not answer."""
 MOST_LATER = 100_000
 """The most ledgers that are stored for those rounds."""
+_TURNS = (AuditorCheck.ALL_LEDGERS, AuditorCheck.PLACEMENT, AuditorCheck.REPLICAS)
+"""The order in which checks look at a ledger: those that leave out marked ledgers come after those that mark."""
 
 
 @attrs.frozen
 class CheckContext:
     """The collaborators that all checks share.
 
+    :ivar scan: reads the metadata of single ledgers.
     :ivar make_marker: makes the marker of one check.
     :ivar pause: waits for some seconds.
     """
 
     clock: IReactorTime
     scan: LedgerScan
+    walks: SharedWalks
     underreplication: IUnderreplication
     make_marker: Callable[[], Marker]
     metrics: AuditorMetrics
@@ -57,16 +61,12 @@ class CheckContext:
             raise
         summary.success.record((self.clock.seconds() - started) * 1000)
 
-    async def is_marked(self, ledger_id: int) -> bool:
-        """Test whether ``ledger_id`` is marked.
+    async def walk(self, check: AuditorCheck, visit: Visit) -> None:
+        """Visit all ledgers for a ``check``, in a shared walk, after the search for ledgers on lost bookies.
 
-        :raises MetadataError: the store failed.
+        :raises bookkeeper_twisted.errors.MetadataError: the walk is not complete.
         """
-        try:
-            await self.underreplication.read_mark(ledger_id)
-        except NotUnderreplicatedError:
-            return False
-        return True
+        await self.walks.run(visit, 1 + _TURNS.index(check))
 
     def marked(self, marker: Marker) -> None:
         """Record the numbers of ledgers and bytes that a check has marked, as its ``marker`` counted them."""
@@ -95,34 +95,47 @@ class AllLedgersCheck:
         await self.context.timed(AuditorCheck.ALL_LEDGERS, self._run())
 
     async def _run(self) -> None:
-        marker, later = self.context.make_marker(), list[int]()
-        await self.context.scan.run(partial(self._check, marker, later))
+        marker, later = self.context.make_marker(), dict[int, Collection[ReplicaLoss]]()
+        await self.context.walk(AuditorCheck.ALL_LEDGERS, partial(self._check, marker, later))
 
         async def again(ledger_id: int) -> None:
             metadata = await self.context.scan.read(ledger_id)
             if metadata is not None:
-                await self._check(marker, later, ledger_id, metadata)
+                await self._check(marker, later, ledger_id, metadata, unsure[ledger_id])
 
         for number in range(LATER_ROUNDS):
             if not later:
                 break
             await self.context.pause(FIRST_PAUSE * 2**number)
-            unsure, later = later, []
+            unsure, later = later, {}
             await for_each(unsure, again, self.context.scan.parallel)
         self.context.metrics.inconclusive.value += len(later)
         self.context.marked(marker)
 
-    async def _check(self, marker: Marker, later: list[int], ledger_id: int, metadata: LedgerMetadata) -> None:
+    async def _check(
+        self, marker: Marker, later: dict[int, Collection[ReplicaLoss]], ledger_id: int, metadata: LedgerMetadata,
+        known: Collection[ReplicaLoss] = (),
+    ) -> None:  # fmt: skip
+        """Check a ledger, and mark it if it has losses.
+
+        :param later: receives the ledger, with its losses, if a bookie could not answer.
+        :param known: losses for which this check has marked the ledger.
+        """
         metrics = self.context.metrics
         report = await self.checker.check(ledger_id, metadata)
         metrics.checked.value += 1
         metrics.fragments_per_ledger.success.record(len(metadata.segments))
         metrics.bookies_per_ledger.success.record(len(metadata.bookies))
-        bad = {loss.bookie_id for loss in report.losses() if not self._is_waited_for(loss)}
+        losses = [loss for loss in report.losses() if not self._is_waited_for(loss)]
+        new = [loss for loss in losses if loss not in known]
+        bad = {loss.bookie_id for loss in new if loss.kind is not LossKind.GONE}
+        if gone := {loss.bookie_id for loss in new if loss.kind is LossKind.GONE}:
+            # A mark that names the bookie is enough, as audits renew it.  No audit renews one for lost entries.
+            bad |= gone.difference(await marker.marked_bookies(ledger_id) or ())
         if bad:
             await marker.mark(ledger_id, metadata.length, bad)
         if not report.is_conclusive and len(later) < MOST_LATER:
-            later.append(ledger_id)
+            later[ledger_id] = losses
 
     def _is_waited_for(self, loss: ReplicaLoss) -> bool:
         return loss.kind is LossKind.GONE and self.is_expected(loss.bookie_id)
@@ -155,10 +168,10 @@ class PlacementCheck:
         async def visit(ledger_id: int, metadata: LedgerMetadata) -> None:
             if metadata.closed and not await self._adheres(metadata):
                 not_adhering["ledgers"] += 1
-                if self.repairs and not await self.context.is_marked(ledger_id):
+                if self.repairs and await marker.marked_bookies(ledger_id) is None:
                     await marker.mark(ledger_id, metadata.length, ())
 
-        await self.context.scan.run(visit)
+        await self.context.walk(AuditorCheck.PLACEMENT, visit)
         left_behind = await self._left_behind()
         findings = self.context.metrics.findings
         findings.not_adhering, findings.left_behind = not_adhering["ledgers"], left_behind
@@ -200,15 +213,19 @@ class ReplicasCheck:
 
     async def _run(self) -> None:
         counts: Counter[str] = Counter()
-        await self.context.scan.run(self._visiting(counts))
+        await self.context.walk(AuditorCheck.REPLICAS, self._visiting(counts))
         findings = self.context.metrics.findings
         findings.no_replica = counts["none"]
         findings.below_ack_quorum = counts["ack"]
         findings.below_write_quorum = counts["write"]
 
     def _visiting(self, counts: Counter[str]) -> Visit:
+        marker = self.context.make_marker()
+
         async def visit(ledger_id: int, metadata: LedgerMetadata) -> None:
-            if not metadata.closed or metadata.last_entry_id < 0 or await self.context.is_marked(ledger_id):
+            if not metadata.closed or metadata.last_entry_id < 0:
+                return
+            if await marker.marked_bookies(ledger_id) is not None:
                 return
             fewest = await self._fewest(ledger_id, metadata)
             if fewest is None:

@@ -1,5 +1,6 @@
-"""Periodic work: postponed while the delay of a lost bookie runs, and repeated after a failure."""
+"""Periodic work: postponed while a lost bookie is waited for or audited, and repeated after a failure."""
 
+import math
 from collections.abc import Awaitable, Callable
 
 import attrs
@@ -24,12 +25,12 @@ class Timetable:
 
     :ivar interval: seconds from the end of a run to the next; 0: one run.
     :ivar last_run: returns the ms since the epoch of the last run, None if there was none.
-    :ivar ran: called after each complete run.
+    :ivar ran: called after each complete run; None: the run itself changes what ``last_run`` returns.
     """
 
     interval: float
     last_run: Callable[[], Awaitable[int | None]]
-    ran: Callable[[], Awaitable[None]]
+    ran: Callable[[], Awaitable[None]] | None = None
 
 
 class PeriodicWork:
@@ -71,27 +72,32 @@ class PeriodicWork:
         while True:
             await until_done(self._clock, f"the time of the {self._name}", self._until_due)
             await until_done(self._clock, self._name, self._run_once, self._count_failure)
-            await until_done(self._clock, f"the time of the {self._name}", self._schedule.ran)
-            if not self._schedule.interval:
-                return
+            if self._schedule.ran is not None:
+                await until_done(self._clock, f"the time of the {self._name}", self._schedule.ran)
 
     async def _until_due(self) -> None:
-        while (wait := await self._seconds_left()) > 0:
-            await deferLater(self._clock, min(wait, LOOK_AGAIN_SECONDS))
+        while (wait := await self._seconds_left()) > 0 or not (self._switch.is_on and self._detector.is_calm):
+            if wait > 0:
+                await deferLater(self._clock, min(wait, LOOK_AGAIN_SECONDS))
+            else:  # read the time again after the wait, as an audit in it counts as the search
+                await self._until_calm()
 
     async def _seconds_left(self) -> float:
         """Return the seconds until the next run; a last run in the future (the clock was set back) counts as now."""
-        last = await self._schedule.last_run()
+        last, interval = await self._schedule.last_run(), self._schedule.interval
         if last is None:
             return 0.0
-        return self._schedule.interval - max(self._now_ms() - last, 0) / 1000
+        return interval - max(self._now_ms() - last, 0) / 1000 if interval else math.inf
 
-    async def _run_once(self) -> None:
+    async def _until_calm(self) -> None:
         await self._switch.wait()
         await self._detector.when_looked()
         if self._detector.is_waiting:
             self._metrics.skipped.value += 1
         await self._detector.when_calm()
+
+    async def _run_once(self) -> None:
+        await self._until_calm()
         self._log.info("{name} begins", name=self._name)
         await self._run()
         self._log.info("{name} is complete", name=self._name)

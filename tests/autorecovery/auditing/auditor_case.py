@@ -1,5 +1,6 @@
 """Auditors over a metadata store in memory: bookies come and go, ledgers are only metadata."""
 
+from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
@@ -11,6 +12,7 @@ from zope.interface import implementer
 
 from bookkeeper_twisted.autorecovery.auditing.auditor import Auditor, AuditorElection, AuditorParts
 from bookkeeper_twisted.autorecovery.auditing.auditor_metrics import AuditorMetrics
+from bookkeeper_twisted.autorecovery.auditing.ledger_scan import TOGETHER_SECONDS
 from bookkeeper_twisted.autorecovery.interfaces import ILedgerChecker
 from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, MetadataError, NoSuchLedgerError
@@ -22,6 +24,7 @@ from bookkeeper_twisted.limits.throttle import Throttles
 from bookkeeper_twisted.metadata.embedded.driver import EmbeddedDriver
 from bookkeeper_twisted.metadata.embedded.memory import MemorySession, MemoryStore
 from bookkeeper_twisted.metadata.embedded.workers import InlineWorker
+from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.model import BookieServiceInfo, LedgerMetadata, LedgerState, Segment
 
 NO_CHECKS = {"auditor_periodic_bookie_check_interval": 0, "auditor_periodic_check_interval": 0}
@@ -95,16 +98,25 @@ class FakeBookies:
 
 
 class FaultySession(MemorySession):
-    """A session whose calls fail by name."""
+    """A session whose calls fail by name, and that counts, by ledger, reads of metadata and writes of marks."""
 
-    def __init__(self, shared: MemoryStore, failing: set[str]) -> None:
+    def __init__(self, shared: MemoryStore, failing: set[str], requests: Counter[tuple[str, int]]) -> None:
         super().__init__(shared)
         self._failing = failing
+        self._requests = requests
 
     def __getattribute__(self, name: str) -> Any:
         if not name.startswith("_") and name in self._failing:
             return self._fail
         return super().__getattribute__(name)
+
+    def read_ledger(self, ledger_id: int) -> Versioned[bytes]:
+        self._requests["read", ledger_id] += 1
+        return super().read_ledger(ledger_id)
+
+    def write_mark(self, ledger_id: int, data: bytes, version: int | None) -> int:
+        self._requests["mark", ledger_id] += 1
+        return super().write_mark(ledger_id, data, version)
 
     def _fail(self, *args: object) -> None:
         raise MetadataError("the store fails")
@@ -115,6 +127,7 @@ class Node:
     """One process that stands for the office.
 
     :ivar failing: methods of its store that fail.
+    :ivar requests: how often it read the metadata of a ledger, and wrote the mark of one.
     """
 
     driver: EmbeddedDriver
@@ -122,7 +135,18 @@ class Node:
     metrics: AuditorMetrics
     instruments: Instruments
     failing: set[str]
+    requests: Counter[tuple[str, int]]
     election: AuditorElection
+
+    @property
+    def reads(self) -> dict[int, int]:
+        """Reads of metadata, by ledger."""
+        return {ledger_id: count for (what, ledger_id), count in self.requests.items() if what == "read"}
+
+    @property
+    def writes(self) -> dict[int, int]:
+        """Writes of marks, by ledger."""
+        return {ledger_id: count for (what, ledger_id), count in self.requests.items() if what == "mark"}
 
 
 class AuditorCase(SynchronousTestCase):
@@ -161,10 +185,11 @@ class AuditorCase(SynchronousTestCase):
             metadata = attrs.evolve(metadata, state=LedgerState.CLOSED, length=100, last_entry_id=9)
         self.do(self.cluster.ledgers.create(ledger_id, metadata))
 
-    def node(self, name: str = "a:1", **config: Any) -> Node:
-        """A process that stands for the office."""
+    def node(self, name: str = "a:1", seconds: float = TOGETHER_SECONDS, **config: Any) -> Node:
+        """A process that stands for the office, some seconds later: by default the first shared walk has ended."""
         failing: set[str] = set()
-        driver = EmbeddedDriver(self.clock, "memory:", FaultySession(self.store, failing), InlineWorker())
+        requests = Counter[tuple[str, int]]()
+        driver = EmbeddedDriver(self.clock, "memory:", FaultySession(self.store, failing, requests), InlineWorker())
         self.do(driver.open())
         instruments, checker = Instruments(), FakeChecker()
         metrics, throttles = AuditorMetrics(instruments), Throttles(self.clock)
@@ -177,8 +202,8 @@ class AuditorCase(SynchronousTestCase):
         auditing: Any = driver.auditing
         election = AuditorElection(auditing, name, lambda: Auditor(parts), metrics)
         election.start()
-        self.settle()
-        return Node(driver, checker, metrics, instruments, failing, election)
+        self.settle(seconds)
+        return Node(driver, checker, metrics, instruments, failing, requests, election)
 
     # -- time --
 
@@ -193,6 +218,11 @@ class AuditorCase(SynchronousTestCase):
         if seconds:
             self.clock.advance(seconds)
             self.settle()
+
+    def walk_after(self, seconds: float) -> None:
+        """Let time pass, and a shared walk begin that is due then."""
+        self.settle(seconds)
+        self.settle(TOGETHER_SECONDS)
 
     def do(self, work: Any) -> Any:
         """The result of a coroutine."""
@@ -211,3 +241,17 @@ class AuditorCase(SynchronousTestCase):
 
         found: dict[int, tuple[str, ...]] = self.do(read())
         return found
+
+
+def held_back(method, held):
+    """The method, which waits first."""
+
+    async def wait(*args):
+        waiter = Deferred()  # type: ignore[var-annotated]
+        if held.called:
+            return await method(*args)
+        held.addCallback(lambda _: None if waiter.called else waiter.callback(None))
+        await waiter
+        return await method(*args)
+
+    return wait

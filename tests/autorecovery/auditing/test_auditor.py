@@ -9,7 +9,7 @@ from bookkeeper_twisted.errors import MetadataError
 from bookkeeper_twisted.ledger.findings import LossKind
 from bookkeeper_twisted.model import AuditorCheck
 
-from .auditor_case import AuditorCase
+from .auditor_case import AuditorCase, held_back
 
 _ON_B0 = {0: ("b0:1",), 2: ("b0:1",), 3: ("b0:1",)}
 """The ledgers of bookie 0, with their marks."""
@@ -47,8 +47,8 @@ class LostBookieTests(AuditorCase):
         self.assertEqual(
             _lines(events),
             [
-                "bookie b0:1 is lost since 1970-01-12T13:46:45Z: its ledgers will be marked in 30 s",
-                "bookie b0:1 is lost since 1970-01-12T13:46:45Z: 3 ledgers will be marked in 30 s",
+                "bookie b0:1 is lost since 1970-01-12T13:46:46Z: its ledgers will be marked in 30 s",
+                "bookie b0:1 is lost since 1970-01-12T13:46:46Z: 3 ledgers will be marked in 30 s",
                 "3 ledgers marked: 3 of bookie b0:1",
                 "bookie b0:1 is back after 37 s",
             ],
@@ -60,7 +60,7 @@ class LostBookieTests(AuditorCase):
         with capturedLogs() as events:
             self.kill("b0:1", "b1:1")
             self.settle()
-        said = "is lost since 1970-01-12T13:46:40Z: its ledgers will be marked now"
+        said = "is lost since 1970-01-12T13:46:41Z: its ledgers will be marked now"
         found = _lines(events)
         self.assertEqual([text for text in found if "is lost" in text], [f"bookie b{n}:1 {said}" for n in (0, 1)])
         self.assertIn("3 of bookie b0:1", found[-1])
@@ -69,7 +69,7 @@ class LostBookieTests(AuditorCase):
         """A bookie that is back before its ledgers are counted ends the count."""
         node = self.node(lost_bookie_recovery_delay=30)
         read, held = node.driver.ledgers.read, Deferred[None]()
-        node.driver.ledgers.read = _held(read, held)  # type: ignore[method-assign]
+        node.driver.ledgers.read = held_back(read, held)  # type: ignore[method-assign]
         with capturedLogs() as events:
             self.kill("b0:1")
             self.settle(3)
@@ -138,7 +138,7 @@ class LostBookieTests(AuditorCase):
     def test_delay_at_the_start(self) -> None:
         """An auditor that is elected during a short outage obeys the delay, also in its first search of all ledgers."""
         self.kill("b0:1")
-        node = self.node(lost_bookie_recovery_delay=30, auditor_periodic_bookie_check_interval=3600)
+        node = self.node(seconds=0, lost_bookie_recovery_delay=30, auditor_periodic_bookie_check_interval=3600)
         self.settle(29)
         self.assertEqual((self.marks(), node.metrics.skipped.value), ({}, 1))
         self.bookie("b0:1")
@@ -149,7 +149,7 @@ class LostBookieTests(AuditorCase):
         """A bookie that no ledger names does not end another's delay, also of an auditor that is new."""
         self.bookie("dead:1")
         self.kill("dead:1", "b0:1")
-        self.node("a:1", lost_bookie_recovery_delay=600, auditor_periodic_bookie_check_interval=3600)
+        self.node("a:1", 0, lost_bookie_recovery_delay=600, auditor_periodic_bookie_check_interval=3600)
         self.settle(599)
         self.assertEqual(self.marks(), {})
         self.settle(1)
@@ -172,7 +172,7 @@ class LostBookieTests(AuditorCase):
         self.bookie("new:1")
         node = self.node(lost_bookie_recovery_delay=30)
         read, held = node.driver.ledgers.read, Deferred[None]()
-        node.driver.ledgers.read = _held(read, held)  # type: ignore[method-assign]
+        node.driver.ledgers.read = held_back(read, held)  # type: ignore[method-assign]
         self.kill("new:1", "b0:1")
         self.settle()
         self.bookie("new:1")
@@ -238,7 +238,7 @@ class LostBookieTests(AuditorCase):
         node = self.node()
         before = node.metrics.audit.success.count
         held: Deferred[None] = Deferred()
-        node.driver.ledgers.read = _held(node.driver.ledgers.read, held)  # type: ignore[method-assign]
+        node.driver.ledgers.read = held_back(node.driver.ledgers.read, held)  # type: ignore[method-assign]
         self.kill("b0:1")
         self.settle()
         self.kill("b1:1")
@@ -252,7 +252,7 @@ class LostBookieTests(AuditorCase):
         """A bookie that is back before an audit comes to its ledgers does not have them marked."""
         node = self.node()
         held: Deferred[None] = Deferred()
-        node.driver.ledgers.read = _held(node.driver.ledgers.read, held)  # type: ignore[method-assign]
+        node.driver.ledgers.read = held_back(node.driver.ledgers.read, held)  # type: ignore[method-assign]
         self.kill("b0:1")
         self.settle()
         self.bookie("b0:1")
@@ -267,7 +267,7 @@ class LostBookieTests(AuditorCase):
         self.ledger(9, "b1:1", "gone:1")
         self.settle(3599)
         self.assertEqual(self.marks(), {})
-        self.settle(61)
+        self.walk_after(61)
         self.assertEqual(self.marks(), {9: ("gone:1",)})
 
 
@@ -334,7 +334,7 @@ class FailureTests(AuditorCase):
         """An audit ends with the office: marks that were not made are not made later."""
         node = self.node()
         held: Deferred[None] = Deferred()
-        node.driver.ledgers.read = _held(node.driver.ledgers.read, held)  # type: ignore[method-assign]
+        node.driver.ledgers.read = held_back(node.driver.ledgers.read, held)  # type: ignore[method-assign]
         self.kill("b0:1")
         self.settle()
         self.do(node.election.stop())
@@ -389,23 +389,9 @@ class LongCheckTests(AuditorCase):
         node = self.node(auditor_periodic_check_interval=60)
         before = self.do(self.cluster.auditing.check_time(AuditorCheck.ALL_LEDGERS))
         node.checker.hold = Deferred()
-        self.settle(61)
+        self.walk_after(61)
         self.assertGreater(len(node.checker.checked), 0)
         self.do(node.election.stop())
         self.assertEqual(node.checker.cancelled, len(node.checker.checked))
         self.settle(1000)
         self.assertEqual(self.do(self.cluster.auditing.check_time(AuditorCheck.ALL_LEDGERS)), before)
-
-
-def _held(method, held):
-    """The method, which waits first."""
-
-    async def wait(*args):
-        waiter = Deferred()  # type: ignore[var-annotated]
-        if held.called:
-            return await method(*args)
-        held.addCallback(lambda _: None if waiter.called else waiter.callback(None))
-        await waiter
-        return await method(*args)
-
-    return wait

@@ -17,9 +17,7 @@ class AllLedgersTests(AuditorCase):
     """The check of all ledgers."""
 
     def _checked(self) -> Node:
-        node = self.node(auditor_periodic_check_interval=_WEEK)
-        self.settle(1)
-        return node
+        return self.node(auditor_periodic_check_interval=_WEEK)
 
     def _time(self) -> int | None:
         ms: int | None = self.do(self.cluster.auditing.check_time(AuditorCheck.ALL_LEDGERS))
@@ -28,7 +26,7 @@ class AllLedgersTests(AuditorCase):
     def test_first_office(self) -> None:
         """A cluster that was never checked is checked at once, and the time of its end is stored."""
         node = self._checked()
-        self.assertEqual((sorted(node.checker.checked), self._time()), (list(range(5)), self.now_ms() - 1000))
+        self.assertEqual((sorted(node.checker.checked), self._time()), (list(range(5)), self.now_ms()))
         self.assertEqual(node.metrics.checked.value, 5)
 
     def test_age_counts(self) -> None:
@@ -37,14 +35,14 @@ class AllLedgersTests(AuditorCase):
         self.settle(_WEEK - 60)
         node = self._checked()
         self.assertEqual(node.checker.checked, [])
-        self.settle(60)
+        self.walk_after(60)
         self.assertEqual(len(node.checker.checked), 5)
 
     def test_forced(self) -> None:
         """A time that is set back is noticed within a minute."""
         node = self._checked()
         self.do(self.cluster.auditing.set_check_time(AuditorCheck.ALL_LEDGERS, self.now_ms() - 21 * 86400 * 1000))
-        self.settle(60)
+        self.walk_after(60)
         self.assertEqual(len(node.checker.checked), 10)
 
     def test_time_in_the_future(self) -> None:
@@ -62,7 +60,7 @@ class AllLedgersTests(AuditorCase):
             1: {"b1:1": LossKind.MISSING}, 3: {"b0:1": LossKind.DAMAGED, "x:1": LossKind.GONE}
         }  # fmt: skip
         self.do(self.cluster.auditing.set_check_time(AuditorCheck.ALL_LEDGERS, None))
-        self.settle(60)
+        self.walk_after(60)
         self.assertEqual(self.marks(), {1: ("b1:1",), 3: ("b0:1", "x:1")})
 
     def test_overload_is_no_loss(self) -> None:
@@ -77,13 +75,25 @@ class AllLedgersTests(AuditorCase):
         self.assertEqual([node.checker.checked.count(i) for i in (1, 2, 3)], [2, 4, 1])
         self.assertIsNotNone(self._time())
 
+    def test_asked_again_for_a_loss(self) -> None:
+        """A ledger that is asked again is not marked again for the same loss, but for another."""
+        node = self.node(seconds=0, auditor_periodic_check_interval=_WEEK)
+        node.checker.unsure = {1: 3}
+        node.checker.losses = {1: {"b1:1": LossKind.MISSING}}
+        self.walk_after(0)
+        self.settle(5)
+        self.assertEqual((node.checker.checked.count(1), node.writes), (2, {1: 1}))
+        node.checker.losses[1]["b1:1"] = LossKind.DAMAGED
+        self.settle(10)
+        self.assertEqual((node.checker.checked.count(1), node.writes), (3, {1: 2}))
+
     def test_asked_again_together(self) -> None:
         """Ledgers that are asked again are asked several at a time: one that takes long does not hold up the others."""
         node = self.node(auditor_periodic_check_interval=_WEEK)
         node.checker.checked.clear()
         node.checker.unsure = dict.fromkeys(range(5), 1)
         self.do(self.cluster.auditing.set_check_time(AuditorCheck.ALL_LEDGERS, None))
-        self.settle(60)
+        self.walk_after(60)
         self.assertEqual(node.checker.checked, list(range(5)))
         node.checker.hold = Deferred()
         self.settle(5)
@@ -99,7 +109,7 @@ class AllLedgersTests(AuditorCase):
         node.checker.hold = Deferred()
         node.checker.losses = {0: {"b0:1": LossKind.GONE}, 1: {"b1:1": LossKind.MISSING}}
         self.do(self.cluster.auditing.set_check_time(AuditorCheck.ALL_LEDGERS, None))
-        self.settle(60)
+        self.walk_after(60)
         self.kill("b0:1")
         self.settle(10)
         node.checker.hold.callback(None)
@@ -117,7 +127,7 @@ class AllLedgersTests(AuditorCase):
                 session.close()
         self.settle(599)
         self.assertEqual((node.checker.checked, node.metrics.skipped.value), ([], 2))
-        self.settle(1)
+        self.walk_after(1)
         self.assertEqual(len(node.checker.checked), 5)
 
     def test_failure(self) -> None:
@@ -125,11 +135,11 @@ class AllLedgersTests(AuditorCase):
         node = self.node(auditor_periodic_check_interval=_WEEK)
         self.do(self.cluster.auditing.set_check_time(AuditorCheck.ALL_LEDGERS, None))
         node.failing.add("read_ledger")
-        self.settle(60)
+        self.walk_after(60)
         self.assertIsNone(self._time())
         self.assertEqual(node.metrics.failed.value, 1)
         node.failing.clear()
-        self.settle(5)
+        self.walk_after(5)
         self.assertEqual(self._time(), self.now_ms())
         self.assertEqual(node.metrics.checks[AuditorCheck.ALL_LEDGERS].failure.count, 1)
 
@@ -142,11 +152,11 @@ class AllLedgersTests(AuditorCase):
         self.do(self.cluster.auditing.set_check_time(AuditorCheck.ALL_LEDGERS, None))
         read = node.driver.ledgers.read
         node.driver.ledgers.read = lambda ledger_id: Deferred()  # type: ignore
-        self.settle(60)
+        self.walk_after(60)
         self.settle(2)
         self.assertEqual(node.metrics.failed.value, 1)
         node.driver.ledgers.read = read  # type: ignore[method-assign]
-        self.settle(5)
+        self.walk_after(5)
         self.assertEqual(self._time(), self.now_ms())
 
     def test_rest(self) -> None:
@@ -236,10 +246,10 @@ class SeveralTests(AuditorCase):
         self.do(self.cluster.auditing.set_check_time(AuditorCheck.ALL_LEDGERS, None))
         node.checker.checked.clear()
         node.failing.add("write_setting")
-        self.settle(60)
+        self.walk_after(60)
         self.assertEqual(len(node.checker.checked), 5)
         node.failing.clear()
-        self.settle(5)
+        self.walk_after(5)
         self.assertIsNotNone(self.do(self.cluster.auditing.check_time(AuditorCheck.ALL_LEDGERS)))
         self.assertEqual(len(node.checker.checked), 5)
         self.flushLoggedErrors(MetadataError)
