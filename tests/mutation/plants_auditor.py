@@ -38,7 +38,7 @@ PLANTS = (
     ),
     Plant(
         "a periodic check begins while a lost bookie is waited for", "autorecovery/auditing/detection.py",
-        "self.is_waiting", "False", [*_AUDITOR, *_CHECKS], where="LostBookieDetector.is_calm",
+        "self.is_waiting", "False", [*_AUDITOR, *_CHECKS], where="LostBookieDetector.when_calm",
     ),
     Plant(
         "a check of all ledgers marks for a bookie in its delay", "autorecovery/auditing/ledger_checks.py",
@@ -94,7 +94,7 @@ PLANTS = (
     ),
     Plant(
         "checks walk beside an audit of lost bookies", "autorecovery/auditing/detection.py",
-        "self._auditing_now is None", "True", _WALKS, where="LostBookieDetector.is_calm",
+        "self._auditing_now is None", "True", _WALKS, where="LostBookieDetector.when_calm",
     ),
     Plant(
         "checks that wait for an audit are not told of its end", "autorecovery/auditing/detection.py",

@@ -89,18 +89,13 @@ class LostBookieDetector:
         """Return whether the delay of a lost bookie is running."""
         return self._bookies.state is Detection.WAITING
 
-    @property
-    def is_calm(self) -> bool:
-        """Return whether the registered bookies were read, and neither delay nor audit of lost ones is running."""
-        return self._has_looked() and not self.is_waiting and self._auditing_now is None
-
     def when_looked(self) -> "Deferred[None]":
         """Wait until the registered bookies were read once."""
         return self._wait(self._has_looked)
 
     def when_calm(self) -> "Deferred[None]":
-        """Wait until :attr:`is_calm`."""
-        return self._wait(lambda: self.is_calm)
+        """Wait until the registered bookies were read once, and neither a delay nor an audit is running."""
+        return self._wait(lambda: self._has_looked() and not self.is_waiting and self._auditing_now is None)
 
     def _has_looked(self) -> bool:
         return self._available is not None and self._considering is None

@@ -76,11 +76,13 @@ class PeriodicWork:
                 await until_done(self._clock, f"the time of the {self._name}", self._schedule.ran)
 
     async def _until_due(self) -> None:
-        while (wait := await self._seconds_left()) > 0 or not (self._switch.is_on and self._detector.is_calm):
-            if wait > 0:
-                await deferLater(self._clock, min(wait, LOOK_AGAIN_SECONDS))
-            else:  # read the time again after the wait, as an audit in it counts as the search
-                await self._until_calm()
+        await self._until_time()
+        await self._until_calm()
+        await self._until_time()  # again, as an audit that has ended since counts as the search
+
+    async def _until_time(self) -> None:
+        while (wait := await self._seconds_left()) > 0:
+            await deferLater(self._clock, min(wait, LOOK_AGAIN_SECONDS))
 
     async def _seconds_left(self) -> float:
         """Return the seconds until the next run; a last run in the future (the clock was set back) counts as now."""

@@ -153,9 +153,10 @@ class FailureTests(SharedWalkCase):
 
     def test_all_checks(self) -> None:
         """A walk ends at once when everything that shared it has failed."""
-        node = self.node(seconds=0, auditor_periodic_placement_policy_check_interval=_WEEK,
-                         auditor_max_number_of_concurrent_open_ledger_operations=1)  # fmt: skip
-        self.settle(TOGETHER_SECONDS)
+        node = self.node(
+            auditor_periodic_placement_policy_check_interval=_WEEK,
+            auditor_max_number_of_concurrent_open_ledger_operations=1,
+        )
         self.do(self.cluster.auditing.set_check_time(AuditorCheck.PLACEMENT, None))
         node.requests.clear()
 
