@@ -162,7 +162,8 @@ PLANTS = (
     ),
     Plant(
         "reads that memory does not hold are loaded a few at a time", "bookie/requests/read_processor.py",
-        "ReadCursor(run, left, cursor.began, has_loaded=True)", "ReadCursor(run, left, cursor.began)", _SINGLES, where="ReadProcessor._load",
+        "ReadCursor(run, left, cursor.began, has_loaded=True)", "ReadCursor(run, left, cursor.began)", _SINGLES,
+        where="ReadProcessor._load",
     ),
     Plant(
         "reads that wait for the first loads of their run are lost", "bookie/requests/read_processor.py",

@@ -130,9 +130,9 @@ class LedgerReader:
         if first > last:
             raise refusal("last", last, f"an entry id that is not below first = {first}")
         self._check_readable(last, limit)
-        batch = await self._fetch(first, last - first + 1, 0)
-        entries = list(batch)
-        async for batch in ReadAhead(self._fetch, batch.last + 1, last, self._read_ahead_bytes):
+        begin = await self._fetch(first, last - first + 1, 0)
+        entries = list(begin)
+        async for batch in ReadAhead(self._fetch, begin.last + 1, last, self._read_ahead_bytes):
             entries.extend(batch)  # verifies the entries while later ones are on their way
         return entries
 
