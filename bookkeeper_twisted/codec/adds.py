@@ -92,7 +92,7 @@ class Adds:
         return Adds(*ids, b"".join(parts), _offsets(sizes), self.deferred_sync)
 
     def sizes(self, places: Sequence[int]) -> Sequence[int]:
-        """Return the bytes of the frames at some ``places``, indexes into :attr:`entry_ids`."""
+        """Return the size in bytes of the frame of each entry in ``places``, indexes into :attr:`entry_ids`."""
         offsets = self.offsets
         if isinstance(offsets, range):
             return (offsets.step,) * len(places)
@@ -124,7 +124,7 @@ def frames_and_replies(adds: Adds, first_number: int = 0) -> tuple[bytes, bytes]
     if adds.deferred_sync:
         raise CodecError("V2 has no deferred sync")
     count, ids, frames = len(adds.entry_ids), adds.entry_ids, adds.frames
-    if count == 1:  # copies the two ids of the reply from the frame
+    if count == 1:  # the reply repeats ledger id and entry id, as they are in the frame
         replies = _REPLY_HEAD + frames[ENTRY_AT : ENTRY_AT + _IDS.size]
     elif isinstance(ids, range):
         replies = replies_out.counting(_REPLY_HEAD + _IDS.pack(adds.ledger_ids[0], ids[0]), ids)
@@ -134,7 +134,7 @@ def frames_and_replies(adds: Adds, first_number: int = 0) -> tuple[bytes, bytes]
 
 
 def largest_payload(max_frame_size: int, digest_size: int) -> int:
-    """Return the bytes of the largest payload that fits a frame of any operation with its entry's overhead.
+    """Return the size of the largest payload whose entry fits a frame of any operation.
 
     :param max_frame_size: bytes of the longest frame with its length word.
     :param digest_size: bytes of the ledger's digest (:attr:`.Digester.size`).
@@ -158,7 +158,7 @@ def seal_adds(
     :param deferred_sync: whether bookies acknowledge before they sync.
     """
     key, fixed = digester.master_key, ENTRY_HEADER_SIZE + digester.size
-    if len(payloads) == 1:  # one entry without columns takes a quarter of the time
+    if len(payloads) == 1:  # sealing a single entry without columns takes a quarter of the time
         (payload,) = payloads
         front = requests_out.add_front(key, fixed + len(payload), flags)
         frame = front + headers + digester.digest(headers + payload) + payload
@@ -175,7 +175,7 @@ def seal_adds(
 
 
 def stored_adds(master_key: bytes, run: EntryRun, flags: int = 0, deferred_sync: bool = False) -> Adds:
-    """Wrap stored entries with their digests in adds, to copy these entries from one bookie to another.
+    """Make add requests of stored entries, with the digests that the entries have already.
 
     :param flags: the flags of the adds on the wire; ``RECOVERY_ADD`` for fenced ledgers.
     :param deferred_sync: whether bookies acknowledge before they sync.
@@ -188,7 +188,7 @@ def stored_adds(master_key: bytes, run: EntryRun, flags: int = 0, deferred_sync:
 def scattered_adds(
     master_key: bytes, ledger_id: int, entry_ids: Sequence[int], entries: Sequence[bytes], flags: int = 0
 ) -> Adds:
-    """Wrap stored entries of one ledger as :func:`stored_adds` does; their ids need not be consecutive.
+    """Make add requests of stored entries of one ledger, whose ids need not be consecutive.
 
     :param entry_ids: ids of the entries, ascending, at least one.
     :param entries: header, digest and payload of each entry.

@@ -23,7 +23,9 @@ _MAX_SIZE = (1 << 31) - 1
 
 
 def encode_availability(ranges: Iterable[tuple[int, int]]) -> bytes:
-    """Encode contiguous ranges, one group for each as Java does; a range of more than 2**31 - 1 ids is divided.
+    """Encode contiguous ranges of entry ids, one group for each as Java does.
+
+    A range of more than 2**31 - 1 ids becomes several groups.
 
     :param ranges: first and last id of each range, ascending; two ranges never touch.
     """

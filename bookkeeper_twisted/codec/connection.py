@@ -40,7 +40,7 @@ class ServerDecoder:
 
     @property
     def ready(self) -> bool:
-        """Whether complete frames were left for later because there were many: call :meth:`receive` again."""
+        """Whether complete frames are left, because one call decodes a limited number: call :meth:`receive` again."""
         return self._buffer.ready
 
     def receive(self, chunk: bytes) -> list[object]:

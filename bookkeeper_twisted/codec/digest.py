@@ -219,7 +219,7 @@ class Digester:
         return found_entry, lac, length, payload
 
     def _is_sound(self, run: EntryRun) -> bool:
-        """Test whether all entries of a run, which have one size, have valid digests and ids."""
+        """Test whether every digest and id is valid in a run whose entries all have one size."""
         data, stride, count, size = run.data, run.stride, run.count, self.size
         expected = self._digests(_covered(data, stride, count, self.payload_at))
         return counts_up(data, stride, count, _HEAD_AT, _LEDGER_ID.pack(run.ledger_id), run.first) and all(
@@ -227,7 +227,7 @@ class Digester:
         )
 
     def _is_sound_mix(self, run: EntryRun, offsets: Sequence[int]) -> bool:
-        """Test whether all entries of a run, which have many sizes, have valid digests and ids."""
+        """Test whether every digest and id is valid in a run whose entries have several sizes."""
         data, start = run.data, self.payload_at
         if min([b - a for a, b in pairwise(offsets)]) < start:
             return False
@@ -247,7 +247,7 @@ class Digester:
 
 @lru_cache(maxsize=64)
 def _slices(stride: int, start: int, end: int, count: int) -> Sequence[slice]:
-    """Return the slices of the bytes ``start:end`` of each of ``count`` records."""
+    """Return, for each of ``count`` records, the slice of its bytes from ``start`` to ``end``."""
     return [slice(at + start, at + end) for at in range(0, count * stride, stride)]
 
 

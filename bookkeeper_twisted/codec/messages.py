@@ -139,7 +139,9 @@ class ReadResponse:
 
 @attrs.frozen
 class AuthResponse:
-    """A reply to an AUTH token; V2 sends no status, and replies with version 2 for ``AUTH_DISABLED_PLUGIN``.
+    """A reply to an authentication token.
+
+    In V2 the reply has no status; for ``AUTH_DISABLED_PLUGIN`` its version is 2.
 
     :ivar status: the status; V3 leaves out the sub-message unless it is EOK.
     """

@@ -1,4 +1,4 @@
-"""Runs of adds and reads: parallel columns over one received chunk, whose replies are packed in one call.
+"""Runs of adds or reads: the requests that one received chunk holds, as columns; their replies are packed in one call.
 
 The server's decoder makes requests, the client's makes replies.  ``wire`` is the protocol of a request, which also
 encodes its replies; ``version`` is the byte of the V2 header, which a reply repeats.
@@ -68,7 +68,7 @@ class IReplyEncoding(Interface):
 
 
 class AddRun:
-    """Adds with one key and the same flags: consecutive entries of one ledger, or a mixture.
+    """Adds with one key and the same flags: consecutive entries of one ledger, or entries of several ledgers.
 
     Ledger and entry ids are not negative, the entries are at least 24 bytes long and carry these ids.
 
@@ -101,7 +101,7 @@ class AddRun:
         return self.wire.add_replies(self, status, part)
 
     def numbers(self, part: Entries | None = None) -> Sequence[int]:
-        """Return the request number of each entry of a ``part``.
+        """Return the V3 request number (txnId) of each entry of a ``part`` of the run.
 
         :param part: the entries, as in :meth:`replies`.
         """

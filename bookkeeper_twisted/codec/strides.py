@@ -33,7 +33,7 @@ def _splitter(sizes: tuple[int, ...], count: int) -> Unpack:
 
 
 def same_columns(data: bytes, at: int, sizes: tuple[int, ...], fixed: tuple[int, ...]) -> list[list[bytes]]:
-    """Split a series of equal frames into columns.
+    """Split the frames of a series, which have one layout, into columns: one for each part of the layout.
 
     The frame at ``at`` must be complete.  The number of frames that one call compares grows while all of
     them match, so a series that ends early costs little.
@@ -69,7 +69,7 @@ def _equal_until(values: Sequence[bytes], expected: bytes) -> int:
 
 
 def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
-    """Return the rest of each frame of a series, that is, of frames of one size with equal beginnings.
+    """Return what follows the prefix in each frame of a series, whose frames have one size and the same prefix.
 
     :param at: offset in ``data`` of the first frame, which must be complete.
     :param stride: bytes of each frame.
@@ -115,8 +115,9 @@ def from_big_endian(data: bytes) -> "array[int]":
 
 
 def as_range(keys: "array[int]", ids: "array[int]") -> tuple[Sequence[int], Sequence[int]]:
-    """Turn parallel keys and ids into plain sequences; if all keys are equal and the ids go up by one, the ids become a
-    range, which later steps handle faster.
+    """Convert keys and ids to plain sequences.
+
+    If all keys are equal and the ids go up by one, the ids become a range, which later steps handle faster.
 
     :param keys: the key of each id, at least one.
     :returns: keys and ids.

@@ -106,7 +106,7 @@ def decode_column(column: bytes, size: int) -> Sequence[int]:
 
 
 def equal_widths(txn_ids: Sequence[int], first: int) -> Iterator[tuple[int, int, int, int]]:
-    """Cut a list of ids, and the parallel ids ``first, first + 1, ...``, into parts of one varint size.
+    """Cut txnIds, and the entry ids ``first, first + 1, ...`` beside them, where the varint size of either id changes.
 
     :returns: (start, end, size of the given ids, size of the counted ids), end exclusive.
     """
@@ -123,7 +123,7 @@ def equal_widths(txn_ids: Sequence[int], first: int) -> Iterator[tuple[int, int,
 
 
 def _planes(values: range, size: int) -> list[bytes]:
-    """Encode values that go up by one as varints of ``size`` bytes; return all first bytes, all second bytes, ..."""
+    """Encode consecutive values as varints of ``size`` bytes; return all first bytes, then all second bytes, ..."""
     first, count = values.start, len(values)
     low = first % _BLOCK
     if low + count > _BLOCK:

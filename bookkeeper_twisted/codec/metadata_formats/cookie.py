@@ -78,7 +78,10 @@ class Cookie:
 
     @property
     def _pairs(self) -> set[tuple[str, str]]:
-        """Return pairs of ledger and index directory: an index only covers the entry logs of one ledger directory."""
+        """Return the pairs of a ledger directory and its index directory.
+
+        An index covers only the entry logs of its own ledger directory.
+        """
         return set(zip(self.ledger_dirs, self.index_dirs or self.ledger_dirs, strict=False))
 
     def verify(self, stored: "Cookie", allow_expansion: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Layouts of V2 frames: struct formats, sizes, the header word; and AUTH, the same in both directions.
+"""Layouts of V2 frames: struct formats, sizes, the header word, and the AUTH frame of both directions.
 
 Requests, after the u32 length word; the key is 20 bytes:
 

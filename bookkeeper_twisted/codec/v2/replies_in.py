@@ -60,7 +60,7 @@ def _status(code: int) -> Status:
 
 
 def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
-    """Decode a series of add replies with one status; return the offset of its end."""
+    """Decode a series of add replies with one status; return the offset after the last one."""
     if length < IDS_REPLY_LENGTH:
         raise CodecError(f"V2 add response of {length} bytes")
     _, _, code, ledger_id, entry_id = IDS_REPLY.unpack_from(data, at)
@@ -75,7 +75,10 @@ def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
 
 
 def _read_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
-    """Decode a series of read replies with entries of one size and ledger, or one reply; return its end."""
+    """Decode consecutive read replies of one ledger with entries of one size; return the offset after the last one.
+
+    If the first reply has no such successor, only this reply is decoded.
+    """
     if length < IDS_REPLY_LENGTH:
         raise CodecError(f"V2 read response of {length} bytes")
     _, _, code, ledger_id, entry_id = IDS_REPLY.unpack_from(data, at)

@@ -73,7 +73,9 @@ def _refusal(
 def _adds(
     wire: IReplyEncoding, data: bytes, at: int, length: int, limit: int, head: tuple[int, int], items: list[object]
 ) -> int:
-    """Decode a series of adds with one header and key and entries of any sizes; return the end of the series.
+    """Decode consecutive adds with the same header and key; return the offset after the last one.
+
+    Their entries may have any sizes.
 
     :param head: version and flags.
     """
@@ -101,7 +103,7 @@ def _adds(
 
 
 def _rows(data: bytes, at: int, stride: int) -> tuple[list[EntryRun], int]:
-    """Decode runs of adds with one header, key and size, up to the first frames that are not a run.
+    """Decode runs of adds whose frames have the same header, key and size; stop at the first frames that form no run.
 
     :param stride: bytes of the first frame, which is complete.
     :returns: the runs, perhaps none, and the end of the last one.
@@ -120,7 +122,7 @@ def _rows(data: bytes, at: int, stride: int) -> tuple[list[EntryRun], int]:
 
 
 def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
-    """Decode the adds from ``at`` onwards as one run of consecutive entries of one size; None if they are no such run.
+    """Decode the adds from ``at`` onwards as one run of consecutive entries of one size; return None if they are not.
 
     A chunk of one writer usually is one run: ids are compared in one call, and each entry is copied once.
 
@@ -131,7 +133,7 @@ def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
     if ledger_id < 0 or first < 0:
         return None
     count = _following(data, at, stride, ledger_id, first, guess)
-    # avoids a copy if only the incomplete last frame would be cut off
+    # ``frames`` may also hold an incomplete last frame, which nobody reads: cutting it off would cost a copy.
     frames = data[at : at + count * stride] if at else data
     if not count or not counts_up(frames, stride, count, 0, data[at : at + _ADD_PREFIX + 8], first):
         return None
@@ -215,8 +217,11 @@ def _uniform_run(entries: Sequence[bytes]) -> EntryRun | None:
 
 
 def _parts(entries: Sequence[bytes]) -> Iterator[Entries | tuple[int, int]]:
-    """Yield a mixed run if ledgers take turns or ids have many gaps, as in striped ledgers; else runs of
-    consecutive entries, and the ids of each entry with a reserved (negative) id."""
+    """Yield the entries as runs of consecutive ids, or as one mixed run.
+
+    Entries become a mixed run if ledgers alternate or ids have many gaps, as in striped ledgers.  For an entry with a
+    reserved (negative) id, only its ids are yielded.
+    """
     run = _uniform_run(entries)
     if run is not None:
         yield run
@@ -307,8 +312,11 @@ def _batch_read(wire: IReplyEncoding, data: bytes, at: int, length: int, version
 
 
 def _key(data: bytes, at: int, length: int, fixed: int, version: int, fence: bool) -> bytes | None:
-    """Return the key after the fixed part, None without a key.  A fencing read must have it; the Java client
-    also sends it in reads whose receiver ignores it.  Versions 0 and 1 have none."""
+    """Return the key after the fixed part of a read, or None if the read has no key.
+
+    A fencing read must have a key.  The Java client also sends it in reads for which bookies ignore it.  Versions 0 and
+    1 have none.
+    """
     signed_version = version - 256 if version > 127 else version
     if signed_version < VERSION:
         return None

@@ -236,7 +236,7 @@ def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColum
     if head == stride:
         found.bodies = [b""] * count
         return expected == data[at : at + count * stride]
-    block = data[at:] if at else data  # avoids a copy if only the incomplete last frame would be cut off
+    block = data[at:] if at else data  # the end is not cut: nobody reads the incomplete last frame
     if expected != b"".join(column(block, stride, count, 0, head)):
         return False
     found.bodies = column(block, stride, count, head, stride)

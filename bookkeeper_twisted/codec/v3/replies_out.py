@@ -94,7 +94,7 @@ def _equal_add_replies(
     txn_ids: Sequence[int], status: Status, ledger_ids: Sequence[int], entry_ids: Sequence[int], txn_size: int,
     id_size: int,
 ) -> bytes:  # fmt: skip
-    """Encode replies whose varints have the same sizes: a repeated frame with three columns filled in.
+    """Encode replies whose varints have equal sizes: repeat one frame, and fill in the columns of three fields.
 
     :param ledger_ids: the ledger id of each reply, or one for all replies.
     """
@@ -157,7 +157,9 @@ def _equal_read_replies(
     txn_ids: Sequence[int], ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes],
     lacs: Sequence[int], sizes: Sequence[int],
 ) -> bytes:  # fmt: skip
-    """Encode replies of one layout: a repeated head, with the LAC of the reply before it in front, and four columns.
+    """Encode replies of one layout: repeat the bytes before an entry, and fill in the columns of four fields.
+
+    The repeated bytes begin with the LAC, the last field of the reply before.
 
     :param sizes: bytes of the varints of each column; LACs that are all the same may have any size.
     """

@@ -117,7 +117,9 @@ class _RunBuilder:
             self.add(key, *add)
 
     def add(self, key: tuple[int, bool, bytes], txn_id: int, ledger_id: int, entry_id: int, body: bytes) -> None:
-        """Add one add, or refuse it if its body is not the entry that the ids name: such bodies must not be journaled.
+        """Add one add, or refuse it if its body does not begin with the ids of the request.
+
+        A body with other ids must not be journaled.
 
         :param key: flags, deferred sync, master key.
         """
@@ -178,7 +180,7 @@ def _are_entries(found: FrameColumns) -> bool:
 
 
 def _entries_of(ledger_ids: Sequence[int], entry_ids: Sequence[int], bodies: Sequence[bytes]) -> Entries:
-    """Make runs of the entries that are the bodies of adds with one key and the same flags.
+    """Combine the bodies of adds with one key and the same flags into a run, a mixed run, or a sequence of runs.
 
     :param ledger_ids: the ledger id of each body, parallel to ``entry_ids``.
     """
@@ -208,8 +210,10 @@ def _accept(request: wire_pb.Request, runs: _RunBuilder) -> None:
 
 
 def _accept_cold(request: wire_pb.Request, header: Header, runs: _RunBuilder) -> None:
-    """Accept a request that is not an add or a read.  Adds and reads without their message come here too: they have
-    no ids for the answer, so it is a bare reply."""
+    """Accept a request that is not an add or a read.
+
+    An add or read without its sub-message comes here too: it has no ids, so its reply is a header and a status.
+    """
     name, read = _READERS.get(header.operation, ("", None))
     if read is not None and request.HasField(name):  # type: ignore[arg-type]
         read(getattr(request, name), header, runs)
@@ -243,9 +247,9 @@ def _add(request: wire_pb.AddRequest, head: wire_pb.BKPacketHeader, runs: _RunBu
         return
     flags = _flags(head.priority)
     deferred = False
-    if request.HasField("flag"):  # tests presence, because an absent flag reads as the value of a recovery add
+    if request.HasField("flag"):  # a present flag means a recovery add, and an absent flag has the same default value
         flags |= RECOVERY_ADD
-    else:  # only here, because Java ignores the write flags of recovery adds
+    else:  # for ordinary adds only: Java ignores the write flags of recovery adds
         deferred = bool(request.writeFlags & _DEFERRED_SYNC)
     runs.add((flags, deferred, request.masterKey), head.txnId, ledger_id, entry_id, request.body)
 
@@ -299,8 +303,11 @@ def _auth(request: wire_pb.AuthMessage, header: Header, runs: _RunBuilder) -> No
 
 
 def _write_lac(request: wire_pb.WriteLacRequest, header: Header, runs: _RunBuilder) -> None:
-    """Accept an explicit LAC, or refuse it.  The body is journaled under its own ledger id, which must be that of the
-    request; it stays in memory as it is, so it must be no longer than ledger id, LAC and a digest."""
+    """Accept an explicit LAC, or refuse it.
+
+    The bookie journals the body under the ledger id in the body, which must therefore be that of the request.  The
+    bookie also keeps the body in memory, so it may be no longer than ledger id, LAC and a digest.
+    """
     ledger_id, body = request.ledgerId, request.body
     sized = _MIN_LAC_PACKET <= len(body) <= _MAX_LAC_PACKET and not _is_long(request.masterKey)
     good = ledger_id >= 0 and sized and body[:8] == ledger_id.to_bytes(8, "big")
@@ -349,7 +356,7 @@ _READERS: dict[int, tuple[str, _Reader]] = {
     Operation.BATCH_READ: ("batchReadRequest", _batch_read),
 }  # fmt: skip
 
-# these operations have an answer of their own if a request lacks its message
+# answers to requests that lack the message of their operation; operations not listed get a bare error
 _MISSING: dict[int, Callable[[Header], object]] = {
     Operation.AUTH: lambda header: m.AuthRequest(header, "", b""),
     Operation.BOOKIE_INFO: m.BookieInfoRequest,
