@@ -151,7 +151,7 @@ class Histogram:
         return sum(self._counts)
 
     def record(self, value: float) -> None:
-        """Count a ``value`` in the first range whose bound is not below it."""
+        """Count a ``value`` in the lowest range that contains it."""
         self._counts[bisect_left(self._bounds, value)] += 1
         self.sum += value
 

@@ -307,7 +307,7 @@ class YieldStatus(Protocol):
 
 
 class AdaptiveMetrics:
-    """The metrics of background work that yields to clients: milliseconds, and the granted share of the limits.
+    """The metrics of background work that yields to clients: latencies in ms, and the granted share of the limits.
 
     :param labels: labels that distinguish works of one process that yield independently.
     """

@@ -177,7 +177,7 @@ class UnderreplicatedLedger:
     ctime: int | None = None
 
     def with_replicas(self, replicas: Iterable[str], ctime: int | None) -> "UnderreplicatedLedger":
-        """Add replicas, and the time at which they were found missing.
+        """Return the mark with more missing replicas, and with the time at which they were found missing.
 
         :param replicas: ids of bookies.
         :param ctime: ms since the epoch, None for no time; it replaces the time of the mark.

@@ -400,7 +400,7 @@ class BookieConfig(AutorecoveryConfig):
             raise self._error("journal_alignment_size", "must be a multiple of 512")
 
     def _check_disk_usage(self) -> None:
-        """Check the thresholds of disk usage, for which Apache's disk checker raises IllegalArgumentException."""
+        """Check the thresholds of disk usage as Apache's disk checker does, which raises IllegalArgumentException."""
         for name in ("disk_usage_lwm_threshold", "disk_usage_warn_threshold"):
             if getattr(self, name) > self.disk_usage_threshold:
                 limit = f"diskUsageThreshold = {self.disk_usage_threshold}, {self.origin('disk_usage_threshold')}"

@@ -60,7 +60,7 @@ class Config:
         for name, field in fields_of(type(self)).items():
             try:
                 field.kind.verify(getattr(self, name))
-            except ValueError as error:  # defaults are valid, so a bad value without an origin is an argument
+            except ValueError as error:  # a bad value without an origin was an argument, because all defaults are valid
                 raise self._error(name, str(error), self.origins.get(name, f"argument {name}")) from None
         self._check()
 
@@ -85,7 +85,7 @@ class Config:
         return {field.key: field.shown(getattr(self, name)) for name, field in fields_of(type(self)).items()}
 
     def changed(self, values: Mapping[str, str], allowed: Collection[str], origin: str) -> Self:
-        """Return the configuration with other values.
+        """Return a copy of the configuration with some values replaced.
 
         :param values: text by key.
         :param allowed: names of the attributes that may differ.

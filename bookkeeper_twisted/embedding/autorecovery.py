@@ -99,7 +99,10 @@ class AutorecoveryService:
         self._tried: Deferred[None] = Deferred()
 
     def start(self) -> "Deferred[None]":
-        """Start; the result fires once auditor and worker run or, with a retry pause, after the first attempt."""
+        """Start the client, the auditor and the worker; the result fires once they run.
+
+        With a retry pause it fires after the first attempt, even if that failed.
+        """
         self.bookie_id = self._name()
         tried = self._tried = Deferred()
         self._starting = Deferred.fromCoroutine(self._start())

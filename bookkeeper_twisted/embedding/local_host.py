@@ -61,7 +61,9 @@ def own_host(config: BookieConfig) -> str:
 
 
 def resolve_addresses(config: BookieConfig, name_of: Callable[[str], str] = canonical_name) -> BookieConfig:
-    """Return the configuration with addresses in place of interface names, and the host name if that becomes the id.
+    """Replace interface names in a configuration by addresses.
+
+    If the host name is to be the bookie id, it becomes the advertised address.
 
     :param name_of: returns the canonical name of an address, or the address if it has none.
     :raises ConfigError: there is no such interface, it has no address or no name, or others would look for the bookie
@@ -112,7 +114,7 @@ def interface_address(name: str) -> str:
 
 
 def address_and_name(host: str) -> tuple[str, str]:
-    """Return address and name of a ``host``; the resolver is asked for the one that is not given; blocks.
+    """Return address and name of a ``host``, which is either of the two; ask the resolver for the other one.  Blocks.
 
     What the resolver does not know is replaced: the name by the address, the address by ``UNKNOWN``.
     """

@@ -55,7 +55,7 @@ def make_bookie(
 
 
 def with_descriptors(config: BookieConfig, limit: int) -> BookieConfig:
-    """Return a ``config`` with no more connections than the limit of open files of this process permits.
+    """Reduce the number of connections in a ``config`` to what this process's limit of open files permits.
 
     :param limit: of open files.
 

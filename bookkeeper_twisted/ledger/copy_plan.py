@@ -30,7 +30,7 @@ class CopyRun:
 
 
 def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: Mapping[int, str]) -> Iterator[CopyRun]:
-    """Yield the runs to copy so that a fragment is complete, ascending by entry id.
+    """Yield, ascending by entry id, the runs to copy until no target bookie lacks an entry.
 
     :param losses: the losses of this fragment alone.
     :param targets: bookies by position; the losses of a position without one are left out.
@@ -58,7 +58,10 @@ def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: 
 def losses_of_targets(
     fragment: LedgerFragment, lost: Mapping[int, Sequence[ReplicaLoss]], targets: Mapping[int, str]
 ) -> list[ReplicaLoss]:
-    """Return what each target bookie lacks: its own losses at a position it has already, else the whole position.
+    """Return the losses of each target bookie.
+
+    A target that has its position already lacks the lost entries of the position; any other target lacks all its
+    entries.
 
     :param lost: the lost ranges by position.
     :param targets: bookies by position, for some of the positions with losses.
@@ -74,7 +77,7 @@ def losses_of_targets(
 
 
 def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> Iterator[CopyRun]:
-    """Yield the runs that cannot be copied because, by ``losses``, every position of their write set lacks them.
+    """Yield the runs that no bookie of their write set can return, according to ``losses``.
 
     Losses of the kind ``LEAVING`` do not count, as such a bookie can still be read.
 
@@ -104,7 +107,7 @@ def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[Co
 
 
 def _kept(fragment: LedgerFragment, position: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Return the first and last id of each stretch of ``ranges`` that a position keeps, without overlaps."""
+    """Return the parts of ``ranges`` that a position keeps, as first and last ids; overlapping ranges count once."""
     done = fragment.first - 1
     for first, last in sorted(ranges):
         low, high = max(first, done + 1), min(last, fragment.last)

@@ -93,7 +93,7 @@ class CheckReport:
         return not any(report.inconclusive for report in self.fragments)
 
     def whole(self) -> Iterator[tuple[int, int, int, str]]:
-        """First and last entry, position and bookie, for each position in final fragments that lacks no entry."""
+        """Yield first entry, last entry, position and bookie for each position of a final fragment without losses."""
         for report in self.fragments:
             fragment = report.fragment
             bad = {loss.position for loss in report.losses} | {one.position for one in report.inconclusive}

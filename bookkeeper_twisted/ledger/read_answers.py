@@ -143,12 +143,12 @@ class SingleReads:
         self._run: EntryRun | None = None
 
     def missing(self) -> list[int]:
-        """Return the ids of the missing entries; after :meth:`check` damaged entries count as missing, too."""
+        """Return the ids of the entries that no replica has sent; :meth:`check` makes damaged entries missing, too."""
         given = {entry_id for entry_id, _, _ in self._given}
         return [entry_id for entry_id in self.wanted if entry_id not in self.stored and entry_id not in given]
 
     def take(self, bookie_id: str, answers: Mapping[int, bytes | Exception]) -> None:
-        """Record the answers of a bookie.
+        """Record the answers of one bookie to single reads.
 
         :param answers: unverified bytes, or an error, by entry id.
         """

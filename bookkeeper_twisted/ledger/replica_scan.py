@@ -53,7 +53,7 @@ class Finding:
 
 @attrs.frozen
 class BatchQuestion:
-    """A batch read to send: consecutive entries after a first one, up to a number, in one reply."""
+    """A batch read to send: it asks for a number of consecutive entries in one reply."""
 
     first: int
     count: int
@@ -188,7 +188,7 @@ class ReplicaScan:
             self._digester.verify(run)
         except DigestMatchError as error:
             if error.entry_id > run.first:
-                # Read the wrong entry again by itself: the batch may hold an old copy, with a newer one elsewhere.
+                # Read the wrong entry again, alone: for a single read the bookie looks for the newest copy.
                 self._sound(run.slice(run.first, error.entry_id - run.first))
                 return
             self._length = None
@@ -197,7 +197,7 @@ class ReplicaScan:
             self._sound(run)
 
     def _sound(self, run: EntryRun) -> None:
-        """Return the entries with correct ids and digests; the ledger lengths in them may be wrong."""
+        """Record the findings for entries with correct ids and digests; the ledger lengths in them may be wrong."""
         while True:
             lengths = integers(run, LENGTH_AT).tolist()
             head = self._digester.payload_at
@@ -230,14 +230,14 @@ class ReplicaScan:
             found.append(one)
 
     def _continues(self, before: Finding, one: Finding) -> bool:
-        """Test whether a finding has the state of the previous one, with no entry of this position between the two."""
+        """Test whether two findings can be joined: they have one state, and the position keeps no entry between."""
         if before.status != one.status:
             return False
         return self._schedule.ends(self._position, before.last + 1, one.first - 1) is None
 
 
 def lost_ranges(findings: Sequence[Finding], state: str) -> Iterator[tuple[int, int]]:
-    """Yield the first and last id of each of the ``findings`` in one state.
+    """Yield first and last id of each finding that has a given state.
 
     :param state: :data:`MISSING` or another of the five.
     """

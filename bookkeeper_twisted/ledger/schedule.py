@@ -62,7 +62,7 @@ class Schedule:
             yield first, last - first + 1
             return
         size = self.ensemble_size
-        # The position keeps n where (position - n) mod E < Wq, so a stretch ends at n = position (mod E).
+        # The position keeps entry n if (position - n) mod E < Wq, so a stretch ends at n = position (mod E).
         end = first + (position - first) % size
         while (start := end - self.write_quorum + 1) <= last:
             low, high = max(start, first), min(end, last)

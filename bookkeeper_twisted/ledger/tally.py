@@ -12,7 +12,10 @@ Item = TypeVar("Item")
 
 
 class Tally:
-    """A count of the bookies (voters) that answered for each entry (place) of a batch, up to a threshold."""
+    """A count of the bookies that have answered for each entry of a batch, up to a threshold.
+
+    A bookie is called a voter here, and the index of an entry in the batch its place.
+    """
 
     __slots__ = ("_levels", "_votes")
 
@@ -45,7 +48,7 @@ class Tally:
         return below & ~level
 
     def take_back(self, voter: Hashable, places: int) -> None:
-        """Remove the answer of a bookie (``voter``) for ``places``; nothing changes where it was not counted."""
+        """Remove the answers of the bookie ``voter`` for ``places``; places without its answer stay as they are."""
         if self._votes.get(voter, 0) & places:
             self._votes[voter] &= ~places
             votes, self._votes, self._levels = self._votes, {}, [0] * len(self._levels)
@@ -53,7 +56,7 @@ class Tally:
                 self.add(each, seen)
 
     def of(self, voter: Hashable) -> int:
-        """Return the places, the entries of the batch, for which the bookie ``voter`` is counted, as a set of bits."""
+        """Return the entries of the batch that the bookie ``voter`` has answered for, as a set of bits."""
         return self._votes.get(voter, 0)
 
 
@@ -96,7 +99,7 @@ class AckTally(Tally):
         return places
 
     def replace(self, voter: Hashable, places: int) -> None:
-        """Discard present and later answers of a bookie for some entries, which another bookie is to keep.
+        """Ignore the past and future answers of a bookie for some entries that another bookie will store.
 
         :param voter: the request that no longer counts.
         :param places: a set of bits.
@@ -144,7 +147,7 @@ def set_of(places: Sequence[int]) -> int:
 
 
 def items_at(items: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
-    """Return the ``items`` at the places of a set.
+    """Return the ``items`` at the given indexes.
 
     :param places: in ascending order, at least one.
     :returns: the sequence itself if the places are all of its places.

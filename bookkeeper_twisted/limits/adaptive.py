@@ -204,7 +204,7 @@ class LimitsStatus:
 
 
 class ISpeedLimits(Interface):
-    """The speed limits of all background work that one controller slows down, for an operator.  Reactor thread."""
+    """The speed limits of background work, as an operator sees and changes them.  Reactor thread."""
 
     def limits() -> LimitsStatus:
         """Return all speed limits."""

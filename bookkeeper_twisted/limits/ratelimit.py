@@ -29,7 +29,7 @@ class Rate:
         return bool(self.entries or self.bytes)
 
     def __mul__(self, factor: float) -> "Rate":
-        """Return a part of the limit, for one of several tasks or for background work that is slowed down."""
+        """Return the limit times a factor, as for one of several tasks, or for background work that is slowed down."""
         return Rate(self.entries * factor, self.bytes * factor)
 
 
@@ -52,7 +52,10 @@ class _Bucket:
         return -self.balance / self.rate if self.rate and self.balance < 0 else 0.0
 
     def change(self, rate: float) -> None:
-        """Set the rate; a debt keeps its amount, so a higher rate pays it sooner; savings shrink at the next fill."""
+        """Set the rate.
+
+        A debt keeps its amount, so a higher rate pays it sooner; savings shrink at the next fill.
+        """
         if not (self.rate and rate):
             self.balance = 0.0
         self.rate = rate
