@@ -48,7 +48,7 @@ class Checkpoint:
         self._rows: list[list[LedgerRow]] = [[] for _ in directories]
         self._deleted: list[list[int]] = [[] for _ in directories]
         self._written: set[int] = set()
-        # By directory, the ledgers whose deletion was committed without entries.
+        # By directory: the ledgers whose deletion was committed although the entries of the cache could not be written.
         self._gone: list[set[int]] = [set() for _ in directories]
         self._marked = False
         for row in states.take_dirty():

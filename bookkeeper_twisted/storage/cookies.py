@@ -161,7 +161,7 @@ def stamp(fs: IFileSystem, directories: Sequence[str], cookie: bytes) -> None:
 
 
 def stamp_for_apache(fs: IFileSystem, directories: Sequence[str]) -> None:
-    """Give directories back to Apache's bookie: write each cookie under Apache's file name, then remove our cookies.
+    """Give directories back to Apache's bookie: write the cookies under Apache's file name, then remove our cookies.
 
     Our bookie refuses them from the first write on, Apache's until all are written.  A second call completes the first.
 
@@ -236,7 +236,7 @@ def _check_expansion(
             f"{files.missing[0]} has no cookie, although the metadata store has one: its data is lost, or the "
             "directory is new, which allowStorageExpansion=true accepts"
         )
-    # The store gets its cookie last, so every directory that the stored cookie names once had one.
+    # The metadata store gets its cookie last, so every directory that the stored cookie names has had a cookie.
     before = known(stored)
     for directory in files.missing:
         if directory in before:

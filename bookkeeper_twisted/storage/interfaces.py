@@ -182,7 +182,7 @@ class LedgerRow:
 
 @attrs.define
 class IndexBatch:
-    """One atomic change of the index; later rows replace earlier and stored ones, ``mixed`` replaces ``runs``.
+    """One atomic change of the index; later rows replace earlier and stored ones, and ``mixed`` rows replace ``runs``.
 
     :ivar deleted_ledgers: ledgers whose stored rows are deleted before the rest of the batch is applied.
     :ivar moved: rows of copies in another log.  Only entries whose stored row lies in one of the logs
@@ -220,7 +220,7 @@ class IRunIndex(Interface):
     )
 
     def check() -> int:
-        """Verify that damage hides no row; takes long for a large index.  Maintenance lane.
+        """Verify that no row is hidden by damage to the file; takes long for a large index.  Maintenance lane.
 
         :returns: the bytes that were read.
         :raises bookkeeper_twisted.errors.DamageError: the index is damaged: rows may be hidden.
@@ -358,7 +358,7 @@ class ILedgerStorage(Interface):
         """Return the number of deleted ledgers whose deletion is not durable yet."""
 
     def entry_count() -> int:
-        """Return the number of stored entries; background work adds those of earlier starts once they are counted."""
+        """Return the number of stored entries; those of earlier starts are included once they have been counted."""
 
     # -- reactor: memory only --
 
@@ -366,7 +366,7 @@ class ILedgerStorage(Interface):
         """Return the state of ``ledger_id``, or None if this bookie does not know the ledger."""
 
     def put_ledger(row: LedgerRow) -> None:
-        """Set the state of a ledger, even of a forgotten one, to ``row``; the next checkpoint makes it durable."""
+        """Set the state of a ledger to ``row``, even of a deleted ledger; the next checkpoint makes it durable."""
 
     def ledger_ids() -> list[int]:
         """Return the ids of all known ledgers, ascending."""
@@ -404,7 +404,7 @@ class ILedgerStorage(Interface):
         """
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
-        """Return entries as :meth:`load` does, but without a wait, for an entry that is not :meth:`cached`.
+        """Return entries that are not :meth:`cached` as :meth:`load` does, but never wait for the disk.
 
         All returned entries are the newest copies.
 
@@ -416,7 +416,7 @@ class ILedgerStorage(Interface):
         """
 
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
-        """Return single entries in any order: those that :meth:`cached` and :meth:`resident` would find, or fewer.
+        """Return single entries, in any order of ids, that :meth:`cached` or :meth:`resident` find, or fewer.
 
         :param max_bytes: the look-up ends when the entries have so many bytes; at least one is looked up.
         """
@@ -446,7 +446,7 @@ class ILedgerStorage(Interface):
     # -- read lane --
 
     def load(ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
-        """Read the entries from ``entry_id`` upwards that lie together and fit ``max_bytes``, at least one entry.
+        """Read contiguous entries of a log from ``entry_id`` upwards, as many as fit ``max_bytes``, at least one.
 
         One ``pread``; checks the ids at both ends and the checksums of whole blocks.  The write caches may hold newer
         copies, which :meth:`keep` finds.

@@ -19,7 +19,7 @@ _LAYOUT_2 = re.compile(r"VERSION|.*\.(txn|idx|log)")
 
 
 def current(directory: str) -> str:
-    """Return the subdirectory with the files of a configured ``directory``."""
+    """Return the subdirectory ``current`` of a configured ``directory``, which holds the files."""
     return posixpath.join(directory, "current")
 
 
@@ -91,7 +91,7 @@ def _total_bytes(fs: IFileSystem, directory: str, names: Iterable[str]) -> int:
 
 
 def directory_index(ledger_id: int, count: int) -> int:
-    """Return the number, from 0, of the one of ``count`` journals or ledger directories that keeps ``ledger_id``."""
+    """Return the number of the journal or ledger directory, of ``count``, that keeps ``ledger_id``; the first is 0."""
     return ledger_id % count
 
 

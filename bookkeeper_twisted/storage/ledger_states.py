@@ -73,7 +73,7 @@ class LedgerStates:
         self._deleted.add(ledger_id)
         self._dirty.discard(ledger_id)
         if row.fenced:
-            self._forgotten[ledger_id] = max(now, 1)  # 0 means that a ledger is not forgotten
+            self._forgotten[ledger_id] = max(now, 1)  # at least 1, because 0 stands for a ledger that is not forgotten
             self._dirty.add(ledger_id)
 
     def was_fenced(self, ledger_id: int) -> bool:

@@ -132,7 +132,7 @@ def rebuild_index(
 
 
 def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactory) -> IRunIndex:
-    """Empty the old index except for its ledger states, which stay there if the rebuild is interrupted (S3).
+    """Return the old index without its rows of entries; ledger states stay, even if the rebuild is interrupted (S3).
 
     :returns: the emptied index; if it is damaged or cannot be opened, a new one with the readable states.
     """

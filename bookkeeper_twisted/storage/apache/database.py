@@ -39,7 +39,7 @@ def has_index(fs: IFileSystem, index_directory: str) -> bool:
 
 
 def discard_index(fs: IFileSystem, index_directory: str) -> None:
-    """Remove the databases of an index directory, first that of the entry locations; durable on return.
+    """Remove the databases from an index directory, beginning with the entry locations; durable on return.
 
     :param index_directory: its path, ``current`` included.
     :raises OSError: a file could not be removed; others may be left, too.

@@ -37,7 +37,7 @@ class Exported:
 
 
 def to_databases(open_key_values: OpenKeyValues) -> WriteIndex:
-    """Return :func:`export_index` with a way to open databases.
+    """Return :func:`export_index` bound to a function that opens databases.
 
     :param open_key_values: opens or makes one.
     """

@@ -1,4 +1,4 @@
-"""Writes index files of Apache's interleaved storage: all of a directory from our index, or some from entry logs.
+"""Writes index files of Apache's interleaved storage from our index, or regenerates some of them from entry logs.
 
 Its bookie finds an entry log by its id alone, in any directory, so only one ledger directory can be handed over.
 """
@@ -104,7 +104,7 @@ def regenerate(
 
 
 def _found(fs: IFileSystem, directories: Collection[str], ledger_ids: Collection[int]) -> dict[int, dict[int, int]]:
-    """Return the location of each entry of the ledgers; if there are several copies, that in the newest log."""
+    """Return the location of each entry of the ledgers; of several copies, the one in the newest log counts."""
     found: dict[int, dict[int, int]] = {ledger_id: {} for ledger_id in ledger_ids}
     logs = sorted((log_id, directory) for directory in directories for log_id in entry_log_ids(fs, directory))
     for log_id, directory in logs:

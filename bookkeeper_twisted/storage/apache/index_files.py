@@ -68,7 +68,9 @@ def files_of_ledgers(paths: Iterable[str]) -> dict[int, str]:
 
 
 def states_of(fs: IFileSystem, paths: Iterable[str]) -> list[LedgerRow]:
-    """Return the states of ledgers from their index files; fence a ledger with a damaged file, its key unknown.
+    """Return the states of ledgers from their index files.
+
+    A ledger with a damaged file becomes fenced and has no known master key.
 
     :param paths: as of :func:`files_of_ledgers`.
     """

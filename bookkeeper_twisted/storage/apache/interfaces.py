@@ -16,7 +16,7 @@ class IKeyValues(Interface):
     """
 
     def items(first: bytes = b"") -> Iterator[Pair]:
-        """Return the pairs whose keys are not below a key, ascending; memory use does not grow with their number.
+        """Yield the pairs from the key ``first`` upwards, ascending; memory use does not grow with their number.
 
         :param first: the lowest key.
         """

@@ -47,7 +47,7 @@ def encode(row: LedgerRow) -> tuple[bytes, bytes]:
 
 
 def decode(key: bytes, value: bytes) -> LedgerData | None:
-    """Return the ledger of a pair.
+    """Decode a pair of the database ``ledgers`` to the state of its ledger.
 
     :param key: a key; if it is not that of a ledger, None is returned.
     :param value: as :func:`encode` returns it.
@@ -85,7 +85,7 @@ def _sized(data: bytes) -> bytes:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield tags and values; the last value of a repeated tag is valid.
+    """Yield the tags and values of a protobuf message; if a tag is repeated, its last value counts.
 
     :raises IndexError: the data end within a number.
     :raises ValueError: they end within a value, or have one of an unknown kind.

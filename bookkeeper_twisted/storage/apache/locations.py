@@ -42,7 +42,7 @@ def located_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tupl
 
 
 def _places(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[int, bool, Record]]:
-    """Yield for each location the entry log, whether the record exists there, and the record."""
+    """Yield, for each location, the entry log, whether a record of the entry is there, and the record."""
     size_at = heads.size_at
     for ledger_id, entry_id, location in locations:
         if location == 0 or ledger_id < 0 or entry_id < 0:
@@ -68,7 +68,7 @@ class _Log:
         self.window = _LEAST
 
     def holds(self, at: int) -> bool:
-        """Read the head at an offset into memory; return False at the end of the file."""
+        """Read the log from an offset onwards into memory; return False if no whole record head is there."""
         low = at - self.start
         if self.file is None or at < 0:
             return False
@@ -79,7 +79,7 @@ class _Log:
 
 
 class Heads:
-    """A reader of the heads of records in entry logs.
+    """A reader of record heads in entry logs: size, ledger id and entry id.
 
     :param path_of: returns the path of an entry log.
     """

@@ -69,7 +69,7 @@ class Homes:
 def regroup(
     fs: IFileSystem, directories: Pairs, files: Sequence[str], make_index: IndexFactory, log_size: int = _LOG_SIZE
 ) -> Imported:
-    """Write all entries to the directories of their ledgers, and make the index of each directory.
+    """Copy all entries to the directories that our bookie uses for their ledgers, and make the index of each directory.
 
     :param directories: of entry logs and indexes.
     :param files: the index files of all directories.

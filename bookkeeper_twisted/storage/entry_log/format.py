@@ -120,7 +120,7 @@ def decode_map(data: bytes, ledgers: int) -> dict[int, int] | None:
 
 
 def _map_batches(data: bytes) -> Iterator[bytes | None]:
-    """Yield the pairs of each map record as bytes; yield None for the first record of another kind, and end."""
+    """Yield the pairs of each record of a ledgers map, as bytes; end with None at a record of another kind."""
     at = 0
     while at + 4 <= len(data) and int.from_bytes(data[at : at + 4], "big", signed=True) > 0:
         if at + _MAP_HEAD.size > len(data):

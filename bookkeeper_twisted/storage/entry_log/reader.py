@@ -98,8 +98,8 @@ class EntryLogReader:
         self.directory = directory
         self.reads = 0
         self.tells_resident = True
-        # The number of read-ahead hints left.  Each read from memory adds one: if a log never fits memory, hints are
-        # wasted.  Two threads change the number without a lock, as an inexact number does no harm.
+        # The number of read-ahead hints left.  Each read from memory adds one, so that hints end if the log never fits
+        # memory. Two threads change the number without a lock: it need not be exact.
         self._hints = MOST_HINTS
         self._fs = fs
         self._idle = IdleLogs(max_open)
@@ -168,7 +168,7 @@ class EntryLogReader:
     def read_resident(
         self, row: IndexRow, entry_id: int, max_count: int, max_bytes: int, window: int = 0
     ) -> EntryRun | None:
-        """Read up to ``max_count`` entries as :meth:`read` does, if all their bytes are in memory.  Reactor.
+        """Read up to ``max_count`` entries as :meth:`read` does, if all their bytes are in memory.  Reactor thread.
 
         :param max_bytes: as of :meth:`read`.
         :param window: bytes to read instead if the entries are less than a quarter of it.
@@ -232,8 +232,9 @@ class EntryLogReader:
         self._hints = min(self._hints + count, MOST_HINTS)
 
     def offsets_of(self, row: IndexRow) -> Sequence[int]:
-        """Return the record offsets of a ``row``, and the end of the last record; cache those of uneven rows for a
-        while.
+        """Return the record offsets of a ``row``, and the end of its last record.
+
+        For rows with several record sizes, the newest results are cached.
 
         :raises DamageError: the row does not hold one size for each entry.
         """
@@ -294,7 +295,7 @@ def _pop_oldest(things: "OrderedDict[K, V]") -> V | None:
 
 
 def _end(offsets: Sequence[int], begin: int, max_count: int, max_bytes: int) -> int:
-    """Return the end index of the records to read, which start at ``begin``."""
+    """Return the end index (exclusive) of the records to read from index ``begin`` onwards."""
     limit = offsets[begin] + max_bytes
     if isinstance(offsets, range):
         end = limit // offsets.step
@@ -317,7 +318,7 @@ def _is_run(run: EntryRun) -> bool:
 
 
 def _sizes_match(run: EntryRun) -> bool:
-    """Test every size word of an even run, but only the first of an uneven run, whose last is tested with its ids."""
+    """Test the size words of a run: all if the entries have one size, else the first, as the caller tests the last."""
     if run.offsets is not None:
         return int.from_bytes(run.data[:4], "big") == run.offsets[1] - 4
     size = (run.stride - 4).to_bytes(4, "big")

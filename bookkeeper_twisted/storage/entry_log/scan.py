@@ -114,7 +114,7 @@ def ledger_sizes(fs: IFileSystem, directory: str, log_id: int) -> dict[int, int]
 
 
 def _read_header(file: IFile, path: str) -> layout.LogHeader | None:
-    """Return the header of a log, or None for an empty log, whose header may not have become durable."""
+    """Return the header of a log, or None for an empty log whose header did not become durable before a crash."""
     data = file.pread(layout.HEADER_SIZE, 0)
     if file.size() <= layout.HEADER_SIZE and not data.strip(b"\0"):
         return None

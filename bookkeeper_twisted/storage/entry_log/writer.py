@@ -56,7 +56,7 @@ class OpenLog:
         self.position = self.written = self.synced = layout.HEADER_SIZE
         self._pieces: list[Buffer] = []
         self._ledgers: dict[int, int] = {}
-        self._unsynced: list[tuple[Sequence[int], Sequence[int]]] = []  # ledger ids, and the bytes of each
+        self._unsynced: list[tuple[Sequence[int], Sequence[int]]] = []  # of each append, ledger ids and bytes by ledger
         self._queue = queue
 
     @property
@@ -131,7 +131,7 @@ class OpenLog:
         self._pieces = [b"".join(self._pieces)]
 
     def _write_rest(self) -> None:
-        """Write all pending pieces, with filler up to the next block."""
+        """Write all pending bytes, with filler up to the next block."""
         if self.written != self.position:
             # Fill the last block: the next append begins a new one, and no block with durable records is overwritten.
             self._pieces.append(layout.FILLER * (-self.position % BLOCK))
@@ -331,7 +331,8 @@ class EntryLogWriter:
         log = self._log
         if log is None:
             return
-        # If all bytes were written, the sync failed.  Nobody knows which are durable: abandon the log (S10).
+        # If all bytes were written, it was the sync that failed: nobody knows which bytes are durable, so abandon the
+        # log (S10).
         if error.errno in NO_SPACE and log.written != log.position:
             self._cut_back(log)
         else:

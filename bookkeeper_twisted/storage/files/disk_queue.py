@@ -38,8 +38,8 @@ _NUMBERS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
 """Numbers of the system calls io_setup, io_destroy, io_getevents and io_submit, by machine."""
 
 _READ, _WRITE = 0, 1
-_CONTROL = struct.Struct("=QIIHhIQQqQII")  # number, 0, 0, operation, 0, descriptor, memory, size, offset, 0, 0, 0
-_EVENT = struct.Struct("=QQqq")  # number, 0, bytes or a negative error, 0
+_CONTROL = struct.Struct("=QIIHhIQQqQII")  # iocb: number, 0, 0, operation, 0, descriptor, memory, size, offset, 0, 0, 0
+_EVENT = struct.Struct("=QQqq")  # io_event: number, 0, bytes or a negative error, 0
 assert (_CONTROL.size, _EVENT.size) == (64, 32)
 
 
@@ -154,7 +154,7 @@ def _read_now(each: FileRange) -> memoryview | OSError:
 
 
 class DiskQueue:
-    """A queue of reads and writes; see the module docstring.  For one thread at a time; to be closed before its files.
+    """A queue of reads and writes; see the module docstring.  For one thread at a time; close it before its files.
 
     :param is_busy: tests whether others need the disk: few transfers are then given to it at a time.
     """
@@ -257,7 +257,7 @@ class DiskQueue:
         return True
 
     def _room(self, size: int) -> mmap.mmap:
-        """Return a buffer of ``size`` to eight times ``size`` bytes: the buffer kept last, or a new one.
+        """Return a kept buffer that is large enough and less than eight times as large, or else a new one.
 
         The size of new memory is a power of two, so that it fits the next batch: the first touch of a page costs more
         than a write to it.
@@ -294,7 +294,7 @@ class DiskQueue:
             self._waiting.popleft()
 
     def _admitted(self) -> list[Transfer]:
-        """Return the next transfers that the kernel may run as well; fail the transfers of closed files."""
+        """Return the waiting transfers that the kernel may begin now; fail the transfers of closed files."""
         transfers: list[Transfer] = []
         while self._waiting and self._waiting[0][2].direct_descriptor is None:
             self._begun.pop(self._waiting.popleft()[0])(-1)

@@ -60,7 +60,7 @@ def _set_direct(fd: int) -> bool:
 
 
 class _Named:
-    """A context that adds the file name to errors, which calls by descriptor leave out."""
+    """A context that adds the file name to errors: calls with a descriptor raise errors without a name."""
 
     __slots__ = ("path",)
 
@@ -163,7 +163,7 @@ class RealFile:
             self.sync()
 
     def sync(self, metadata: bool = False) -> None:
-        if self._fd < 0:  # os.fdatasync() raises ValueError for -1, but the caller expects the error of a disk
+        if self._fd < 0:  # os.fdatasync() would raise ValueError for -1, but callers expect an OSError
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), self.path)
         with self._named:
             if metadata:
@@ -293,7 +293,7 @@ class DirectFile(RealFile):
                 self._must_be_refusal(error)
 
     def _must_be_refusal(self, error: OSError) -> None:
-        """Stop direct I/O if the error says that the disk refuses it; raise any other error again."""
+        """Switch off direct I/O if the error says that the disk refuses it; else raise the error again."""
         if not self._direct or error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
             with self._named:
                 raise error

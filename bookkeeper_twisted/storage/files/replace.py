@@ -6,7 +6,7 @@ from ..interfaces import IFileSystem
 
 
 def replace_file(fs: IFileSystem, path: str, data: bytes) -> None:
-    """Write a temporary file, sync it, rename it to the name, sync the directory (safety 3.2).  Durable on return.
+    """Replace a file atomically and durably (safety 3.2): write and sync a temporary file, then rename it.
 
     :raises OSError: a step failed; the file holds its old content, or the new one, not yet durable.
     """

@@ -21,7 +21,7 @@ from ..ledger_dirs import journal_ids, journal_name
 from .format import HEADER_SIZE, SECTOR, FileMark, pack_header, parse_header
 
 SPARE_SUFFIX = ".spare"
-_AT_ONCE = 1 << 20  # the zeros that are written in one step while a writer waits for its file, in bytes
+_AT_ONCE = 1 << 20  # the bytes of zeros to write at once while a writer waits for its file
 
 
 @attrs.frozen
@@ -103,7 +103,7 @@ class JournalFiles:
             blank = self._blank(file_id)
             while blank.filled < min(_AT_ONCE, self._settings.preallocate):
                 self._fill(blank, _AT_ONCE)
-        # The file was prepared for a lower id, which a rotation took without waiting for the file.
+        # The file was prepared for a lower id, which a rotation has used up when no prepared file was ready.
         if blank.file_id != file_id:
             self._write_header(blank.file, file_id)
         self._name(blank, self.path(file_id))
@@ -116,7 +116,9 @@ class JournalFiles:
         return blank.file, FileMark.of(file_id, self._salt)
 
     def _name(self, blank: Blank, path: str) -> None:
-        """Give a file its journal name; remove the name again if no descriptor is left to sync the directory.
+        """Rename a prepared file to its journal name.
+
+        If the process has no descriptor left to sync the directory, the file gets its old name back.
 
         After a power cut a start may find the name, but then of an empty file behind the last written one, which it
         ignores.
@@ -157,7 +159,7 @@ class JournalFiles:
         return is_filled
 
     def _filled_further(self) -> bool:
-        """Write zeros to the next file by one step; return whether all its blocks are written."""
+        """Write some zeros to the next file; return whether all its blocks are written."""
         blank = self._filling
         if blank is None:
             blank = self._filling = self._blank(self._next_id)

@@ -1,4 +1,4 @@
-"""Bytes of a journal file: Apache's version 6, with our checksums where its readers skip.
+"""Bytes of a journal file: Apache's version 6, with our checksums in bytes that Apache's readers skip.
 
 Header, one sector of 512 bytes::
 

@@ -44,7 +44,7 @@ class Journal:
     def open(
         cls, fs: IFileSystem, directory: str, settings: JournalSettings, first_id: int, salt: bytes = b""
     ) -> "Journal":
-        """Open the journal of an existing directory, without any write that other readers see.
+        """Open the journal of an existing directory, without changing it for other readers.
 
         :param directory: of the journal, which contains ``current``.
         :param first_id: id of the first file of an empty directory: milliseconds since the epoch, plus one.
@@ -191,7 +191,8 @@ class Journal:
             return old
         if old is not None:
             old.close()
-        # ``durable`` stays at the end of the previous file: the first group of the new file records that position.
+        # ``durable`` stays at the end of the previous file, because the first group of the new file records this
+        # position.
         self.position = JournalPosition(self._mark.file_id, HEADER_SIZE)
         return self._file
 

@@ -56,7 +56,7 @@ def read_marks(fs: IFileSystem, directories: Sequence[str], count: int) -> list[
 
 
 def _checked(numbers: bytes) -> bytes:
-    """Return the content of a mark file: the numbers and a checksum over them."""
+    """Append a checksum to the numbers of a mark, as a mark file holds them."""
     return numbers + _SUM.pack(crc32c(numbers))
 
 

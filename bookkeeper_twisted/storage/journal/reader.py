@@ -93,7 +93,7 @@ class JournalReader:
         """Yield the record bodies after ``offset``, in lists."""
         if self.mark is None:
             return self._foreign_records(max(offset, self.start))
-        # The marks of Apache's bookies may lie a few bytes after the end of a group: begin at its sector.
+        # A mark of Apache's bookie may lie a few bytes after the end of a group: read from the start of that sector.
         return self._own_records(self.mark, max(offset // SECTOR * SECTOR, self.start))
 
     def first_durable(self) -> JournalPosition | None:
@@ -112,7 +112,8 @@ class JournalReader:
                 if (offset + at + TRAILER_SIZE) % SECTOR == 0:
                     trailer = parse_trailer(data[at : at + TRAILER_SIZE], self.mark)
                     if trailer is not None:
-                        # The group began before ``self.end``: the mark at which reading began lies inside a group.
+                        # A trailer of a group that began before ``self.end`` means that reading began inside this
+                        # group.
                         inside = JournalPosition(self.file_id, offset + at) if trailer.start < self.end else durable
                         torn, durable = True, max(durable, trailer.durable, inside)
                 at = data.find(nonce, at + 1)
@@ -138,7 +139,7 @@ class JournalReader:
             self.finished = group.trailer.last
 
     def _group(self, mark: FileMark, start: int) -> Group | None:
-        """Return the group at an offset, or None unless every byte is as it was written."""
+        """Return the group at an offset, or None if any byte differs from what was written."""
         starts = self._walk(start)
         if starts is None:
             return None
@@ -204,7 +205,7 @@ class JournalReader:
             self._check_empty()
 
     def _check_empty(self) -> None:
-        """Raise an error if a file without header and records has other bytes than the zeros that a crash leaves."""
+        """Check that a file without header and records holds only zeros, as a crash may leave them."""
         offset = 0
         while data := self._file.pread(self._chunk, offset):
             if any(data):

@@ -90,7 +90,7 @@ class JournalReplay:
             file.close()
 
     def _check_predecessor(self, reader: JournalReader, ids: Sequence[int]) -> None:
-        """Require the file where the journal ended when the first group of this file was written."""
+        """Raise an error if the file is missing in which the journal ended before this file was begun."""
         durable = reader.first_durable()
         if durable is not None and ids[0] <= durable.file_id and durable.file_id not in ids:
             raise JournalDamageError(
@@ -120,7 +120,7 @@ class JournalReplay:
         self._finish(file, reader)
 
     def _known_durable(self, later: Sequence[int]) -> JournalPosition:
-        """Return the durable position in the first group of the later files, or zero without such a group."""
+        """Return the durable position in the first whole group of the later files, or zero without a group."""
         for file_id in later:
             file = self._fs.open(self._path(file_id))
             try:

@@ -97,7 +97,7 @@ class LogCopy:
         self._rows: list[_JoinedRow] = []
 
     def write(self, rows: deque[VerifiedRow]) -> None:
-        """Append the first of ``rows`` and remove them from ``rows``; some stay if the log is full."""
+        """Move rows from the front of ``rows`` to the new log, until all are written or the log is full."""
         log = self._log
         assert log is not None
         while rows and self._make_room(log, *rows[0]):
@@ -107,7 +107,7 @@ class LogCopy:
         log.write_blocks()
 
     def _make_room(self, log: OpenLog, row: IndexRow, data: Buffer) -> bool:
-        """Make room for a row, if possible in the last row of the new log; return False if the log is full."""
+        """Prepare the new log for a row: join it to the last row if possible; return False if the log is full."""
         if log.has_records and log.position + len(data) > self._directory.log.size_limit:
             return False
         if not self._rows or not self._rows[-1].takes(row, len(data)):

@@ -17,7 +17,7 @@ UNFINISHED_SUFFIX = ".compacting"
 
 _LEFT_OVER = (UNFINISHED_SUFFIX, ".compacted")
 _STEP_BYTES = 1024 * 1024
-_STEP_ROWS = 64  # rows of one step; they may belong to several ledgers of which only one is wanted
+_STEP_ROWS = 64  # the number of rows of one step, although the rows of several ledgers may follow the wanted ones
 _MAX_ID = 2**63 - 1
 
 

@@ -45,7 +45,7 @@ def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0)
 
 
 def is_scarce(logs: Sequence[LogUsage], size_limit: int, free: int) -> bool:
-    """Test whether the free space forces a group of ``logs`` to be smaller.
+    """Test whether the lack of free space makes a group of ``logs`` smaller than it could be.
 
     :param size_limit: of a log.
     :param free: bytes of free space on the disk.
@@ -54,7 +54,7 @@ def is_scarce(logs: Sequence[LogUsage], size_limit: int, free: int) -> bool:
 
 
 def next_group(logs: Sequence[LogUsage], size_limit: int, free: int) -> list[LogUsage]:
-    """Return the first logs whose copies need at most half of the free space while the old logs still exist.
+    """Return the first logs to compact together, as many as need at most half of the free space for their copies.
 
     One log may take seven eighths of it, as less than a whole log frees nothing.  A log that takes more is skipped.
 

@@ -119,7 +119,9 @@ def extents_of(pieces: Sequence[RowPiece], passed_over: int) -> list[Extent]:
 
 
 def next_piece(row: IndexRow, start: int, room: int) -> RowPiece:
-    """Return the next piece of a row; let a further piece begin at a page, so that each page is read once.
+    """Return the next piece of a row.
+
+    A piece that does not end the row ends at a page boundary, so that each page is read once.
 
     :param start: bytes of the row in earlier pieces.
     :param room: most bytes of the piece.
@@ -155,7 +157,7 @@ class RowCutter:
         self._start = 0
 
     def next_step(self, max_bytes: int = STEP_BYTES, passed_over: int = 0) -> Step | None:
-        """Return the next pieces to read, or None if no row is left or the next piece is refused.
+        """Return the next pieces to read as one step, or None if there are none, or the first one is refused.
 
         :param passed_over: bytes between two pieces that may be read with them.
         :raises bookkeeper_twisted.errors.DamageError: an index row cannot be read.
@@ -221,7 +223,7 @@ class RowReader:
         return log_id in self._files or self._fs.exists(self._directory.reader.path(log_id))
 
     def load(self, step: Step) -> None:
-        """Wait for the pages of the step that was begun first; the caller takes its pieces next, in order.
+        """Wait for the pages of the oldest step in progress; the caller then takes the pieces of this step, in order.
 
         :raises OSError: the disk failed in another way than by unreadable places.
         """
@@ -283,7 +285,10 @@ class RowReader:
             raise self._damage(piece.row, f"the disk cannot read it: {error.strerror}") from error
 
     def _verify(self, row: IndexRow, data: Buffer) -> None:
-        """Verify records by the row: all blocks and the records at both ends, or every record without checksums."""
+        """Verify the records of a row by its block checksums and its first and last record.
+
+        Without checksums, the ids and the size of every record are tested.
+        """
         offsets = record_offsets(row)
         count = row.last - row.first + 1
         if first_bad_block(row, len(data), 0, data) is not None:

@@ -62,7 +62,7 @@ class ScrubRecord:
     ended_at: int = 0
 
     def joined(self, found: Iterable[DamagedEntries]) -> "ScrubRecord":
-        """Return the record with those entries of ``found`` added that are new, while there is room."""
+        """Return the record with the new ones of the entries ``found`` added, as long as there is room."""
         findings = list(self.findings)
         for each in found:
             at = bisect_left(findings, each.key, key=_key_of)
@@ -91,7 +91,7 @@ _NOTHING = ScrubRecord()
 
 
 class Scrub:
-    """One pass over a ledger directory, whose steps are cut and read on the maintenance lane.
+    """One pass over a ledger directory, which verifies its rows step by step on the maintenance lane.
 
     :ivar cutter: returns the steps to read.
     :ivar record: to be stored during the pass.
