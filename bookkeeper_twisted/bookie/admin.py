@@ -21,8 +21,10 @@ ADMINISTRATOR = "an administrator has set it read-only"
 
 
 class Phase(Enum):
-    """The phases of a bookie's life: STARTING, SERVING, STOPPING, STOPPED in this order; FAILED may follow STARTING
-    and SERVING, and is final."""
+    """The phases of a bookie's life.
+
+    STARTING, SERVING, STOPPING and STOPPED follow in this order.  FAILED may follow STARTING or SERVING, and is final.
+    """
 
     STARTING = "starting"
     SERVING = "serving"
@@ -134,7 +136,7 @@ class IBookieAdmin(Interface):
         """
 
     def metrics() -> Iterator[bytes]:
-        """Yield all metrics in Prometheus' text format (0.0.4), one by one, as there may be too many for one turn."""
+        """Yield all metrics in Prometheus' text format (0.0.4) one by one, as all at once could take too long."""
 
     def background() -> "IBackgroundWork":
         """Return the control over garbage collection, scrub and speed limits.

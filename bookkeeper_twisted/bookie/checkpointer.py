@@ -110,7 +110,7 @@ class Checkpointer:
         return self._after_current(self._waiting)
 
     async def checkpoint_all(self) -> bool:
-        """Checkpoint all records added until now, some of which a checkpoint in progress may leave out.
+        """Checkpoint all records added until now; a checkpoint in progress may lack some, so another one follows.
 
         :returns: whether the checkpoint succeeded.
         """

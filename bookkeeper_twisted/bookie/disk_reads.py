@@ -107,7 +107,7 @@ class DiskReads:
     def _on_lane(
         self, work: Callable[..., T], *args: Any, finish: Callable[[T], T] = lambda outcome: outcome, count: int = 1
     ) -> "Deferred[T]":
-        """Run ``work`` on the read lane; flush the outbox after the callbacks of the result."""
+        """Run ``work`` on the read lane; after the callbacks of the result, write the replies that they queued."""
 
         def finished(outcome: Any) -> None:
             self._waiting -= count

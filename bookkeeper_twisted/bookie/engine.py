@@ -108,12 +108,14 @@ class Engine:
         """
         self.checkpointer.start(flush_interval)
         for commit in self.commits:
-            # Usually a checkpoint does this, but the one at the start may have failed on a full disk.
+            # A checkpoint prepares the next journal files, but the one at the start may have failed on a full disk.
             commit.make_ready()
 
     def _flushed(self, ask: "Callable[[], Deferred[T]]") -> "Deferred[T]":
-        """Call ``ask``, and flush the outbox after the result was used, as no journal group will.  A cancelled result
-        cancels the call."""
+        """Return the result of ``ask``; after its callbacks, write the replies that they queued.
+
+        No journal group does that for this result.  Cancelling the result cancels the call.
+        """
 
         def answered(result: T | Failure) -> None:
             used.callback(result)

@@ -103,8 +103,8 @@ class GroupCommit:
         self._metrics = metrics
         self._options = options
         self._queue: deque[_Item] = deque()
-        # The deque holds one token while no drain runs.  Both threads take the token atomically, so
-        # an item that is queued just before the lane ends is never left in the queue.
+        # The deque holds one token while no drain runs.  Reactor and lane take the token atomically, so an item that is
+        # queued just before a drain ends is never left in the queue.
         self._idle: deque[None] = deque((None,))
         self._start: IDelayedCall | None = None
         self._sync_due: IDelayedCall | None = None
@@ -127,7 +127,9 @@ class GroupCommit:
     # -- reactor --
 
     def append(self, records: bytes, n_entries: int, done: Done, sync: bool = True) -> None:
-        """Queue whole records; an append without records completes together with the records queued before.
+        """Queue whole records.
+
+        An append without records completes together with the records queued before it.
 
         :param records: the bytes to write, side by side; they must not change.
         :param n_entries: number of entries in them, for the metrics.
@@ -180,8 +182,8 @@ class GroupCommit:
             self.queued_bytes -= len(item.records)
             self._call(item, None)
         self._flush()
-        if group.items:  # the group is empty if a running drain took the item before the reactor's call to begin one
-            self._measure(group)  # measure after the completions, as clients wait for these
+        if group.items:  # empty if the previous drain has taken the item for which this one was begun
+            self._measure(group)  # after the completions, because clients wait for them
         self._watch_unsynced(group.synced)
 
     def _call(self, item: _Item, error: Exception | None) -> None:
@@ -288,10 +290,10 @@ class GroupCommit:
         while True:
             group = self._commit()
             if group.failure is not None:
-                return group  # keep the token, so that nothing is written after a failure (S10)
+                return group  # without the token no drain begins: nothing is written after a failure (S10)
             if not self._queue:
                 self._idle.append(None)
-                # Look at the queue again: an item queued before the token was back did not start a drain.
+                # An item that was queued before the token was put back did not start a drain: look at the queue again.
                 if not self._queue or not self._take_token():
                     return group
             self._executor.notify(self._complete, group)

@@ -99,8 +99,9 @@ class IBookie(Interface):
         """
 
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Sequence[bytes | None]:
-        """Return single entries in any order, without a wait; None where only :meth:`cached` or :meth:`resident` may
-        help.
+        """Return single entries, in any order of ids, without a wait.
+
+        An entry is None if it is not in memory, or if only :meth:`cached` or :meth:`resident` can find it.
 
         :param max_bytes: the look-up ends when the entries have so many bytes; at least one is looked up.
         """

@@ -153,7 +153,7 @@ class DiskMonitor:
         )
 
     def _survey(self) -> tuple[list[str], list[str], list[tuple[int, int]]]:
-        """Check that each ledger and journal directory is usable; measure the disks of the former.  Read lane.
+        """Check that each ledger and journal directory is usable; measure the disks of ledger directories.  Read lane.
 
         :raises OSError: see :meth:`_what_is_wrong`; the result of the last survey stays valid.
         """

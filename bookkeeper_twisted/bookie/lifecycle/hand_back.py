@@ -52,7 +52,7 @@ class HandBack:
             raise InvalidCookieError(f"{self.paths.all()[0]} is not a directory of this bookie: nothing to hand back")
         indexes = [current(path) for path in self.paths.indexes]
         exported: list[Exported] = []
-        # With cookies of Apache's bookie all indexes exist, from an export or from before a take-over.
+        # Directories with cookies of Apache's bookie have its indexes: exported earlier, or never taken over.
         if not cookies.of_apache:
             self._check(indexes)
             self._replay()

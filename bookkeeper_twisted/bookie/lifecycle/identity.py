@@ -153,7 +153,7 @@ class CookieCheck:
 
 
 def _way_out(expected: Cookie, stored: Cookie) -> str:
-    """Explain what an operator can do about cookies that differ, in the order of the comparison."""
+    """Explain what an operator can do about cookies that differ in bookie id, cluster or directories."""
     if stored.bookie_id != expected.bookie_id:
         text = (
             f"bookieId={stored.bookie_id} starts the bookie that is stored here; where its address or host name has "

@@ -212,10 +212,10 @@ class BookieService(Service):
             self.engine.factory.abort_all()
         self.stop().addCallback(lambda _: self._report(failure))
 
-    # -- the steps; each leaves behind what undoes it --
+    # -- the steps of the start; each registers the step that undoes it --
 
     def _then_undo(self, undo: Callable[[], Awaitable[object]], name: str = "a step of the stop") -> None:
-        """Register the reverse of a step for the stop.  If one reverse fails, log the error and run the others."""
+        """Register a function that undoes a step of the start; the stop calls it, and goes on even if it fails."""
 
         async def logged() -> None:
             try:
@@ -449,7 +449,7 @@ class BookieService(Service):
         if await check.must_stamp(self._registrations, self._on_flush_lane):
             raise InvalidCookieError(f"{', '.join(self._paths.all())}: there is no cookie any more")
 
-    # -- what the disks say --
+    # -- reactions to the state of the disks --
 
     def _disks_seen(self, disks: DiskState) -> None:
         assert self.engine is not None

@@ -114,7 +114,10 @@ class Compactor:
                 await self._directory.on_flush_lane(self._directory.storage.take_reserve_back)
 
     async def close(self) -> None:
-        """Free queue and buffers, which are kept between runs, as the kernel takes some time to close a queue."""
+        """Free the disk queue and its buffers.
+
+        They are kept between runs, because the kernel takes some time to close a queue.
+        """
         queue, self._queue = self._queue, None
         if queue is not None:
             await self._directory.on_lane(queue.close)
@@ -237,7 +240,7 @@ class Compactor:
             await deferLater(self._clock, worked * REST)
 
     async def _work(self, work: Callable[..., T], *args: Any) -> T:
-        """Run a piece of work on the lane, and measure its time, by which the rest before the next step is set."""
+        """Run a piece of work on the lane; its duration determines the pause before the next step."""
         began = self._clock.seconds()
         done = await self._directory.on_lane(work, *args)
         self._worked += self._clock.seconds() - began
@@ -265,7 +268,7 @@ class Compactor:
 def _turn(
     reader: RowReader, cutter: RowCutter, step: Step | None, following: Step | None, limits: tuple[int, int]
 ) -> tuple[deque[VerifiedRow], Step | None]:
-    """Return the rows of a step, which the disk read while the previous step was copied; begin to read the next step.
+    """Begin to read the step ``following``; return the rows of ``step``, which was read in the meantime.
 
     :param following: the step to read from now on.
     :returns: the verified rows that end in the step, and the step after ``following``.

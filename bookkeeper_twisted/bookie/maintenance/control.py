@@ -177,7 +177,7 @@ class BackgroundControl:
 
 
 def _unwatched(running: "Deferred[None]") -> None:
-    """Ignore the cancellation of work that reports its other failures itself; it is cancelled when the bookie stops."""
+    """Ignore that running work was cancelled, as at the stop of the bookie; the work reports all other failures."""
 
     def ended(failure: Failure) -> None:
         failure.trap(CancelledError)

@@ -105,7 +105,7 @@ class _Request:
 
 
 class GarbageCollector:
-    """The garbage collector, whose runs handle leftovers, deleted ledgers, logs, compaction, and logs again.
+    """The garbage collector: it deletes ledgers, removes entry logs without live bytes, and compacts, in runs.
 
     :param logs, compactors: those of each directory.
     :ivar began: time of the start, in seconds, from which the first intervals count.
@@ -376,7 +376,7 @@ class GarbageCollector:
         return found.values()
 
     async def _compact_disk(self, numbers: Sequence[int], order: CompactionOrder) -> None:
-        """Compact the directories on one disk in turn, each with the free space that the earlier ones have left.
+        """Compact the directories on one disk one after the other; remove entry logs in between to free space.
 
         A compaction may take seven eighths of the free space: two at the same time would fill the disk.  A
         failed one does not prevent the next.

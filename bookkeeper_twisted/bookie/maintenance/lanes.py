@@ -87,7 +87,7 @@ class MaintainedDirectory:
         self._executor = executor
 
     async def check_index(self) -> None:
-        """Verify the structure of the index if the start has postponed that."""
+        """Verify the structure of the index, if the start of the bookie has not done so yet."""
         if self.storage.index.checked:
             return
         try:

@@ -28,7 +28,7 @@ REMEMBERED = 7 * 86400
 """Seconds for which the fence of a deleted ledger refuses late adds, as in Apache's bookie."""
 
 _PAGE = 1000
-_RANGE = 10_000  # the ledgers of one node in ZooKeeper's layouts; Apache's bookie limits the rate of listed nodes
+_RANGE = 10_000  # ledger ids per request to the rate limiter, as many as one node in ZooKeeper's layouts covers
 
 
 @attrs.frozen
@@ -116,7 +116,10 @@ class LedgerCollector:
         return suspects
 
     async def _listed(self, local: Sequence[int]) -> set[int]:
-        """Return those of the ascending ids that metadata lists; the listing may contain any number of other ids."""
+        """Return the ``local`` ids that metadata lists.
+
+        The listing may contain any number of other ids.
+        """
         await self._operations.acquire()
         wanted, listed, step = set(local), set[int](), local[0] // _RANGE
         async for ledger_id in self._ledgers.ledger_ids(local[0], local[-1]):

@@ -213,7 +213,7 @@ class Scrubber:
         try:
             await self._verify(directory, scrub)
         except (StorageError, OSError):
-            # Without a position the next pass begins at the start.
+            # Without a stored position, the next pass begins at the start.
             known.records[number] = attrs.evolve(scrub.record, after=None)
             raise
         finally:
@@ -252,6 +252,6 @@ class Scrubber:
         found = ScrubRecord(tuple(DamagedEntries(NO_LEDGER, -1, -1, now, text) for text in scrub.damages))
         self._known.records[journal.number] = found
         self._known.report(found.findings)
-        if found.findings:  # memory still holds the entries of the damaged records: write them to the entry logs
+        if found.findings:  # entries of damaged journal records: memory still holds them, so write them to entry logs
             await self._checkpoint()
         await self._known.keep(journal, found)

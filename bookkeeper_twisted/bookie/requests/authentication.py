@@ -124,7 +124,7 @@ class AuthenticatingSession:
     # -- refusals --
 
     def _refuse(self, item: Any) -> None:
-        # The wire protocol is an attribute of a message's header, or of a run of requests.
+        # A message has its wire protocol in its header; a run of requests has it as an attribute.
         frames = getattr(item, "header", item).wire.refusal(item, Status.EUA)
         if frames is None:
             self._waiting.clear()

@@ -61,7 +61,9 @@ class Gathering:
         return self.left > 0 and self.room > 0
 
     def take(self, run: EntryRun) -> bool:
-        """Add the entries that fit from a run that holds the next entry; at least one if it is the first run.
+        """Add entries to the batch from a run that holds the next entry, as many as fit.
+
+        The first run adds at least one entry.
 
         :returns: whether more entries may follow.
         """
@@ -92,7 +94,7 @@ class BatchProcessor:
         self._under_way = LoadsUnderWay()
 
     def start(self, session: RequestSession, request: BatchRead) -> bool:
-        """Begin a batch read; most batch reads also end here, answered from memory.
+        """Begin a batch read; answer it immediately if memory has the entries.
 
         :returns: False if it has to wait for a permit: the ``session`` then begins it again later.
         """
@@ -165,7 +167,7 @@ class BatchProcessor:
         return gathering.has_room
 
     async def _go_on(self, session: RequestSession, gathering: Gathering) -> bool:
-        """Wait for the next entries; during the wait the gathered entries count against the connection's limits.
+        """Load the next entries; meanwhile the entries gathered so far count against the connection's limits.
 
         :returns: whether there may be more entries.
         """
@@ -182,7 +184,9 @@ class BatchProcessor:
         return more
 
     async def _load(self, session: RequestSession, gathering: Gathering) -> bool:
-        """Load the next entries from disk, or wait once for a load of the same entries in progress.
+        """Load the next entries from disk.
+
+        If another read is loading them already, wait for that load instead, but only once for each batch.
 
         :returns: whether there may be more entries.
         """

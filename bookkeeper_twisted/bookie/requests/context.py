@@ -98,7 +98,7 @@ class Permits:
         self._waiting[resume] = count
 
     def withdraw(self, resume: Callable[[], None]) -> None:
-        """Remove a caller that no longer waits, and call the callers behind it that need not wait any more.
+        """Remove a caller that no longer waits; call the callers behind it if there are permits for them.
 
         :param resume: the argument of :meth:`wait`.
         """
@@ -109,7 +109,7 @@ class Permits:
         """Return ``count`` permits and call the waiting callers in order."""
         self.in_progress -= count
         if self._waking:
-            return  # the loop below called a waiter, which returned its permits: that loop checks again
+            return  # the loop below has called a caller that returned its permits: the loop checks them itself
         self._waking = True
         try:
             while self._waiting and self._fits(next(iter(self._waiting.values()))):

@@ -11,7 +11,9 @@ _GROWTH = 4
 
 
 class SequentialReads:
-    """A record of where recent loads ended; a miss at such an entry belongs to a sequential read, and loads more.
+    """A record of the entries at which recent loads ended.
+
+    A read that begins at such an entry is sequential, so more bytes are loaded for it.
 
     :param limit: most remembered ends (S11).
     """

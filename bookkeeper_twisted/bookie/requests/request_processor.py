@@ -120,7 +120,7 @@ class RequestProcessor:
         success, counts = True, False
         try:
             response = await cold.answer(session, request)
-            await session.turn()  # wait for a turn, as one event may resume many requests together
+            await session.turn()  # one event may resume many requests, so let other connections have their turn
             counts = turns.begin()
             reply = self._encoded(request, response)
         except Exception as error:

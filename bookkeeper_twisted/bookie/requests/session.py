@@ -1,4 +1,4 @@
-"""The requests of one connection: started in order while limits allow, until then kept in a compact queue (S11).
+"""The requests of one connection: started in order while limits allow; the rest waits in a compact queue (S11).
 
 After the loss of a connection only its adds are completed, which are durable at once or never.
 """
@@ -133,7 +133,7 @@ class RequestSession:
         if not self.connection.closed:
             self._backlog.appendleft(item)
 
-    # -- what is waited for --
+    # -- waits: for room, turns, permits and LACs --
 
     @property
     def _n_served(self) -> int:
