@@ -38,13 +38,17 @@ class IAuthenticationProvider(Interface):
     plugin: str = Attribute("The name in AUTH frames.")
 
     def bookie_exchange(peer: str) -> IAuthenticationExchange:
-        """Return the bookie's side of an exchange for a connection; one that starts complete admits the peer.
+        """Return the bookie's side of an exchange for a connection.
+
+        If it is complete from the start, the peer is admitted without a token.
 
         :param peer: address and port of the client.
         """
 
     def client_exchange(bookie_id: str) -> IAuthenticationExchange:
-        """Return the client's side of an exchange for a connection; one that starts complete sends no token.
+        """Return the client's side of an exchange for a connection.
+
+        If it is complete from the start, the client sends no token.
 
         :param bookie_id: the bookie at the other end of the connection.
         """

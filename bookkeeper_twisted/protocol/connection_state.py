@@ -9,11 +9,14 @@ from enum import Enum
 
 
 class ConnectionState(Enum):
-    """CONNECTING: there is no socket yet, or nothing was exchanged over it.
+    """The states of a connection.
+
+    CONNECTING: there is no socket yet, or nothing was exchanged over it.
     AUTHENTICATING: the two sides exchange tokens; requests wait at the client and are refused by the bookie.
     READY: requests are sent and answered.
-    CLOSING: no more requests; what was asked before may still be answered.
-    CLOSED: the end."""
+    CLOSING: no more requests; earlier requests may still be answered.
+    CLOSED: the end.
+    """
 
     CONNECTING = "connecting"
     AUTHENTICATING = "authenticating"

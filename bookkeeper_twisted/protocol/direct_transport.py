@@ -175,7 +175,7 @@ class DirectConnection(Connection):
         return super().doWrite()
 
     def writeSomeData(self, data: bytes) -> Any:
-        """Send the base class's data when it calls this method; without TLS the base class has none."""
+        """Send data that the base class wants to send; only TLS connections have such data."""
         return super().writeSomeData(data) if data else 0
 
     def _drop(self, sent: int) -> None:
@@ -199,7 +199,9 @@ class DirectConnection(Connection):
 
 
 def _rest(pieces: Iterable[Piece], sent: int) -> list[Piece]:
-    """Return the pieces without their first ``sent`` bytes; copy views of memory that its owner may free.
+    """Return the pieces without their first ``sent`` bytes.
+
+    Views of memory that its owner may free are copied.
 
     :raises TypeError: a piece is not bytes.
     """
@@ -269,8 +271,11 @@ class DirectConnector(Connector):
 
 
 class _DirectReactor:
-    """A reactor whose plain TCP sends inside the write: sockets of files, of TLS and of systemd are Twisted's own, and
-    its endpoints do the rest: names, time-outs, cancellation."""
+    """A reactor whose plain TCP connections send within the write call.
+
+    Sockets of files, TLS and systemd are Twisted's own.  Names, time-outs and cancellation are left to Twisted's
+    endpoints.
+    """
 
     def __init__(self, reactor: PosixReactorBase) -> None:
         self._reactor = reactor

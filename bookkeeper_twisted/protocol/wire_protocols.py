@@ -43,7 +43,9 @@ class ClientWires:
     strict: bool = False
 
     def sockets(self, wire: IWireProtocol, limit: int) -> int:
-        """Return the number of sockets to a bookie in the protocol ``wire``; a separate ``complete`` protocol has one.
+        """Return the number of sockets to a bookie in the protocol ``wire``.
+
+        A second protocol, for requests that the first one lacks, has one socket.
 
         :param limit: most sockets of both together; 0 for no limit.
         """

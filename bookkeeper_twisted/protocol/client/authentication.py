@@ -16,7 +16,7 @@ from ..authentication import IAuthenticationExchange
 
 
 class AuthenticatedConnection(Protocol):
-    """A protocol that authenticates, then makes a client connection and passes all bytes to it.
+    """A protocol that authenticates a connection, then passes all bytes to a new client connection.
 
     :ivar authenticated: fires with that connection once requests can be sent; fails with UnauthorizedAccessError,
         RequestTimeoutError or BookieHandleNotAvailableError.
@@ -71,7 +71,7 @@ class AuthenticatedConnection(Protocol):
             self._proceed(response.payload)
 
     def _proceed(self, received: bytes | None) -> None:
-        """Send the next token unless this side is complete; end the exchange once it is."""
+        """Pass a received token to the exchange, then send its next token; stop once both sides are complete."""
         maybeDeferred(self._exchange.next_token, received).addCallbacks(self._send, self._refuse)
 
     def _send(self, token: bytes) -> None:

@@ -1,4 +1,7 @@
-"""The rare requests of a client, and the results of their replies.  Only complete protocols have all of them."""
+"""The rare requests of a client, and the results of their replies.
+
+Only a protocol with all requests (V3) has each of them.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar

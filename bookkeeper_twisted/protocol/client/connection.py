@@ -110,7 +110,7 @@ class ClientConnection(Protocol):
         self._has_received = False
         self._received_at: float | None = None  # the time of receipt of the replies that are being processed, else None
         self._scan_call: Any = None
-        # The clock of the deadlines: a bookie is not charged for the time in which no reply was read.
+        # The clock of the deadlines: it does not count the time in which this process was held up and read no reply.
         self._time = AttendedTime(clock.seconds)
         self._end: Exception | None = None
         self._receivers: dict[type, Callable[[Any], None]] = {
@@ -124,7 +124,7 @@ class ClientConnection(Protocol):
     # ---- requests ------------------------------------------------------------------------------------
 
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
-        """Test whether this connection can tell replies to these reads from other replies.
+        """Test whether replies to these reads could not be mistaken for replies to other requests.
 
         :param entry_ids: -1 stands for the last entry, as in a request.
         :returns: always True with request numbers.
@@ -150,7 +150,7 @@ class ClientConnection(Protocol):
             first = self._take_ids(ids, count)
             numbers = range(first, first + count)
             encoded = wire.encode_adds(adds, first)
-        elif wire in adds.encodings:  # the connection to another bookie has encoded these adds
+        elif wire in adds.encodings:  # another connection of this client has encoded these adds
             encoded = adds.encodings[wire]
         else:
             encoded = adds.encodings[wire] = wire.encode_adds(adds, first)
@@ -164,13 +164,13 @@ class ClientConnection(Protocol):
         if self._scan_call is None:
             self._scan_later()
         ledger_id = adds.ledger_ids[0]
-        # Adds of one ledger have a queue of their own, which takes turns with the others.
+        # In the write queue, adds of a single ledger form a flow of their own, so that ledgers take turns.
         one = ledger_id == adds.ledger_ids[-1]
         queue_id = ~ledger_id if one else ids.flow_id
         if self._received_at is None:
             self.writer.send(queue_id, frames, count)
         else:
-            # A callback sends during the processing of replies: write after the last reply.
+            # A callback of a reply sends these adds: write them once the last received reply has been processed.
             self.writer.queue.put(queue_id, frames, count)
         return True
 
@@ -190,7 +190,7 @@ class ClientConnection(Protocol):
     def special_read(
         self, ids: RequestIds, ledger_id: int, entry_id: int, flags: int, master_key: bytes | None
     ) -> "Deferred[list[ReadReply]]":
-        """Send one read with flags; complete protocols only.
+        """Send one read with flags; only in a protocol with all requests (V3).
 
         A reply without a number would not say which request it answers.
 
@@ -222,7 +222,9 @@ class ClientConnection(Protocol):
         self, ids: RequestIds, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
         master_key: bytes | None = None, patience: float | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
-        """Read consecutive entries from ``first`` upwards; replies are matched by number in every protocol.
+        """Read consecutive entries from ``first`` upwards.
+
+        A batch read and its reply have a number in every protocol.
 
         :param max_count: most entries, <= 0 for any number.
         :param max_size: most bytes of the reply, as the protocol counts them.
@@ -237,7 +239,7 @@ class ClientConnection(Protocol):
         return self._call(ids, number, frame, ledger_id, first, BatchReply, lambda reply: reply, patience or 0.0)
 
     def long_poll(self, ids: RequestIds, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
-        """Request the entry after ``previous_lac``, to be sent once it is confirmed; complete protocols only.
+        """Request the entry after ``previous_lac``, to be sent once it is confirmed; only in V3.
 
         :param patience: seconds that the bookie is to wait; it has the usual time in addition to answer.
         """
@@ -251,7 +253,7 @@ class ClientConnection(Protocol):
         return self._call(ids, number, frame, ledger_id, previous_lac + 1, ReadReply, lambda reply: reply, patience)
 
     def ask(self, ids: RequestIds, call: ColdCall[T]) -> "Deferred[T]":
-        """Send a rare request (:mod:`.cold_calls`); complete protocols only.
+        """Send a rare request (:mod:`.cold_calls`); only in a protocol with all requests (V3).
 
         :returns: the result of ``call.result``.  It fails with the error of the reply's status, with
             RequestTimeoutError, or with the error that ended the connection.
@@ -281,7 +283,9 @@ class ClientConnection(Protocol):
         return ids.take(count, self.in_flight.is_pending)
 
     def leave(self, ids: RequestIds, error: Exception) -> None:
-        """End a flow: its queued requests are still sent, but all its requests fail immediately, in their order.
+        """End a flow: fail all its requests immediately, in order.
+
+        Requests that are queued already are still sent.
 
         :param ids: those of the flow.
         :param error: the error that the requests fail with.
@@ -385,7 +389,7 @@ class ClientConnection(Protocol):
     def _error_response(self, reply: ErrorResponse) -> None:
         number = reply.header.txn_id
         self._finish_call(number, reply.status, reply)
-        # This reply has no content, which a success must have: a success here is unexpected.
+        # A success would have content, which this reply lacks, so even EOK is an error here.
         kind = UnexpectedConditionError if reply.status is Status.EOK else ERROR_OF_STATUS[reply.status]
         self._complete_adds((number,), kind())
         self._finish_reads(self.in_flight.answered_read(number, ReadReply(reply.status, -1, -1, number, None)))

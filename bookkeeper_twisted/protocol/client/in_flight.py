@@ -68,7 +68,7 @@ class InFlight:
         self._n_sent = 0
         self._adds: deque[SentAdds] = deque()
         self._taken = TakenEntries()  # entries without request ids that may have been sent before
-        self._n_again = 0  # the number of adds in flight that have such entries
+        self._n_again = 0  # the number of requests in flight that add such entries again
         self._reads = ReadsByKey()
         self._calls: dict[int, SentCall] = {}
         self._emptied: Callable[[], object] | None = None
@@ -150,7 +150,7 @@ class InFlight:
         return True
 
     def confirmed(self, data: bytes, at: int) -> tuple[Answered | None, int]:
-        """Remove the adds of one request if the received bytes are the confirming replies known in advance.
+        """Remove the adds that are confirmed, if the received bytes are the expected replies to the oldest adds.
 
         :param data: the received bytes.
         :param at: offset in them of a reply.
@@ -183,7 +183,7 @@ class InFlight:
         return None, at
 
     def answered_adds(self, keys: Sequence[Key]) -> Iterator[Answered]:
-        """Remove the adds that replies answer, for one request after the other.
+        """Remove the adds that some replies answer, and yield them request by request.
 
         :param keys: keys of the replies, in the order of arrival; unknown keys are ignored.
         """
@@ -293,7 +293,7 @@ class InFlight:
         return call
 
     def give_up(self, reads: SentReads) -> None:
-        """Remove incomplete ``reads``; without request ids, the keys of the replies to come stay taken."""
+        """Remove incomplete ``reads``; without request ids, their keys stay taken because replies may still come."""
         missing = self._reads.give_up(reads, self._by_key)
         if missing:
             self.abandoned += missing * self._by_key
@@ -370,7 +370,7 @@ class InFlight:
         return flow
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
-        """Test whether requests of a flow are outstanding; if so, register a callback for when none are left.
+        """Test whether requests of a flow are outstanding; if there are any, register a callback for their end.
 
         :param ids: those of the flow.
         :param quiet: called when an add of the flow is answered and no request of it is outstanding then; the answer to
@@ -400,5 +400,5 @@ class InFlight:
 
     @property
     def orphans(self) -> int:
-        """The number of replies to come for which no request waits: those of flows that left, and of keys given up."""
+        """The number of expected replies for which no request waits: of closed flows, and of requests given up."""
         return self.abandoned + sum([flow.expected_replies for flow in self._flows.values() if flow.closed])

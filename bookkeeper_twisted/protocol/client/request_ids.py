@@ -14,7 +14,9 @@ CONNECTION_FLOW = 0
 
 
 class FlowIds:
-    """Allocates the flow ids of one client: never 0, and never an id that a flow or a reply to come still uses.
+    """An allocator of the flow ids of one client.
+
+    An id is never 0, nor one that a flow or an expected reply still uses.
 
     The flow itself holds its id, and so does every connection that the flow was on and that still expects
     it replies: a late reply must not meet the next flow of the same id.

@@ -35,8 +35,8 @@ class WriteQueue:
 
     def __init__(self) -> None:
         self.size = 0
-        self._put: list[Any] = []  # new items, in no queue yet: flow id, frames, number of their requests, ...
-        self._queues: dict[int, list[Any]] = {}  # items by flow: frames, number of their requests, frames, ...
+        self._put: list[Any] = []  # items not yet in a queue: flow id, frames, number of requests, ...
+        self._queues: dict[int, list[Any]] = {}  # by flow: frames, number of their requests, frames, ...
 
     def put(self, flow_id: int, frames: bytes, events: int) -> None:
         """Queue the frames of one write.
@@ -68,7 +68,7 @@ class WriteQueue:
         return b"".join(items[::2]), sum(items[1::2])
 
     def _round(self, items: list[Any], room: int) -> int:
-        """Remove one turn of frames from each flow until ``room`` is filled.
+        """Remove one turn of frames from each flow in order, until they fill ``room`` bytes.
 
         :returns: the number of removed bytes.
         """
@@ -93,7 +93,10 @@ class WriteQueue:
 
 
 def _turn(queue: list[Any]) -> tuple[int, int]:
-    """Return the end of a flow's turn in its queue, and the bytes of the turn, which has at least one item."""
+    """Return the end of a flow's turn in its queue, and the bytes of the turn.
+
+    A turn has at least one item.
+    """
     size = events = 0
     for at in range(0, len(queue), 2):
         length = len(queue[at])
@@ -126,7 +129,7 @@ class RequestWriter:
     """
 
     def __init__(self, clock: IReactorTime, histograms: WriteHistograms) -> None:
-        """:param histograms: count each write."""
+        """:param histograms: of the sizes of writes; each write adds a value."""
         self.queue = WriteQueue()
         self.writable = True
         self.written = 0

@@ -1,4 +1,4 @@
-"""Adds that one connection has sent together: their keys, the confirming replies, and which are answered.
+"""Adds that one connection has sent together: their keys, the expected replies, and the adds still unanswered.
 
 Adds that were sent together are one :class:`SentAdds`, of one ledger or of many, without an object for each entry.
 Received bytes are compared with the replies where the protocol makes these known in advance (V2), before any of
@@ -48,7 +48,7 @@ class SentAdds:
     again: bool
     done: AddsDone | None
     n_answered: int = attrs.field(default=0, init=False)
-    # Unanswered adds by key, once replies came out of order.
+    # The index of each unanswered add, by key; set once replies come out of order.
     _places: dict[Key, int] | None = attrs.field(default=None, init=False)
 
     @property
@@ -77,7 +77,7 @@ class SentAdds:
         return [self._ledger_ids[place] for place in places], [self._entry_ids[place] for place in places]
 
     def confirmed(self, data: bytes, at: int) -> range:
-        """Remove the adds that the replies known in advance confirm, if the received bytes are these replies.
+        """Remove the adds that are confirmed, if the received bytes are the expected replies to these adds.
 
         :param data: the received bytes.
         :param at: offset in them of the first reply.
@@ -109,7 +109,7 @@ class SentAdds:
                 self.n_answered += count
                 return range(at, at + count), keys[count:]
             if len(keys) < _FEW and not any(key in wanted for key in keys):
-                return (), keys  # after an unexpected reply, go on comparing the keys in order
+                return (), keys  # these replies belong to other requests: keep comparing keys in order
             self._places = dict(zip(wanted, range(at, self.count), strict=True))
         found, others, take = list[int](), list[Key](), self._places.pop
         for key in keys:
@@ -122,12 +122,18 @@ class SentAdds:
         return found, others
 
     def part(self, places: Sequence[int]) -> "AddsPart":
-        """Return the record of the just removed ``places``; the sizes of all parts add up to the bytes sent."""
+        """Return the record of ``places`` that were just removed.
+
+        Each record has a share of the bytes sent, and the shares add up to the total.
+        """
         size = self.size * (self.left + len(places)) // self.count - self.size * self.left // self.count
         return AddsPart(self, places, size)
 
     def give_up(self) -> "AddsPart":
-        """Return all unanswered adds, as nobody waits for them any more; their keys stay taken."""
+        """Return all unanswered adds, because nobody waits for them any more.
+
+        Their keys stay taken, as replies may still come.
+        """
         places = range(self.n_answered, self.count) if self._places is None else list(self._places.values())
         part = AddsPart(self, places, self.size * self.left // self.count)
         self.done = None

@@ -52,18 +52,21 @@ class SentReads:
 
 
 class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
-    """Reads by key, oldest first, with the index of the key; None instead of reads that were given up."""
+    """A map from keys to the reads in flight, oldest first, with the index of the key among reads sent together.
+
+    The value is None for a read that was given up but may still be answered.
+    """
 
     __slots__ = ()
 
     def are_taken(self, keys: Sequence[ReadKey]) -> bool:
-        """Test whether a reply to one of these ``keys``, or of two equal keys, could be mistaken for another."""
+        """Test whether replies to reads of these ``keys`` would be ambiguous: two have one key, or a key is taken."""
         if len(keys) == 1:
             return keys[0] in self
         return not self.keys().isdisjoint(keys) or len(set(keys)) != len(keys)
 
     def put(self, reads: SentReads) -> None:
-        """Add ``reads`` none of whose keys is taken."""
+        """Add ``reads``; none of their keys may be taken."""
         for index, key in enumerate(reads.keys):
             self[key] = (reads, index)
 

@@ -20,7 +20,7 @@ class Traffic:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._recent = 0.0
-        self._fresh = 0.0  # bytes written since the last measurement, less those that the writer had written then
+        self._fresh = 0.0  # written bytes that ``_recent`` does not contain, less a start value of the writer's count
         self._at = now()
         self._writer: RequestWriter | None = None
         self._in_flight: InFlight | None = None
@@ -41,7 +41,7 @@ class Traffic:
         return 0 if self._in_flight is None else self._in_flight.unacknowledged
 
     def wrote(self, size: float) -> None:
-        """Count bytes that the connection did not write as if it had written them.
+        """Add bytes to the recently written bytes, although this connection did not write them.
 
         :param size: bytes; :meth:`recent` includes them from its next call on.
         """

@@ -35,7 +35,7 @@ _ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 
 @implementer(IServerConnection, IPushProducer)
 class ServerConnection(Protocol):
-    """The connection of one peer.  The transport treats it as the producer of replies, and pauses it when it is full.
+    """The connection of one peer, which produces replies; its transport pauses it when it is full.
 
     :ivar heard_at: time of the last receipt, in seconds.
     :ivar has_asked: whether a whole frame was received.
@@ -192,20 +192,20 @@ class ServerConnection(Protocol):
             self.enter(ConnectionState.CLOSED)
 
     def is_late(self, latest: float) -> bool:
-        """Test whether bytes of the peer have been expected since ``latest`` or before, and it could send them."""
+        """Test whether the peer owes bytes since ``latest`` or before, and the bookie reads from it."""
         if self._held or self._waits or self.state in _ENDING:
             return False
         return self.expecting_since is not None and self.expecting_since <= latest
 
     @property
     def is_waiting(self) -> bool:
-        """Test whether the peer has sent complete frames and has not begun another one."""
+        """Test whether the peer has sent a complete frame before, and has not begun another one."""
         return self.has_asked and self.expecting_since is None
 
     @property
     def _bytes_taken(self) -> int:
-        """Return the bytes that the peer has read, if the transport counts them; if not, only a full transport that
-        empties shows that the peer reads."""
+        """Return the bytes that the peer has read, or 0 if the transport does not count them: then only a full
+        transport that empties shows that the peer reads."""
         return self.transport.taken - self.transport.unread if self._gathers else 0  # type: ignore[union-attr]
 
     @property
@@ -250,9 +250,9 @@ class ServerConnection(Protocol):
         self._factory.count_pending(n_bytes)
 
     def hold(self, held: bool) -> None:
-        """See :meth:`.IServerConnection.hold`; a peer that is held is not late."""
+        """See :meth:`.IServerConnection.hold`; a peer is not late while the bookie does not read from it."""
         if self._held and not held and self.expecting_since is not None:
-            self.expecting_since = self._factory.clock.seconds()  # while it was held the peer could not send
+            self.expecting_since = self._factory.clock.seconds()  # the peer could not send until now
         self._held = held
         if self.state in _ENDING:
             return
@@ -468,7 +468,7 @@ class BookieServerFactory(ServerFactory):
             self._ended.callback(None)
 
     def count_pending(self, n_bytes: int) -> None:
-        """Count bytes of replies in preparation or unread by peers; while they are too many, new replies are small.
+        """Count bytes of replies in preparation or unread by peers; above the limit, new replies are small.
 
         :param n_bytes: negative for counted bytes that are sent, or will not come.
         """

@@ -19,7 +19,9 @@ class _Held:
 
 
 class HeldBytes(Generic[C]):
-    """A guard of a common limit: beyond it, the connection with the largest product of bytes and time is dropped.
+    """A limit on the bytes that all connections hold together.
+
+    Above it, the connection with the largest product of bytes and time is dropped.
 
     The product of bytes and seconds tells a peer that stops in the middle of a frame, or of its replies, from one that
     sends or reads a long frame fast.
