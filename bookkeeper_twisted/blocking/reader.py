@@ -37,7 +37,7 @@ class LedgerReader(Handle[client.LedgerReader]):
 
     @property
     def length(self) -> int:
-        """The bytes of all payloads; in an unclosed ledger, those up to the last entry that a bookie reported."""
+        """The bytes of all payloads; in an unclosed ledger, those up to the newest entry that bookies have reported."""
         return self._inner.length
 
     @property

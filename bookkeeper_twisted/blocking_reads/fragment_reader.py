@@ -173,7 +173,7 @@ class FragmentReader:
         raise read_failure(self._fragment.ledger_id, at, errors)
 
     def _batch_from(self, address: Address, at: int) -> EntryRun:
-        """Read a batch over a new connection, because the loss of an idle connection does not show a bookie failure."""
+        """Read a batch over a new connection, as an idle connection may be lost although the bookie is well."""
         if not self._pool.expects_batches(address):
             raise BadRequestError(self._fragment.ledger_id, at)
         self._leave()
@@ -219,7 +219,7 @@ class FragmentReader:
         return run
 
     def _ask_each(self, entry_ids: Sequence[int], attempt: int, reads: SingleReads) -> None:
-        """Ask the replica with the number ``attempt`` of each entry."""
+        """Send single reads of entries, each to the replica with the number ``attempt`` in its write set."""
         by_bookie: dict[Address, list[int]] = {}
         for entry_id in entry_ids:
             positions = self._schedule.write_set(entry_id)

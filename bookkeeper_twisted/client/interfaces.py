@@ -102,8 +102,12 @@ class IBookieClient(Interface):
         """
 
     def retire() -> None:
-        """Refuse further requests with ClientClosedError.  Requests under way end as usual, and
-        then the flow ends; the connections stay open."""
+        """Refuse further requests with ClientClosedError.
+
+        Requests under way end as usual, and then the flow ends; the connections stay open.
+
+        Requests under way end as usual, and then the flow ends; the connections stay open.
+        """
 
     def close() -> "Deferred[None]":
         """Fail outstanding requests, in order, and all later calls with ClientClosedError.

@@ -45,8 +45,13 @@ def system_chance() -> Chance:
 
 
 def rack_resolver(reactor: Any, config: ClientConfig, driver: IMetadataDriver) -> IRackResolver:
-    """Make the resolver that the configuration names: a mapping file, else the plugin of ``reppDnsResolverClass``, else
-    a script, else a resolver that knows no racks.
+    """Make the resolver of racks that the configuration names.
+
+    The order is: a mapping file, the plugin of ``reppDnsResolverClass``, a script, and else a resolver that knows no
+    racks.
+
+    The order is: a mapping file, the plugin of ``reppDnsResolverClass``, a script, and else a resolver that knows no
+    racks.
 
     :param reactor: the reactor that runs the script.
     :param config: ``networkTopologyMappingFileName`` and ``networkTopologyScriptFileName`` are used; no file is read

@@ -86,7 +86,7 @@ class BookieWatcher:
             raise NotEnoughBookiesError(f"no other bookie is known, and {error}") from error
 
     async def _choose(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
-        """Choose from the sets of the watch, which may be out of date; read the sets again if these do not suffice."""
+        """Choose from the watched sets of bookies; if these do not suffice, read the present sets and choose again."""
         try:
             return await self._choose_now(choose, excluded)
         except NotEnoughBookiesError:

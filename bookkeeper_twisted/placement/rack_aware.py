@@ -115,7 +115,7 @@ class RackAwarePlacement:
     # ---- adherence to the rule ---------------------------------------------------------------------------
 
     def adherence(self, ensemble: Sequence[str], write_quorum: int) -> Adherence:
-        """Return STRICT if each write set spans enough racks; bookies with unknown racks count for none."""
+        """Return STRICT if each write set spans enough racks, else FAIL; unknown racks do not count."""
         racks = [self._place(bookie_id) for bookie_id in ensemble]
         wanted = self._wanted(write_quorum)
         strict = all(can_span(racks, write_quorum, position, wanted) for position in range(len(racks)))

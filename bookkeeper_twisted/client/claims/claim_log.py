@@ -41,7 +41,13 @@ class _Blocked:
 
 
 class ClaimLog:
-    """A queue of frames: each thread claims frames by its own handle; other methods need the reactor's thread.
+    """A queue of frames in memory.
+
+    Each thread claims frames by a handle of its own (:class:`~.producer.Producer`); all other methods are for the
+    reactor's thread.
+
+    Each thread claims frames by a handle of its own (:class:`~.producer.Producer`); all other methods are for the
+    reactor's thread.
 
     :ivar tail: position after the last claim.
     :ivar limit: position up to which claims need no lock.
@@ -90,7 +96,7 @@ class ClaimLog:
         self._skipped: list[tuple[int, int]] = []
         self._waiters: list[tuple[int, int, Deferred[int]]] = []
         self._asked = 0
-        self._lock = threads.lock()  # every method that works behind the gate holds this lock
+        self._lock = threads.lock()  # taken by each claim that cannot pass the gate, and by methods that make room
         self._blocked: deque[_Blocked] = deque()
         self._producers: tuple[Producer, ...] = ()
         self._locked = not getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -130,7 +136,7 @@ class ClaimLog:
         return self.shapes.get(size) or self._layout.shape(size)
 
     def claim_slowly(self, producer: Producer) -> int:
-        """Claim a frame of the handle's size behind the gate, under the lock.
+        """Claim a frame of the handle's size under the lock; wait for room if the handle asks for that.
 
         :returns: the position after the frame, or a :class:`~.producer.ClaimResult`.
         :raises IncorrectParameterError: the frame is larger than the window, so there will never be room.
@@ -174,7 +180,7 @@ class ClaimLog:
                 self._serve()
                 self._open_gate()
 
-    # ---- room, behind the gate -----------------------------------------------------------------------
+    # ---- room, under the lock ------------------------------------------------------------------------
 
     def _claim(self, producer: Producer) -> int:
         """Assign the next free position in the log to the claim of a producer."""

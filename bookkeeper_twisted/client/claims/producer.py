@@ -68,7 +68,7 @@ class ProducersLog(Protocol):
     armed: bool
 
     def claim_slowly(self, producer: "Producer") -> int:
-        """Claim a frame behind the gate, because another term is needed or the log has no room.
+        """Claim a frame under the log's lock, because another term is needed or the log has no room.
 
         :param producer: the handle that claims; its ``size`` is the size of the frame.
         :returns: the position after the frame, or a :class:`ClaimResult`, which is negative.
@@ -157,7 +157,7 @@ class Producer:
             at = end - frame_size - self.term.base
             store(self.term.buffer, at, head, bytes(size))
             self._payload = self.term.view[at + frame_size - size : at + frame_size]
-            # an offer during an open claim then finds no shape, so offers need not test for an open claim
+            # without shapes, offers during the open claim go the slow way, so they need not test for an open claim
             self._shapes = _NO_SHAPES
         return end
 
@@ -222,7 +222,7 @@ class Producer:
         return self._log.shape(size)
 
     def give_up(self, term: Term) -> None:
-        """Turn a claim into a hole; the hole is recorded in the term before the claim ends.
+        """End a claim without a frame: its range becomes a hole, which the term records before the claim ends.
 
         :param term: the term of the claim.
         """

@@ -48,8 +48,11 @@ class BookieAddresses:
 
 
 class NetworkBookieClient(Flow):
-    """The flow of calls that belong to no handle; this flow opens the flows of handles, and
-    owns the connection pool that all flows share.
+    """The client's own flow, for calls that belong to no handle.
+
+    It opens the flows of handles, and owns the connection pool that all flows share.
+
+    It opens the flows of handles, and owns the connection pool that all flows share.
 
     :param resolve: a function from a bookie id to an endpoint; see :class:`BookieAddresses`.
     :param answered: called with the outcome of every request, if given.

@@ -72,7 +72,7 @@ class BookieSocket:
     _log = Logger()
 
     def __init__(self, settings: SocketSettings, key: tuple[str, IWireProtocol], ended: "Ended") -> None:
-        """:param ended: called once when the socket cannot be chosen any more, before any other callback."""
+        """:param ended: called once when no flow can use the socket any more, before any other callback."""
         self.key = key
         self.state = ConnectionState.CONNECTING
         self.traffic = Traffic(settings.clock.seconds)
@@ -237,8 +237,12 @@ class BookieSocket:
             self._grace_end.reset(0)
 
     def tick(self) -> None:
-        """Check that the connection is alive: ask for a sign of life after a silent interval, and abort the
-        connection after a second silent interval."""
+        """Check that the connection is alive.
+
+        After a silent interval it asks for a sign of life; after a second silent interval it aborts the connection.
+
+        After a silent interval it asks for a sign of life; after a second silent interval it aborts the connection.
+        """
         connection = self.connection
         if connection is None or self.state is not ConnectionState.READY:
             return

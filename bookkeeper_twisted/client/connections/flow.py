@@ -37,7 +37,10 @@ CountAnswer = Callable[[str, Exception | None], None]
 
 
 def _report_outcome(answered: CountAnswer, done: Callable[..., None], bookie_id: str, *outcome: Any) -> None:
-    """:param outcome: the arguments of ``done`` after the bookie id; the last one is the error."""
+    """Count the outcome of a request, then call ``done`` with it.
+
+    :param outcome: the arguments of ``done`` after the bookie id; the last one is the error.
+    """
     answered(bookie_id, outcome[-1])
     done(bookie_id, *outcome)
 
@@ -195,7 +198,7 @@ class Flow:
         self._end = error
 
     def _leave_if_quiet(self) -> None:
-        """Leave all sockets if the flow is retired and waits for no reply; else try again at its last reply."""
+        """Leave all sockets if the flow is retired and expects no reply; otherwise try again after its last reply."""
         waits = self._pending or [s for s in self._sockets.values() if s.waits(self._ids, self._leave_if_quiet)]
         if self._end is not None and not waits:
             self._leave(self._end)

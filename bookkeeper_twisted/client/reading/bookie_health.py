@@ -102,7 +102,7 @@ class BatchSupport:
         self._lacking[bookie_id] = self._clock.seconds() + REMEMBERED
 
     def unanswered(self, bookie_id: str) -> None:
-        """Record that a batch read from ``bookie_id`` failed as :data:`UNANSWERED`, and a plain read then succeeded.
+        """Record that ``bookie_id`` did not answer a batch read (:data:`UNANSWERED`), but then a plain read.
 
         The second time it counts as :meth:`refused`.
         """

@@ -94,7 +94,7 @@ class LacReads:
             view.confirmed(known.last_add_confirmed, known.length)
         return view.last_add_confirmed
 
-    # ---- any that knows more -------------------------------------------------------------------------
+    # ---- the first higher LAC ------------------------------------------------------------------------
 
     async def read_any(self) -> int:
         """Read the LAC from the first bookie that knows a higher LAC than this handle.
@@ -125,7 +125,7 @@ class LacReads:
         self._view.confirmed(last.last_add_confirmed, last.length)
         return True if last.last_add_confirmed > before else None
 
-    # ---- news when they come -------------------------------------------------------------------------
+    # ---- waits for confirmed entries -----------------------------------------------------------------
 
     async def wait(self, entry_id: int, timeout: float) -> Confirmed:
         """Wait until an entry beyond the LAC is confirmed, the ledger is closed, or time is up.
@@ -168,7 +168,7 @@ class LacReads:
             return (await polling).entries
         except CancelledError:
             if view.metadata is known and not view.ended:
-                raise  # the caller has cancelled this wait, not news()
+                raise  # the caller has cancelled this wait: no news() did
             view.check()
             return None
         finally:
@@ -176,7 +176,7 @@ class LacReads:
 
     async def _poll(self, poll: _Poll, ask: "_Ask") -> _News:
         """Ask the bookies one after the other; do not wait long for a slow bookie before the next is asked."""
-        # the entry after the polled one carries the LAC, so the bookies of that entry learn the LAC first
+        # bookies learn the LAC from the next entry, so begin with those that keep the entry after the polled one
         bookies = self._order.everybody(self._ensemble, poll.first + 1)
         asked = [partial(self._poll_one, bookie_id, poll, ask) for bookie_id in bookies]
         success = await Speculation(self._clock, asked, self._patience).run()

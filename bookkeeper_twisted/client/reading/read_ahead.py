@@ -108,7 +108,7 @@ class ReadAhead:
     def _advance(self) -> None:
         """Make requests while the budget has room, in the order in which the consumer needs their entries."""
         if self._advancing:
-            return  # the loop below is running: a request of it was answered immediately
+            return  # called by a request of the loop below, which was answered immediately
         self._advancing = True
         while (piece := self._to_ask()) is not None:
             piece.cost = self._cost

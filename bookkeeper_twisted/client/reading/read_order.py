@@ -40,7 +40,11 @@ class ReadOrder:
         return self.preferred([ensemble[position] for position in self.schedule.write_set(first)])
 
     def everybody(self, ensemble: Sequence[str], entry_id: int) -> list[str]:
-        """Return all bookies of an ensemble in the order in which to ask them, beginning with a write set.
+        """Return all bookies of an ensemble in the order in which to ask them.
+
+        The write set of ``entry_id`` comes first, among bookies that are equally promising.
+
+        The write set of ``entry_id`` comes first, among bookies that are equally promising.
 
         :param entry_id: id of an entry that is not written yet, whose write set comes first.
         """

@@ -131,8 +131,12 @@ class LedgerRecovery:
         return back.last_add_confirmed, back.length
 
     async def _length_of(self, metadata: LedgerMetadata, last: int, lengths: dict[int, int]) -> int:
-        """Return the length of the ledger up to an entry.  The length that came with a LAC would not do: it may
-        be that of an entry that was never acknowledged."""
+        """Return the length of the ledger up to an entry, from that entry.
+
+        The length that came with a LAC would be wrong if it includes entries that were never acknowledged.
+
+        The length that came with a LAC would be wrong if it includes entries that were never acknowledged.
+        """
         if last == INVALID_ENTRY_ID:
             return 0
         if last in lengths:

@@ -44,7 +44,7 @@ class RecoveryReads:
         self._window = 1
         self._source: str | None = None
         self._unanswered: set[str] = set()  # bookies to which no further batch read is sent
-        self._doubted: set[str] = set()  # unanswered bookies that have not answered a plain read since then
+        self._doubted: set[str] = set()  # those of _unanswered that have not answered a plain read since
         self._end: int | None = None
 
     async def entries_from(self, first: int) -> EntryRun | None:
@@ -71,7 +71,7 @@ class RecoveryReads:
         except BadRequestError:
             self._support.refused(source)
         except UNANSWERED:
-            # each further batch read would wait for its time-out, and the vote would then find only one entry
+            # ask this bookie no more: each batch read would wait for its time-out, before a vote that finds one entry
             self._unanswered.add(source)
             self._doubted.add(source)
         except BookKeeperError:

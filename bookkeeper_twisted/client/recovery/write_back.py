@@ -104,7 +104,7 @@ class WriteBack:
 
 
 def _stretches(run: EntryRun, payloads: Sequence[bytes]) -> Iterator[tuple[Sequence[bytes], int]]:
-    """Split a run into stretches in which lengths add up; yield the payloads and the length before each stretch.
+    """Split a run where the lengths in the entries do not add up; yield payloads and preceding length of each part.
 
     Lengths always add up, unless callers gave the ids: Apache's writer then counts in the order of its calls.
     """

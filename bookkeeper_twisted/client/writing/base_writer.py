@@ -241,7 +241,7 @@ class BaseWriter(AppendingWriter):
                 self._failure = error
 
     def _may_store_end(self) -> bool:
-        """Test whether this writer may close the ledger: not if its client is closed or the ledger in recovery."""
+        """Test whether this writer may close the ledger: no recovery has begun, and the client is not closed."""
         recovered = self.metadata.state is LedgerState.IN_RECOVERY
         return not recovered and not isinstance(self._failure, ClientClosedError)
 

@@ -204,7 +204,7 @@ class Batch(Generic[Owner]):
         if places:
             self._settings.failed(self, request.bookie_id, places, error)
 
-    # ---- what owners complete ------------------------------------------------------------------------
+    # ---- completion of entries -----------------------------------------------------------------------
 
     def sizes(self, places: Sequence[int]) -> Sequence[int]:
         """Return the bytes of each frame of the open entries at some ``places``, which are indexes in the batch."""
@@ -234,7 +234,7 @@ class Batch(Generic[Owner]):
 
     @property
     def has_acked_later(self) -> bool:
-        """Test whether an entry has its ack quorum although an earlier entry lacks it, in a batch of one owner."""
+        """Test, in a batch of one owner, whether an entry has its ack quorum while an earlier entry lacks it."""
         return bool(self._tally.reached >> self._next)
 
     def take(self, places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
@@ -263,7 +263,7 @@ class Batch(Generic[Owner]):
         """Record that ``count`` more entries have ended."""
         self.left -= count
         if not self.left:
-            # otherwise the requests of slow bookies would keep the frames in memory
+            # free the frames now, as the requests of slow bookies would keep them in memory
             self.adds, self._requests = None, []
             self._settings.give_back(self.size)
 
@@ -282,7 +282,7 @@ class Batch(Generic[Owner]):
         self.ended(len(places))
         return waiters
 
-    # ---- what owners ask when a bookie has failed ----------------------------------------------------
+    # ---- open entries, after the failure of a bookie -------------------------------------------------
 
     def open_places(self, owner: Owner) -> Sequence[int]:
         """Return the indexes in this batch of an ``owner``'s entries that have not ended, in ascending order."""
@@ -311,8 +311,11 @@ class Batch(Generic[Owner]):
         return {request.bookie_id for request in self._requests if self._tally.failed(request.number, places)}
 
     def replace(self, changes: Iterable[tuple[str, str, Sequence[int]]]) -> list[BatchRequest]:
-        """Replace bookies of entries by others, or by themselves for another try: acknowledgements of the replaced
-        requests do not count (S16).
+        """Replace the bookies of some entries, possibly by themselves for another try.
+
+        Acknowledgements of the replaced requests do not count any more (S16).
+
+        Acknowledgements of the replaced requests do not count any more (S16).
 
         :param changes: the replaced bookie, its substitute, and the places of entries that have not ended.
         :returns: requests that must be made (:meth:`ask_again`).

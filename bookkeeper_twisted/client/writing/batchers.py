@@ -180,7 +180,7 @@ class Batchers:
         return batcher
 
     def _unused(self, key: object, flow: IBookieClient, batcher: "ref[Batcher]") -> None:
-        """Retire the flow of a batcher that no writer refers to, so that sockets that no writer needs can be closed."""
+        """Retire the flow of a batcher whose writers are all gone, so that its sockets can be closed."""
         if self._batchers.get(key) is batcher:
             del self._batchers[key]
         flow.retire()
@@ -190,7 +190,7 @@ class Batchers:
     ) -> Batcher:  # fmt: skip
         settings = BatchSettings[QuorumWriter](
             bookies, self._budget.give_back, schedule.write_quorum, schedule.ack_quorum,
-            # the entries of a recovery are not fresh: a writer of this client may have sent them before
+            # entries of a recovery may have been sent before, by a writer of this client
             fresh=not flags, overhead=FRAME_OVERHEAD + digester.size,
             reached=QuorumWriter.reached, failed=QuorumWriter.failed_at,
         )  # fmt: skip

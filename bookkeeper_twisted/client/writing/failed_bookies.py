@@ -72,7 +72,7 @@ class FailedBookies:
 
     @property
     def waiting(self) -> bool:
-        """Whether a bookie has failed that no round of an ensemble change has taken."""
+        """Whether there are failed bookies that no round of an ensemble change has taken up."""
         return bool(self._failed)
 
     def forget(self) -> None:

@@ -79,7 +79,7 @@ class LacNotices:
         self._sent: dict[NoticedWriter, None] = {}
         self._quiet: dict[NoticedWriter, None] = {}  # writers that may need a notice, in the order of their checks
         self._timer: IDelayedCall | None = None
-        self._is_near = False  # whether the timer is due within an interval
+        self._is_near = False  # whether the timer is set for a time within an interval
 
     def sent(self, writers: Iterable[NoticedWriter]) -> None:
         """Check writers again once the interval has passed, because their entries were sent or confirmed.

@@ -134,7 +134,7 @@ class QuorumWriter:
         return self.source.joined_bytes == self.ended_bytes
 
     def follow(self, batch: "Batch[QuorumWriter]") -> None:
-        """Record that entries join another ``batch`` than the entries before.
+        """Record that later entries join another ``batch`` than the entries before.
 
         Batches whose entries have ended are forgotten.
         """
@@ -149,14 +149,14 @@ class QuorumWriter:
             self._timeout.watch(batch)
 
     def replace_late(self) -> None:
-        """Replace, before another entry is sent, the bookies that failed entries after their ack quorum."""
+        """Replace bookies that failed entries which already had their ack quorum, before another entry is sent."""
         if self.failures is not None and self.failures.late:
             self._replace(self.failures, ())
 
     # ---- answers -------------------------------------------------------------------------------------
 
     def failed(self, batch: "Batch[QuorumWriter]", bookie_id: str, places: int, error: Exception) -> None:
-        """Handle the failure of a bookie at some entries: replace it, now or with the next batch, or end the writer.
+        """Handle the failure of a bookie at some entries: replace the bookie, now or with the next batch, or stop.
 
         :param bookie_id: the bookie; ignored if it is not in the ensemble any more.
         :param places: a set of places in ``batch``.
@@ -187,15 +187,14 @@ class QuorumWriter:
         return delayed or self._stays(failures, bookie_id)
 
     def _stays(self, failures: FailedBookies, bookie_id: str) -> bool:
-        """Test whether a bookie stays without a new attempt to replace it, which would hold up all entries: an attempt
-        was made lately, or no spare bookie is known."""
+        """Test whether a failed bookie stays for now: its replacement was tried lately, or no spare bookie is known."""
         until = failures.stays_until(bookie_id)
         return until is not None and (self._clock.seconds() < until or not self._changes.has_spare(self.ensemble))
 
     def _warn(self, bookie_id: str, error: Exception) -> None:
         self.alert = True
         if self._account().note(bookie_id, error):
-            # The connections of a lost or late bookie log its loss once for all ledgers.
+            # The connections log the loss of a bookie, once for all ledgers.
             level = LogLevel.debug if isinstance(error, _OF_CONNECTIONS) else LogLevel.warn
             self._log.emit(
                 level, "{bookie_id} does not take entries of ledger {ledger_id}: {error}",
@@ -224,7 +223,7 @@ class QuorumWriter:
                 completed.append(self._take(batch, places))
             if self.idle:
                 batches.clear()
-            # false if held entries have used the room given back, and follow() has removed the batch
+            # not so if waiting entries were sent into the freed room: follow() has then removed the batch
             elif batches[0] is batch:
                 if not batch.sent or batch.has_open(self):
                     break
@@ -246,8 +245,8 @@ class QuorumWriter:
         return ids, waiters
 
     def _look_around(self) -> None:
-        """Complete entries that had their ack quorum before their turn, and call the callback ``advanced``."""
-        if self._ahead:  # stays set until nothing is in flight, as more entries may be acknowledged before their turn
+        """Complete entries that had their ack quorum before an earlier entry, and call the callback ``advanced``."""
+        if self._ahead:  # stays set while entries are in flight, as more may be acknowledged out of order
             self.advance()
             self._ahead = not self.idle
         if self.failures is not None:
@@ -287,7 +286,7 @@ class QuorumWriter:
     # ---- ensemble changes ----------------------------------------------------------------------------
 
     def _replace(self, failures: FailedBookies, failed: Iterable[str]) -> None:
-        """Replace failed bookies, also those that failed late; now, or with the next round of a running change."""
+        """Replace ``failed`` bookies and those that failed late; now, or with the next round of a running change."""
         failures.add(failed)
         if self._enter(Event.BOOKIES_FAILED):
             Deferred.fromCoroutine(self._change(failures)).addErrback(self._change_failed)
@@ -389,7 +388,7 @@ class QuorumWriter:
         self._resend(changes)
 
     def _out_of_reach(self, failures: FailedBookies, shortage: NotEnoughBookiesError | None) -> Exception | None:
-        """Return why an entry cannot reach its ack quorum after the change, as failed bookies stay; None if all can.
+        """Return why an entry cannot reach its ack quorum although the change has ended; None if all entries can.
 
         :param shortage: the error that explains why the failed bookies were not replaced.
         """
