@@ -32,7 +32,7 @@ _PIECE_SECONDS = 0.02
 
 
 def piece(entries: int, n_bytes: int, *throttles: Throttle) -> tuple[int, int]:
-    """Return the entries and bytes of one request: a fiftieth of a second's limit, but at least one entry.
+    """Return the entries and bytes of one request: what the limits grant in a fiftieth of a second, at least one entry.
 
     So a limited worker sends small requests evenly, and clients never wait behind the amount of a second.
 

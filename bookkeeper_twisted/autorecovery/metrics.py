@@ -83,7 +83,7 @@ class WorkerMetrics:
         self._exceptions: dict[str, Counter] = {}
 
     def failed(self, error: Exception) -> None:
-        """Count an attempt that failed with ``error``, under the name of Apache's exception if Apache has one."""
+        """Count a failed attempt by the class of its ``error``, under Apache's name for this class if there is one."""
         name = type(error).__name__
         name = _APACHE_NAMES.get(name, name)
         if name not in self._exceptions:

@@ -34,7 +34,7 @@ class Presence:
         self._asked_at = -_FRESH_SECONDS
 
     async def gone(self, bookies: Collection[str], suspects: Collection[str] = ()) -> frozenset[str]:
-        """Return those of ``bookies`` that are not registered, each confirmed by the metadata store.
+        """Return the ``bookies`` that are not registered, as confirmed by the metadata store.
 
         :param suspects: bookies that another process may have found to be lost: the store is asked about them in this
             call, whatever the watch and earlier answers say.
@@ -48,7 +48,7 @@ class Presence:
         return doubtful - self._writable - self._read_only if doubtful else doubtful
 
     async def unwritable(self, bookies: Collection[str]) -> frozenset[str]:
-        """Return those of ``bookies`` that are lost or read-only, each confirmed by the metadata store.
+        """Return the ``bookies`` that are lost or read-only, as confirmed by the metadata store.
 
         :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
         """

@@ -108,7 +108,7 @@ class ApiRequest:
         return body
 
     def switches(self, defaults: Mapping[str, bool]) -> Sequence[bool]:
-        """Return the truth values in the body, which may have no other members.
+        """Return the truth values in the body; members with other names are refused.
 
         :param defaults: by the name of the member: of one that is missing or null.
         :raises IncorrectParameterError: it has something else.
@@ -205,7 +205,7 @@ class ApiPage(Resource):
     def _failed(self, failure: Failure) -> Answer:
         """Answer any failure of a handler, because a peer without an answer would wait for ever."""
         if failure.check(CancelledError):
-            # the peer has disconnected, or the operation that the handler waited for was cancelled
+            # the peer has disconnected, or the awaited operation was cancelled
             return Answer("Service Unavailable", 503)
         refusal = failure.check(*_REFUSALS)
         if refusal is not None:

@@ -63,7 +63,7 @@ class BackgroundApi:
         return json_answer([_details(status, directory) for directory in status.directories])
 
     async def _progress(self, question: ApiRequest) -> Answer:
-        """Answer with the state of garbage collection that Apache's paths do not show."""
+        """Answer with details of garbage collection for which Apache's bookie has no path."""
         status = self._work().collection()
         return json_answer(
             {
@@ -123,7 +123,10 @@ class BackgroundApi:
     # -- locations of entries --
 
     async def _locations(self, question: ApiRequest) -> Answer:
-        """Answer that no index is being compacted: each commit of a run index reuses the space of deleted rows."""
+        """Answer that no index is being compacted.
+
+        A run index needs no compaction, because each commit reuses the space of deleted rows.
+        """
         return json_answer(dict.fromkeys(self._indexes(), False))
 
     async def _compact_locations(self, question: ApiRequest) -> Answer:

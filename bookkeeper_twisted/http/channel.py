@@ -156,7 +156,7 @@ class BoundedChannel(HTTPChannel):
             data = data[:_PIECE]
         if not self._begun and data:
             self._begun = True
-            self.resetTimeout()  # reset once per request: otherwise a byte now and then would keep a connection open
+            self.resetTimeout()  # once per request, so that a byte now and then does not keep it open
         try:
             LineReceiver.dataReceived(self, data)
         except Exception:

@@ -58,7 +58,7 @@ class SharedClient:
         if not isinstance(outcome, Failure):
             self._client = outcome
         for one in waiting:
-            if not one.called:  # a Deferred that has fired belongs to a cancelled request
+            if not one.called:  # the Deferred of a cancelled request has fired
                 one.callback(outcome)
 
     def close(self) -> "Deferred[None]":

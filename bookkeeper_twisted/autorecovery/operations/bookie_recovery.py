@@ -193,7 +193,7 @@ class BookieRecovery:
             if isinstance(error, ClientClosedError):
                 raise
             if isinstance(error, MetadataError):
-                # raises if the store is unreachable, as otherwise each of the other ledgers would fail after minutes
+                # raise if the store is unreachable: each of the other ledgers would fail as well, after minutes
                 await self._admin.instance_id()
             if not isinstance(error, NoSuchLedgerMetadataError):  # a deleted ledger needs no recovery
                 return RecoveredLedger(ledger_id, RecoveryResult.FAILED, str(error))

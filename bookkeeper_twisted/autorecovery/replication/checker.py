@@ -128,7 +128,7 @@ class _LedgerCheck:
         return CheckReport(self._ledger_id, reports, totals.requests, totals.entries, totals.n_bytes)
 
     async def _last_confirmed(self) -> tuple[int, BookKeeperError | None]:
-        """Return the LAC of a ledger that is not closed, and the error that leaves open whether the LAC is higher.
+        """Return the LAC of an unclosed ledger, and an error if the LAC may be higher because bookies did not answer.
 
         A writer has completed all entries below its newest ensemble (S16), whatever LAC its bookies know.
         """

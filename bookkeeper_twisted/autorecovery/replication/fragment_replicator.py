@@ -68,7 +68,7 @@ class _FragmentWork:
 
 
 def _lost_everywhere(report: FragmentReport, hopeless: Sequence[CopyRun]) -> EntriesLostError:
-    """Return the error for entries that are not read because every bookie that should keep them has lost them."""
+    """Return the error for entries that cannot be copied, because each bookie of their write set has lost them."""
     ids = tuple(islice((n for run in hopeless for n in range(run.first, run.last + 1)), MAX_NAMED))
     losses = [
         f"{loss.bookie_id} is gone" if loss.kind is LossKind.GONE else f"{loss.kind.value} at {loss.bookie_id}"

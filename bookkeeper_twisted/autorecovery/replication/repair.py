@@ -185,7 +185,7 @@ class LedgerRepair:
     async def _shortage(
         self, metadata: LedgerMetadata, lasting: Collection[ReplicaLoss]
     ) -> NotEnoughBookiesError | None:
-        """Return the error why no bookie could take copies of the lost entries, None if a bookie could.
+        """Return the error that explains why no bookie can take copies of the lost entries; None if a bookie can.
 
         Recovering the ledger would then only end a writer that goes on without the lost bookies.
         """

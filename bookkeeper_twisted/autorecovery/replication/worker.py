@@ -251,8 +251,8 @@ class ReplicationWorker(Service):
         try:
             await self._underreplication.lock(ledger_id, self._settings.holder)
         except LedgerLockedError:
-            # Skip this ledger for the pause even if marks change: else each change would retry every lock of other
-            # workers.
+            # Skip this ledger for the pause even if marks change: otherwise a worker would try each lock of the others
+            # again after every change.
             self._refused[ledger_id] = self._clock.seconds() + self._settings.backoff
             return False
         except (BookKeeperError, CancelledError):  # the store may have granted the lock although the call failed

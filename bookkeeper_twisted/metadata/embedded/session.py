@@ -102,7 +102,7 @@ class EmbeddedSession:
         raise MetadataOutcomeUnknownError(f"{self.uri}: the store has not answered within {seconds:g} s")
 
     async def write(self, method: Callable[..., T], *args: object) -> T:
-        """Call a ``method`` that changes the store, as :meth:`read` does; then have the watched values read again."""
+        """Call a ``method`` that changes the store, as :meth:`read` does; afterwards read the watched values again."""
         result = await self.read(method, *args)
         self.watches.wake()
         return result

@@ -113,7 +113,7 @@ class SqliteStore:
     # -- the session --
 
     def open(self, changed: Callable[[], None], expired: Callable[[], None]) -> bool:
-        """Begin the session.  Listeners are not used: drivers poll the store, and the session lasts with its process.
+        """Begin the session.  Drivers poll the store, so listeners are not used; the session lasts with its process.
 
         :raises NotInitializedError: the store does not exist and is not to be made; nothing is left on the disk.
         """
@@ -258,7 +258,7 @@ class SqliteStore:
             yield
             self._run("COMMIT")
         except BaseException:
-            if self._db is not None and self._db.in_transaction:  # SQLite itself has rolled some back
+            if self._db is not None and self._db.in_transaction:  # after some errors SQLite has rolled back by itself
                 self._run("ROLLBACK")
             raise
 

@@ -97,7 +97,10 @@ class LedgerIds:
                 self._log.debug("old ledger id counter stays: {error}", error=error)
 
     async def _next(self, *parent: str) -> tuple[int | None, str]:
-        """Draw the next number below a node, None when its 31 bits are used up; return it with the path of its node."""
+        """Draw the next number below a node, and return it with the path of its sequence node.
+
+        The number is None once all 31 bits are used up.
+        """
         prefix = self._znodes.path(*parent, _LOW)
         node = NewNode(prefix, ephemeral=True, sequence=True)
         try:

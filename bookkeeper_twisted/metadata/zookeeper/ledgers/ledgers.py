@@ -61,7 +61,7 @@ class ZooKeeperLedgers:
     async def create(self, ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
         path, data = self._path(ledger_id), stored_form(ledger_id, metadata)
         try:
-            # If the ledger exists, its token tells whether an earlier try of this create made it.
+            # An earlier try of this create may have made the ledger: the token in the ledger tells.
             await self._znodes.create_below(NewNode(path, data), lambda data, stat: False)
         except NodeExistsError as error:
             return await self._own(ledger_id, metadata.c_token, error)

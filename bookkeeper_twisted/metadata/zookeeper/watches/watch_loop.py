@@ -62,7 +62,10 @@ class WatchLoop:
                 await self._session.pause(RELOOK_SECONDS)
 
     def _changed(self, has_changed: bool) -> None:
-        """Wake the loop; if an earlier read's watch wakes it, the next read only comes early."""
+        """Wake the loop.
+
+        The watch of an earlier read may wake it too; the next read then only comes early.
+        """
         if not self._event.called:
             self._event.callback(has_changed)
 
