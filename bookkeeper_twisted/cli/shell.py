@@ -157,7 +157,7 @@ def _global_parser() -> argparse.ArgumentParser:
     return parser
 
 
-# ---- what a command is given -------------------------------------------------------------------------
+# ---- the context of a command ------------------------------------------------------------------------
 
 
 def _context(options: Mapping[str, str], world: ShellWorld) -> ShellContext:

@@ -174,7 +174,7 @@ def from_(low: int, high: float = math.inf) -> Callable[[str], int]:
 
 
 def above_0(text: str) -> float:
-    """Parse a finite number above 0: a kind for an :class:`Argument`.
+    """Parse a finite number above 0, as the argument of a command.
 
     :param text: of the operand.
     :raises ArgumentTypeError: the number is another one.

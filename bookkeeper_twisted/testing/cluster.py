@@ -61,7 +61,7 @@ class MemoryCluster:
         return BookKeeper(self._clock, driver, bookies, self._chance, config, threads=self._threads())
 
     def _threads(self) -> Threads:
-        """Return the threads of the operating system; the appending thread advances a clock that no reactor runs."""
+        """Return the threads of the operating system; without a reactor, the appending thread runs the calls."""
         threads = system_threads(self._clock)
         if IReactorFromThreads.providedBy(self._clock):
             return threads

@@ -29,7 +29,7 @@ async def autorecovery_admin(shell: ShellContext) -> AsyncIterator[AutorecoveryA
 
 
 async def autorecovery(shell: ShellContext, options: Namespace) -> int:
-    """Switch auditors and workers of the cluster on or off, or print which it is."""
+    """Switch auditors and workers of the cluster on or off, or print whether they are on."""
     if options.enable and options.disable:
         shell.out("Only one of -enable and -disable can be supplied")
         return FAILED

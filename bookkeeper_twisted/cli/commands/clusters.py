@@ -44,7 +44,7 @@ def _root(uri: str) -> str:
 
 
 async def nukeexistingcluster(shell: ShellContext, options: Namespace) -> int:
-    """Remove the metadata of a cluster, which its root and its instance id name, or force."""
+    """Remove the metadata of a cluster; its root must be given, and its instance id or -force."""
     if options.force is (options.instanceid is not None):
         shell.out("Either force option or instanceid should be specified (but no both)")
         return REFUSED

@@ -174,7 +174,7 @@ async def _list(shell: ShellContext, admin: BookKeeperAdmin) -> int:
 
 
 async def _expand(shell: ShellContext, admin: BookKeeperAdmin) -> int:
-    """Let new empty ledger and index directories of the configuration join."""
+    """Let new, empty directories of the configuration join the bookie: write the cookie to all of them."""
     disk, paths = shell.world.store.writable_disk, store_paths(shell.config)
     expected = expected_cookie(shell.config, shell.local_bookie(), await admin.instance_id())
     check = CookieCheck(disk, paths, expected, allow_expansion=True)

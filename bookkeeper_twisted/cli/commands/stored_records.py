@@ -107,7 +107,7 @@ def _print(shell: ShellContext, body: bytes, size: int, position: int, with_data
 
 
 def _key(body: bytes) -> str:
-    """Return the master key in a record, in hexadecimal: its length and its bytes follow the ids."""
+    """Return the master key in the body of a record, in hexadecimal."""
     start = _IDS.size + _LENGTH.size
     (length,) = _LENGTH.unpack(body[_IDS.size : start].ljust(_LENGTH.size, b"\0"))
     return body[start : start + max(length, 0)].hex()

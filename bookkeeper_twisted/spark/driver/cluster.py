@@ -86,7 +86,7 @@ class ClusterView:
     def _read(
         self, ledger_ids: Iterable[int], read: Callable[[int], Awaitable[V]], none: type[Exception]
     ) -> dict[int, V]:
-        """Return what ``read`` returns for each ledger, without the ledgers for which it raises ``none``."""
+        """Return the results of ``read`` by ledger; leave out ledgers for which it raises the exception ``none``."""
 
         async def found_or_none(ledger_id: int) -> V | None:
             try:

@@ -213,7 +213,7 @@ class _Copying:
 
     @property
     def part_bytes(self) -> int:
-        """Return the bytes of one part; with a speed limit a second's share, so that all tasks have work to the end."""
+        """Return the bytes of one part; with a speed limit, a second's share, so that tasks end together."""
         return min(PART_BYTES, int(self.share.bytes)) if self.share.bytes else PART_BYTES
 
     def key_of(self, metadata: LedgerMetadata) -> tuple[Any, Secret]:

@@ -45,7 +45,7 @@ class Planner:
         return bool(address.port) and not self._pool.is_suspect(address)
 
     def extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, ReadableExtent | BookKeeperError]:
-        """Return by ledger id how far ``ledgers`` can be read; an error if no bookie of a ledger could answer."""
+        """Return by ledger id how far ``ledgers`` can be read, or an error if no bookie of the ledger answered."""
         return extents(ledgers, self.addresses(ledgers), self._pool)
 
     def partitions(self, ranges: list[EntryRange]) -> list[Partition]:

@@ -45,7 +45,7 @@ def pace_of(work: str, rate: Rate) -> Pace:
 
 
 def tenth_of_a_second(share: float, most: int) -> int:
-    """Return the amount of one request: a tenth of a second of the task's share, charged after the request.
+    """Return the entries or bytes of one request: what a task may read in a tenth of a second.
 
     :param share: entries or bytes a second; 0 sets no limit.
     """

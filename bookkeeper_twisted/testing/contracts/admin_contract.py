@@ -49,7 +49,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertRegex(self.admin.address, r".+:\d+$")
 
     def test_serving(self) -> None:
-        """A bookie that serves is writable, for no reason otherwise."""
+        """A bookie that serves is writable, and has no reason to be read-only."""
         state = self.admin.state()
         self.assertEqual((state.phase, state.read_only, state.reasons), (Phase.SERVING, False, ()))
         self.assertTrue(state.high_priority_writes)

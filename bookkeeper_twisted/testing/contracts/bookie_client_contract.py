@@ -34,7 +34,7 @@ LEDGER = 7
 
 
 class BookieClientContract(SynchronousTestCase):
-    """The suite; ``client``, ``bookie_id`` and :meth:`settle` are the provider's."""
+    """The suite; a subclass sets ``client`` and ``bookie_id``, and implements :meth:`settle`."""
 
     client: Any
     bookie_id: str
@@ -98,7 +98,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assert_added(self.add(run), 0, 1)
 
     def test_two_runs_at_once(self) -> None:
-        """Replies find the run they belong to."""
+        """Replies to two runs that are added at the same time are told apart."""
         answers: list[tuple[str, int, int]] = []
         for name, first in (("one", 0), ("two", 3)):
             self.client.add(
@@ -239,7 +239,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual((reply.max_lac, reply.entries.count), (0, 1))
 
     def test_batch_poll_without_an_entry(self) -> None:
-        """A batch read whose wait a fence ends gives no missing entry; an unknown ledger gives another error."""
+        """A batch read that waits fails with NoSuchEntryError after a fence, and immediately for an unknown ledger."""
         self.error(self.client.read_batch(self.bookie_id, LEDGER, 0, 10, 1 << 20, patience=60.0), NoSuchLedgerError)
         self.add(self.run_of(0, [b"a"]))
         waiting = self.client.read_batch(self.bookie_id, LEDGER, 1, 10, 1 << 20, patience=60.0)

@@ -55,7 +55,7 @@ class LedgerStorageContract(SynchronousTestCase):
         raise NotImplementedError
 
     def compact(self, chance: Random) -> Callable[[], None]:
-        """Copy some stored entries to other places, if the storage compacts, and return what commits the copies."""
+        """Copy some stored entries as a compaction does, and return the function that commits the copies."""
         return lambda: None
 
     def damage(self, chance: Random) -> object:
@@ -185,7 +185,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.check(1, range(10))
 
     def test_scattered(self) -> None:
-        """A read of entries in any order gives the right entry or none, which must then be looked up otherwise."""
+        """A look-up of single entries in any order gives the right entries, or None for those not found this way."""
         self.storage.add(run(1, 0, 10))
         found = self.storage.scattered(1, [7, 2, 30], 10_000)
         self.assertEqual(len(found.entries), 3)

@@ -84,7 +84,10 @@ class PlacementContract(SynchronousTestCase):
 
 
 class RackResolverContract(SynchronousTestCase):
-    """Mixed with nothing; a subclass makes a resolver that knows the racks of :data:`BOOKIES`, by their ids."""
+    """The contract, to be derived from.
+
+    A subclass makes a resolver that knows the racks of :data:`BOOKIES`, by their ids.
+    """
 
     def make(self) -> Any:
         """Return a resolver."""

@@ -14,7 +14,7 @@ class AuditingSuite(MetadataSuite):
     """The tests of the auditor's election, of the delay after the loss of a bookie, and of the times of checks."""
 
     async def test_auditing_interface(self) -> None:
-        """The auditing side provides what it declares."""
+        """The auditing side of the driver provides its interface."""
         verifyObject(IAuditing, (await self.driver()).auditing)
 
     async def test_no_auditor(self) -> None:

@@ -27,7 +27,7 @@ class EmptyStore:
 
 
 class ClusterAdminSuite(TestCase):
-    """Each test has one store and opens what it needs."""
+    """The suite; each test has one store, and opens drivers and administrators on it."""
 
     make_store: Callable[[TestCase], EmptyStore]
 

@@ -22,7 +22,7 @@ MakeServer = Callable[[TestCase], tuple[str, Callable[[], Any]]]
 
 
 class ZooKeeperSuite(TestCase):
-    """Each test has an empty tree and as many connections as it asks for."""
+    """The suite; each test has an empty tree of nodes, and opens connections to it."""
 
     make_server: MakeServer
 
