@@ -234,13 +234,13 @@ class IncorrectParameterError(ClientError, ValueError):
 
 
 class ReadError(ClientError):
-    """A read failed for a reason without a class of its own, for example beyond the LAC."""
+    """A read failed for a reason that has no class, for example because the entry is beyond the LAC."""
 
     code = -1
 
 
 class WriteError(ClientError):
-    """An add failed for a reason without a class of its own."""
+    """An add failed for a reason that has no class of its own."""
 
     code = -12
 

@@ -69,7 +69,7 @@ class Adds:
         return len(self.entry_ids)
 
     def some(self, places: Sequence[int]) -> "Adds":
-        """Select the requests at some indexes.
+        """Return the add requests at some indexes, as an object of their own.
 
         :param places: indexes into :attr:`entry_ids`, ascending and without repetition, at least one.
         :returns: this object if ``places`` are all places; else an object with a copy of their frames.

@@ -68,7 +68,7 @@ class ServerDecoder:
         return items
 
     def receive_all(self, chunk: bytes) -> Iterator[object]:
-        """Yield all items that become complete with a ``chunk``, also those that :meth:`receive` leaves for later."""
+        """Yield all items that become complete with a ``chunk``, however many they are."""
         yield from self.receive(chunk)
         while self.ready:
             yield from self.receive(b"")

@@ -257,7 +257,7 @@ def _covered(data: bytes, stride: int, count: int, payload_at: int) -> Iterable[
         step = _BLOCK * stride
         blocks = [(data[at : at + step], min(_BLOCK, count - at // stride)) for at in range(0, len(data), step)]
         return chain.from_iterable([_covered(block, stride, n, payload_at) for block, n in blocks])
-    # rounds up to a power of two, so that a few cached lists of slices suffice for all counts
+    # the count is rounded up to a power of two, so that a few cached lists of slices suffice
     rounded = 1 << (count - 1).bit_length()
     heads = islice(_slices(stride, _HEAD_AT, _HEAD_END, rounded), count)
     return map(add, map(data.__getitem__, heads), map(data.__getitem__, _slices(stride, payload_at, stride, rounded)))

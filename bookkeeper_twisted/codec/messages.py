@@ -1,4 +1,4 @@
-"""One frozen class for each cold request and response, independent of the wire version.
+"""One frozen class for each request other than adds and plain reads, and for each of their responses.
 
 A response has the ``header`` of its request, which correlates the two and determines the encoding.
 Fields that a protocol does not have are ignored when encoding for it.

@@ -53,7 +53,7 @@ class IReplyEncoding(Interface):
         """
 
     def encode_response(response: object) -> bytes:
-        """Encode the frame of the answer to a cold request.
+        """Encode the frame that answers a rare request, one that is not an add or a plain read.
 
         :param response: one of :mod:`.messages`.
         :raises bookkeeper_twisted.errors.CodecError: the protocol has no such response.
@@ -227,7 +227,7 @@ class AddReplies:
         self.txn_ids = list(txn_ids)
 
     def append_to(self, items: list[object]) -> None:
-        """Add these replies to a list of items, merged into the last item if that is AddReplies with the same status.
+        """Add these replies to a list of items: to its last item, if that is AddReplies with the same status.
 
         :param items: a list that is changed in place.  This object belongs to it afterwards.
         """

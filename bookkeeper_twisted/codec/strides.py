@@ -193,7 +193,7 @@ def joined(ids: Sequence[int], more: Sequence[int]) -> Sequence[int]:
 
 
 def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[tuple[int, int]]:
-    """Cut parallel lists where the ids do not go up by one, or the key changes.
+    """Return the parts of parallel lists in which all ids go up by one and the key stays the same.
 
     :param ids: at least one id.
     :param keys: the key of each id.

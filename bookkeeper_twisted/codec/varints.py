@@ -23,7 +23,7 @@ def varint(value: int) -> bytes:
     """Encode one varint; a negative ``value`` takes ten bytes, as its 64-bit two's complement."""
     if 0 <= value < 128:
         return _ONE_BYTE[value]
-    if value == -1:  # a frequent value: the id in a read of the last entry, and the LAC of a ledger without entries
+    if value == -1:  # frequent: the entry id in a read of the last entry, and the LAC of a ledger without entries
         return _MINUS_ONE
     if 0 <= value < _BLOCK:
         return bytes((value & 127 | 128, value >> 7))
@@ -77,7 +77,7 @@ def decode_varint(data: bytes, at: int, end: int) -> int:
 
 
 def decode_column(column: bytes, size: int) -> Sequence[int]:
-    """Decode varints of ``size`` bytes each, side by side, up to the first varint of another size.
+    """Decode consecutive varints of ``size`` bytes each, up to the first varint of another size.
 
     :param size: at most 9, so that no value is negative.
     :returns: a range if they go up by one.

@@ -65,7 +65,7 @@ class IWireProtocol(IReplyEncoding):
         """
 
     def header(operation: Operation, number: int, priority: int) -> Header:
-        """Make the header of a cold request.
+        """Make the header of a rare request, one that is not an add or a plain read.
 
         :param number: the number of the request, which the reply repeats; ignored by protocols without numbers.
         :param priority: greater than 0 for a request that is preferred to background work.
@@ -73,7 +73,7 @@ class IWireProtocol(IReplyEncoding):
         """
 
     def encode_request(request: object) -> bytes:
-        """Encode the frame of a cold request.
+        """Encode the frame of a rare request, one that is not an add or a plain read.
 
         :param request: one of :mod:`.messages`, with a header that :meth:`header` of this protocol made.
         :raises bookkeeper_twisted.errors.CodecError: the protocol has no such request.

@@ -45,7 +45,7 @@ def standalone_configs(config: BookieConfig, count: int, base: str) -> list[Book
 
 
 def _autorecovery(config: BookieConfig, count: int) -> dict[str, Any]:
-    """Return the default values for autorecovery of keys that the configuration does not set."""
+    """Return default values for the keys of autorecovery that the configuration leaves out."""
     defaults = {"auto_recovery_daemon_enabled": count > 1, **_SHORT}
     return {name: value for name, value in defaults.items() if name not in config.origins}
 

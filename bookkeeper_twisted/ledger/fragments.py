@@ -42,7 +42,7 @@ class LedgerFragment:
         return self.schedule.ends(position, self.first, self.last)
 
     def moves(self, bookies: Mapping[int, str]) -> "Moves":
-        """Return the replacements of bookies; leave out the positions whose bookie stays the same.
+        """Return the replacements of bookies, without positions whose bookie stays the same.
 
         :param bookies: the bookies that have the entries now, by position; some may be in the ensemble already.
         """
@@ -119,7 +119,7 @@ class Moves:
 
 
 def fragments_of(ledger_id: int, metadata: LedgerMetadata, last_confirmed: int) -> Iterator[LedgerFragment]:
-    """Yield the fragments of a ledger, one per ensemble, including those without entries.
+    """Yield the fragments of a ledger, one for each ensemble, even if a fragment has no entries.
 
     :param last_confirmed: the highest known LAC; not used for a closed ledger.
     """

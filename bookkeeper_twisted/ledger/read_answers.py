@@ -195,7 +195,7 @@ class SingleReads:
         self.errors.setdefault(entry_id, {})[bookie_id] = error
 
     def run(self) -> EntryRun:
-        """Return the one or more entries before the first entry that no replica sent.
+        """Return the entries before the first one that no replica has sent; there is at least one.
 
         :raises Exception: :func:`most_telling`: the first entry is missing.
         """

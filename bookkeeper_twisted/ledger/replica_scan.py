@@ -169,7 +169,7 @@ class ReplicaScan:
         return True
 
     def _rest(self, first: int, last: int, error: Exception) -> Finding:
-        """Return the finding for an error that holds for all entries from ``first`` upwards."""
+        """Return the finding for an error that concerns all entries from ``first`` upwards."""
         count = self._schedule.count(self._position, first, last)
         return Finding(first, last, state_of(error), count, detail=str(error))
 

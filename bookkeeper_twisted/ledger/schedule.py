@@ -53,7 +53,7 @@ class Schedule:
         return self._sets[entry_id % self.ensemble_size]
 
     def stretches(self, position: int, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Yield first id and count of each stretch of consecutive entries that a position keeps.
+        """Yield first id and count of each series of consecutive entries that a position keeps.
 
         :param position: index in the ensemble, from 0.
         :param first: entries ``first .. last``, both included, count.
@@ -62,7 +62,7 @@ class Schedule:
             yield first, last - first + 1
             return
         size = self.ensemble_size
-        # The position keeps entry n if (position - n) mod E < Wq, so a stretch ends at n = position (mod E).
+        # The position keeps entry n if (position - n) mod E < Wq, so a series ends at n = position (mod E).
         end = first + (position - first) % size
         while (start := end - self.write_quorum + 1) <= last:
             low, high = max(start, first), min(end, last)

@@ -20,7 +20,7 @@ class Tally:
     __slots__ = ("_levels", "_votes")
 
     def __init__(self, threshold: int) -> None:
-        """:param threshold: number of voters that a place needs, at least one."""
+        """:param threshold: number of bookies that an entry needs, at least one."""
         self._levels = [0] * threshold
         self._votes: dict[Hashable, int] = {}
 
@@ -137,7 +137,7 @@ def places_of(bits: int) -> Sequence[int]:
 
 
 def set_of(places: Sequence[int]) -> int:
-    """Return one or more ``places`` as an integer with a bit for each."""
+    """Encode one or more ``places`` as an integer with one bit for each place."""
     if isinstance(places, range) and places.step == 1:
         return ((1 << len(places)) - 1) << places.start
     bits = bytearray(-(-(max(places) + 1) // 8))
@@ -160,7 +160,7 @@ def items_at(items: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
 
 
 def leading(bits: int, first: int) -> int:
-    """Return the number of consecutive places, from ``first`` upwards, that are in a set.
+    """Return how many places in a row, from ``first`` upwards, are in a set.
 
     :param bits: the set.
     """

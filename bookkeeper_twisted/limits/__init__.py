@@ -1,4 +1,4 @@
-"""Speed limits of background work, and the time that a peer has had for an answer.
+"""Speed limits of background work, and a clock for the time that a peer had for its answer.
 
 Theory of operation.  Each background reader or writer asks a limiter of its own before each piece of work
 (:mod:`.throttle`), whose arithmetic is a token bucket that gets the time as an argument (:mod:`.ratelimit`).  All

@@ -36,7 +36,7 @@ class AttendedTime:
         self._due = self._seconds() + delay
 
     def arrived(self) -> bool:
-        """Subtract the delay with which the scheduled call was run.
+        """Record that the scheduled call runs now; if it is late, its delay is not counted as time of the clock.
 
         :returns: whether it was late.
         """

@@ -80,7 +80,7 @@ def mixed_replies(
 
 
 def repeated(frame: bytes, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bytes:
-    """Repeat a reply with the ids of other entries.
+    """Encode copies of one reply, each with the ids of another entry.
 
     :param frame: the reply, with any ids.
     :param ledger_ids: the ledger id of each reply.
@@ -152,7 +152,7 @@ def batch_reply(
 
 
 def encode_response(message: object) -> bytes:
-    """Encode the answer to a cold request.
+    """Encode the answer to a rare request, one that is not an add or a plain read.
 
     :param message: one of :mod:`.messages`.
     :raises CodecError: V2 has no such response.

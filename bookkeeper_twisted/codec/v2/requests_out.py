@@ -88,7 +88,7 @@ def encode_batch_read(request: BatchRead) -> bytes:
 
 
 def encode_request(message: object) -> bytes:
-    """Encode a cold request: fencing read or AUTH.
+    """Encode a rare request: a fencing read or an authentication token.
 
     :param message: one of :mod:`.messages`.
     :raises CodecError: V2 has no such request.

@@ -64,7 +64,7 @@ class _FrameReader:
         self.end = end
 
     def skip(self, literal: bytes) -> bool:
-        """Skip the given literal if the next bytes are equal to it; return whether they were."""
+        """Skip a literal if it comes next; return whether it did."""
         found = self.data.startswith(literal, self.at, self.end)
         if found:
             self.at += len(literal)
@@ -197,7 +197,7 @@ def _ids_to_the_end(cursor: _FrameReader, before_ledger: bytes, before_entry: by
 def _columns(
     data: bytes, at: int, stride: int, cuts: tuple[int, ...], flags: int, master_key: bytes = b""
 ) -> FrameColumns:
-    """Read the columns of a series; the series ends at a varint of another size than in the first frame.
+    """Read the columns of a series of frames; it ends where a varint has another size than in the first frame.
 
     :param cuts: the end of the txnId, first offset and end of ledger id and entry id, and the body's offset.
     """

@@ -217,7 +217,7 @@ def _body_fields(run: EntryRun) -> bytes:
 
 
 def encode_response(message: object) -> bytes:
-    """Encode the answer to a cold request.
+    """Encode the answer to a rare request, one that is not an add or a plain read.
 
     :param message: one of :mod:`.messages`.
     :raises CodecError: the object is not a response.
@@ -243,7 +243,7 @@ def encode_response(message: object) -> bytes:
 
 
 def _response_header(message: Any) -> m.Header:
-    """Return the header of a response: AUTH copies that of the request; others have version 3 and no priority."""
+    """Return the header of a response: for AUTH the request's own, else one of version 3 without a priority."""
     header: m.Header = message.header
     if isinstance(message, m.AuthResponse):
         return header

@@ -119,7 +119,7 @@ def encode_batch_read(request: BatchRead) -> bytes:
 
 
 def encode_request(message: object) -> bytes:
-    """Encode a cold request.
+    """Encode a rare request, one that is not an add or a plain read.
 
     :param message: one of :mod:`.messages`.
     :raises CodecError: the object is not a request.
