@@ -72,7 +72,7 @@ class Checkpoint:
         self._written.add(directory)
 
     def persist_marks(self) -> None:
-        # S7: a replay from the new marks would miss the entries of an unwritten directory.
+        # S7: a replay from the new marks would miss the entries of a directory that was not written.
         if len(self._written) < self.n_directories:
             raise StorageError("a directory was not written, so the marks stay where they are")
         try:

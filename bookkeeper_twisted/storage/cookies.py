@@ -65,7 +65,7 @@ class CookieFiles:
 
 
 def read_cookies(fs: IFileSystem, directories: Sequence[str]) -> CookieFiles:
-    """Read the cookies in all directories; list the directories without a cookie, and those with data.
+    """Read the cookies in all directories; list the directories without a cookie, and the directories with data.
 
     :param directories: as configured, each once; one without ``current`` has neither cookie nor data.
     :raises OSError: a cookie cannot be read.
@@ -78,7 +78,7 @@ def read_cookies(fs: IFileSystem, directories: Sequence[str]) -> CookieFiles:
 
 
 def _read(fs: IFileSystem, directories: Sequence[str], name: str) -> dict[str, bytes]:
-    """Read the file of one name in each directory; map the directories that have the file to its content."""
+    """Read the file ``name`` in each directory that has it; return the contents by directory."""
     found = {}
     for directory in directories:
         path = posixpath.join(current(directory), name)

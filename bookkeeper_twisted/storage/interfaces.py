@@ -130,7 +130,7 @@ class IFileSystem(Interface):
 
 
 class ILock(Interface):
-    """A held lock."""
+    """A lock on a file, held until its release."""
 
     def release() -> None: ...
 

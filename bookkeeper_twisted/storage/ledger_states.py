@@ -81,7 +81,7 @@ class LedgerStates:
         return ledger_id in self._forgotten
 
     def is_deleted(self, ledger_id: int) -> bool:
-        """Test whether the stored rows of ``ledger_id`` are those of a deleted ledger.  Any thread."""
+        """Test whether the index may still have rows of the deleted ledger ``ledger_id``.  Any thread."""
         return ledger_id in self._deleted or ledger_id in self._deleting
 
     def undeleted(self) -> int:

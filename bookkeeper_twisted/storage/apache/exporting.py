@@ -104,7 +104,7 @@ def pages(index: IRunIndex) -> Iterator[list[IndexRow]]:
 
 
 def _pairs(row: IndexRow) -> list[Pair]:
-    """Return the location of each entry of a row, as pairs of key and value."""
+    """Return, for each entry of a row, the pair of key and value that tells the location of the entry."""
     ledger_id, key, location = row.ledger_id, _KEY.pack, _LOCATION.pack
     start = (row.log_id << 32) + row.offset + _SIZE
     entries = zip(range(row.first, row.last + 1), record_offsets(row), strict=False)

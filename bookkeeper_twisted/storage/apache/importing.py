@@ -148,7 +148,7 @@ def _decoded(key: bytes, value: bytes, index_directory: str) -> ledger_data.Ledg
     return ledger_data.decode(key, value)
 
 
-# ---- places of entries -------------------------------------------------------------------------------
+# ---- locations of entries ----------------------------------------------------------------------------
 
 
 def _locations(database: IKeyValues) -> Iterator[Location]:

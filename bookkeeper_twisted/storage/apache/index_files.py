@@ -39,7 +39,7 @@ _DEPTH = 2
 
 
 def index_files(fs: IFileSystem, directory: str) -> list[str]:
-    """Return the paths of all index files below a directory, including second files of ledgers.
+    """Return the paths of all index files below a directory; a ledger may have two.
 
     :param directory: ``current`` included.
     """

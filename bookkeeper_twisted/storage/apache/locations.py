@@ -91,7 +91,7 @@ class Heads:
         self._last: tuple[int, _Log] = (-1, _Log(None))
 
     def size_at(self, log_id: int, at: int, ledger_id: int, entry_id: int) -> int:
-        """Return the bytes of the record of an entry, including its size word; 0 if the record is not there.
+        """Return the size in bytes of an entry's record, including the size word; 0 if the record is not there.
 
         :param at: offset of the size word.
         """

@@ -40,7 +40,7 @@ assert (_HEADER.size, _SEAL.size, _MAP_HEAD.size, _PAIR.size) == (20, 12, 24, 16
 
 @attrs.frozen
 class LogHeader:
-    """The used part of a header; ``map_offset`` is 0 if the log is not sealed."""
+    """The fields of the header that are used; ``map_offset`` is 0 if the log is not sealed."""
 
     version: int
     map_offset: int

@@ -41,7 +41,7 @@ V = TypeVar("V")
 
 
 class IdleLogs:
-    """A pool of the most recently used open log files that are not in use now.
+    """A pool of open log files that are not in use, limited to the most recently used ones.
 
     :ivar limit: most files in the pool.
     """

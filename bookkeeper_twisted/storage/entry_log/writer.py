@@ -211,7 +211,7 @@ class EntryLogWriter:
         self._fs = fs
         self._directory = directory
         self._next_id = next_id
-        self._overtaken = False  # whether a log of copies has a higher id than the active one
+        self._overtaken = False  # whether compaction has reserved a log id above that of the active log
         self._log: OpenLog | None = None
 
     @classmethod
@@ -303,7 +303,7 @@ class EntryLogWriter:
         return log.has_records and log.position + size > self.size_limit
 
     def reserve(self, count: int = 1) -> list[int]:
-        """Reserve ids for logs of copies.  Later appends go to logs with higher ids.
+        """Reserve ids for the logs that a compaction writes; later appends go to logs with higher ids.
 
         So the newest copy of an entry is always in the log with the highest id, and a rebuild of the index chooses it.
 

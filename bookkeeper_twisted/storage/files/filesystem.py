@@ -24,7 +24,7 @@ _START_WRITE = 2  # the value of SYNC_FILE_RANGE_WRITE, which begins the write-b
 
 
 def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
-    """Return the C library's ``sync_file_range``, which only gives a hint, or None outside Linux."""
+    """Return the function ``sync_file_range`` of the C library, which only gives a hint; None outside Linux."""
     try:
         function = ctypes.CDLL(None).sync_file_range
     except (OSError, AttributeError):
@@ -261,7 +261,7 @@ class DirectFile(RealFile):
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _read_blocks(self, view: memoryview, offset: int, end: int) -> bytes:
-        """Read some of the bytes ``offset .. end`` by one call; return no bytes at the end or after a refusal."""
+        """Read some of the bytes ``offset .. end`` by one call; return b"" at the end, or if direct I/O was refused."""
         start = offset // BLOCK * BLOCK
         with view[: min(-(-(end - start) // BLOCK) * BLOCK, ROOM)] as blocks:
             try:
@@ -440,7 +440,7 @@ def takes_reserved_blocks(status: bytes) -> bool:
 
     :param status: the file of the process ``/proc/self/status``.
     """
-    if re.search(rb"^Uid:(\s+\d+){3}\s+0$", status, re.M):  # the fourth id is the one that counts for file access
+    if re.search(rb"^Uid:(\s+\d+){3}\s+0$", status, re.M):  # the fourth user id is the one for file access
         return True
     effective = re.search(rb"^CapEff:\s*([0-9a-f]+)$", status, re.M)
     return effective is not None and bool(int(effective[1], 16) >> _SYS_RESOURCE & 1)

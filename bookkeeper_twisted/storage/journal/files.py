@@ -219,7 +219,9 @@ class JournalFiles:
                 blank.file.close()
 
     def _collect_spares(self) -> int:
-        """Find the spare files of an earlier run; remove those beyond the limit, or all if there is no journal.
+        """Find spare files of an earlier process.
+
+        Files beyond the limit are removed, and all of them if there is no journal.
 
         :returns: the highest number in their names.
         """

@@ -133,7 +133,7 @@ class Journal:
             raise
 
     def close(self) -> None:
-        """Close the files; if the journal has not failed, sync all groups and mark the end of the file before."""
+        """Sync all groups and mark the end of the file, unless the journal has failed; then close the files."""
         file, self._file = self._file, None
         if self._failure is None and file is not None:
             try:

@@ -1,4 +1,4 @@
-"""Reads one journal file: ours by groups, those of Java bookies by Apache's rules.
+"""Reads one journal file: our files group by group, files of Java bookies by the rules of Apache's reader.
 
 Memory is bounded by the chunk and by the largest written group: a length, which may be damaged,
 is trusted only once the trailer at its end was read.
@@ -31,7 +31,7 @@ CHUNK = 2 << 20
 
 @attrs.frozen
 class Group:
-    """A verified group: ``starts`` are the offsets in ``data`` of its records and of its padding."""
+    """A verified group, with the offsets in ``data`` of its records and of its padding (``starts``)."""
 
     data: bytes
     starts: Sequence[int]
@@ -90,14 +90,14 @@ class JournalReader:
         self._base = 0
 
     def records(self, offset: int) -> Iterator[list[bytes]]:
-        """Yield the record bodies after ``offset``, in lists."""
+        """Yield the bodies of the records after ``offset``, in lists of several bodies."""
         if self.mark is None:
             return self._foreign_records(max(offset, self.start))
         # A mark of Apache's bookie may lie a few bytes after the end of a group: read from the start of that sector.
         return self._own_records(self.mark, max(offset // SECTOR * SECTOR, self.start))
 
     def first_durable(self) -> JournalPosition | None:
-        """Return the durable position in the first group, or None if our file has no whole group."""
+        """Return the durable position that the first group records; None without a whole group of ours."""
         group = self._group(self.mark, self.start) if self.mark else None
         return group.trailer.durable if group else None
 

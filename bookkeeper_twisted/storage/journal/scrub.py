@@ -90,7 +90,7 @@ class JournalScrub:
         return 0
 
     def _found(self, file_id: int, text: str) -> None:
-        """Record damage, unless the file was released during the read, as its blocks may belong to another file."""
+        """Record damage, unless the journal released the file during the read: its blocks may then be in use again."""
         if self._fs.exists(self._path(file_id)):
             self.damages.append(text)
 

@@ -33,14 +33,14 @@ class _JoinedRow:
     def __init__(self, head: IndexRow, offset: int) -> None:
         self._ledger_id, self._first, self._last = head.ledger_id, head.first, head.first - 1
         self._offset = offset
-        # Record sizes in the form of a row, and the number of their entries.
+        # The sizes of some records, in the form of a row, with the number of these records.
         self._sizes: list[tuple[int | bytes, int]] = []
         self._n_bytes = 0
         self._checksums: list[int] = []  # the checksum of each whole block
         self._checksum = 0  # the checksum of a last block that is not whole
 
     def takes(self, row: IndexRow, n_bytes: int) -> bool:
-        """Test whether a ``row`` of ``n_bytes`` continues this row, and fits."""
+        """Test whether a ``row`` with ``n_bytes`` bytes of records can be joined to the end of this row."""
         return (
             (row.ledger_id, row.first) == (self._ledger_id, self._last + 1)
             and self._n_bytes + n_bytes <= JOIN_BYTES

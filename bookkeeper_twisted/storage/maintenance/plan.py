@@ -33,7 +33,7 @@ class LogUsage:
 
 
 def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0) -> list[LogUsage]:
-    """Return the logs with a live share below a threshold, first those that free the most space per copied byte.
+    """Return the logs with a live share below a threshold, the lowest share first: it frees most per copied byte.
 
     A log without live bytes is not copied: it is removed.
 

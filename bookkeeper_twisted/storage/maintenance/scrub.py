@@ -129,7 +129,7 @@ class Scrub:
         return found
 
     def take(self, found: Sequence[DamagedEntries]) -> Sequence[DamagedEntries]:
-        """Replace the damage that the previous pass found, up to the end of this step, by the damage ``found`` now.
+        """Replace the findings of the previous pass, as far as this pass has come, by the damage ``found``.
 
         :returns: the damage for which the record had room.
         """
