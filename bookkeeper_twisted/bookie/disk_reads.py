@@ -31,7 +31,7 @@ _LEAST_ROOM = 256 * 1024
 
 
 class DiskReads:
-    """The reactor's access to the read lane.
+    """Reads from disk for the reactor thread, which run on the read lane.
 
     :param flush: ends a batch of replies; called after each result.
     :param limit: most reads that wait (S11).

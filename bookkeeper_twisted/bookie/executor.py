@@ -60,7 +60,7 @@ class Unfinished:
         self._works.add(work)
 
     def ended(self, work: Work, outcome: Any = None) -> None:
-        """Deliver the ``outcome`` of ``work``, which no thread is running any more."""
+        """Deliver the ``outcome`` of ``work`` that has ended."""
         self._works.discard(work)
         work.deliver(outcome)
         for left, result in list(self._waiting):

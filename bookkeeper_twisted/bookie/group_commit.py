@@ -173,7 +173,7 @@ class GroupCommit:
         drained.addCallbacks(self._complete, self._broken)
 
     def _complete(self, group: _CommitGroup) -> None:
-        """Call the completions of a group in order, then flush the outbox once."""
+        """Call the completions of a group in order, then write the replies that they queued."""
         if group.failure is not None:
             self._fail(group.failure, group.items)
             return

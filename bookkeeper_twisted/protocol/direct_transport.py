@@ -116,19 +116,19 @@ class DirectConnection(Connection):
         self._send_or_queue(pieces, size)
 
     def _send_or_queue(self, pieces: Sequence[Piece], size: int) -> None:
-        """Send pieces, or queue them behind other pieces.
+        """Send as much of some pieces as the kernel takes now, and queue the rest.
 
         :param size: bytes of all pieces.
         """
         if not self.connected or self._aborted or self._writeDisconnected:
             return
         sent = 0
-        # Pull producers write on events only.
+        # A pull producer must write only when the reactor reports that the socket is writable.
         if not self._queued and (self.producer is None or self.streamingProducer):
             try:
                 sent = self._send(pieces)
             except OSError:
-                pass  # ignore the error: the next write event meets it again, or finds room
+                pass  # ignore the error: the next attempt to write finds room, or fails too
             self._burst += sent
             self.taken += sent
         if sent < size:

@@ -124,7 +124,7 @@ class DiskMonitor:
             self._log.error("the check of the disks {text}", text=text)
 
     def _is_new(self, subject: str, text: str) -> bool:
-        """Test whether the state of a subject has changed, so that each state is logged once."""
+        """Test whether the state of a subject differs from its last state, so that each state is logged once."""
         before, self._logged[subject] = self._logged.get(subject, ""), text
         return before != text
 
@@ -197,5 +197,5 @@ class DiskMonitor:
 
 
 def _sum_of_disks(usage: list[tuple[int, int]]) -> tuple[int, int]:
-    disks = dict.fromkeys(usage)  # directories on one disk have equal numbers: count these once
+    disks = dict.fromkeys(usage)  # directories on one disk report the same numbers: count their disk once
     return sum(total for total, _ in disks), sum(free for _, free in disks)

@@ -58,7 +58,7 @@ class HandBack:
             self._replay()
             exported = [self._export(path) for path in indexes]
             for path in self.paths.ledgers:
-                discard_log_sizes(self.fs, current(path))  # Apache's bookie wrote these sizes before a take-over
+                discard_log_sizes(self.fs, current(path))  # written by Apache's bookie, before a take-over
         for path in distinct(self.paths.ledgers, self.paths.indexes):
             remove_reserve(self.fs, current(path))
         stamp_for_apache(self.fs, self.paths.all())

@@ -41,7 +41,7 @@ class ILedgerStorageFactory(Interface):
 
 @implementer(IPlugin, ILedgerStorageFactory)
 class EntryLogStorageFactory:
-    """The factory of storages with entry logs and a run index; it reads the entry logs of every storage of Apache's."""
+    """The factory of storages with entry logs and a run index, which read the entry logs of each Apache storage."""
 
     names = frozenset(
         {

@@ -178,7 +178,7 @@ class Scrubber:
     # -- a pass --
 
     async def _pass(self, directories: Sequence[MaintainedDirectory]) -> bool:
-        """Verify all directories and journals once; a failure in one does not prevent the check of the others.
+        """Verify all directories and journals once; after a failure, go on with the next one.
 
         :returns: whether all of them were verified.
         """

@@ -72,7 +72,7 @@ class LacProcessor:
         return _found(request, request.entry_id, None, lac, timestamp)
 
     async def read_lac(self, session: RequestSession, request: ReadLacRequest) -> ReadLacResponse:
-        """Answer with the explicit LAC and the last entry, as far as these exist.
+        """Answer with the explicit LAC and the last entry, or with the one of them that exists.
 
         :raises BookieError: neither exists, or the last entry cannot be read and there is no explicit LAC.
         """

@@ -65,7 +65,7 @@ class RequestSession:
         self.pump()
 
     def lost(self) -> None:
-        """Drop the requests that have not begun, and cancel those that wait; begun adds are completed all the same."""
+        """Drop the requests that have not begun, and cancel the others except adds, which are completed."""
         self._backlog.clear()
         self._for_room.clear()
         self._for_turn.clear()
@@ -137,11 +137,11 @@ class RequestSession:
 
     @property
     def _n_served(self) -> int:
-        """Return the number of begun requests, without adds, that wait for anything but a LAC."""
+        """Return the number of begun requests, not counting adds and waits for a LAC."""
         return len(self._serving) - self._polls
 
     def serve(self, answering: "Coroutine[Any, Any, None]") -> None:
-        """Begin ``answering``; cancel it if the connection is lost before it has ended.
+        """Begin the coroutine ``answering``; the loss of the connection cancels it.
 
         If it fails, its request would never be answered and would keep its permits: so the connection ends, as it does
         after any failure in the receipt of requests.

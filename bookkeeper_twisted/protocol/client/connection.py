@@ -308,7 +308,7 @@ class ClientConnection(Protocol):
                 break
             if adds is None:
                 continue
-            try:  # the same as in _complete(), which saves a call for the usual reply
+            try:  # as in _complete(), but without a call, as this is the usual case
                 adds.done(self._owner.bookie_id, adds.places, None)  # type: ignore[misc]  # it waits for them
             except Exception:
                 self._log.failure("completing adds failed")

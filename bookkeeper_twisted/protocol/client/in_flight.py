@@ -106,7 +106,7 @@ class InFlight:
     # ---- adds ------------------------------------------------------------------------------------------
 
     def is_taken(self, adds: Adds, fresh: bool) -> bool:
-        """Test whether replies without request ids to these adds could be mistaken for replies to other requests.
+        """Test whether replies to these adds, without request ids, could be mistaken for replies to other requests.
 
         :param fresh: whether the entries are sent for the first time.
         """
@@ -241,7 +241,7 @@ class InFlight:
         self, ids: RequestIds, number: int, size: int, deadline: float, ledger_id: int, entry_id: int, expected: type,
         result: Callable[[Any], Any], deferred: "Deferred[Any]",
     ) -> None:  # fmt: skip
-        """Count a request that is about to be sent and is neither add nor read.
+        """Count a request, neither an add nor a read, that is about to be sent.
 
         :param ids: those of the flow that sends it.
         :param number: its request id, by which the reply is matched.
@@ -283,7 +283,7 @@ class InFlight:
         return reads
 
     def take_call(self, number: int) -> SentCall | None:
-        """Remove the request ``number``, which is neither add nor read; return None if it does not exist.
+        """Remove and return the request ``number``, which is neither an add nor a read; None if it does not exist.
 
         If it was not answered yet, its late reply will be dropped.
         """

@@ -141,7 +141,7 @@ class SentAdds:
 
 
 class AddsPart:
-    """Adds that are no longer outstanding, by their places among the adds sent together.
+    """A part of the adds sent together, whose adds are no longer outstanding.
 
     :ivar count: number of the adds.
     :ivar size: bytes of their frames.

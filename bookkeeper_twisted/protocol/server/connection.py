@@ -63,7 +63,7 @@ class ServerConnection(Protocol):
         self._closing: IDelayedCall | None = None
         self._put_off = b""
         self._waits = False
-        self._last_read = 0, 0.0  # the bytes that the peer has taken, and the time when this number was first seen
+        self._last_read = 0, 0.0  # the bytes that the peer has read, and when this number was first seen
         self.heard_at = factory.clock.seconds()
         self.has_asked = False
         self.expecting_since: float | None = self.heard_at
@@ -144,7 +144,7 @@ class ServerConnection(Protocol):
         self._factory.outbox.flush()
 
     def _taken(self) -> None:
-        """Count the replies that waited in the transport as sent."""
+        """Count the replies that waited in the transport as read by the peer."""
         if self._unread:
             self._factory.count_pending(-self._unread)
             self._unread = 0
