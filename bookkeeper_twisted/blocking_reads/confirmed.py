@@ -43,7 +43,7 @@ class LastConfirmed:
     length: int = 0
 
     def merged(self, other: "LastConfirmed") -> "LastConfirmed":
-        """Return the higher LAC, and the entry with the higher id, of this answer and that of an ``other`` bookie."""
+        """Combine this answer with that of an ``other`` bookie: the higher LAC, and the entry with the higher id."""
         newest = max(self, other, key=lambda known: known.entry_id)
         return LastConfirmed(
             max(self.last_add_confirmed, other.last_add_confirmed), newest.entry_id, newest.length
@@ -62,7 +62,7 @@ class _Question:
 
     @property
     def covered(self) -> bool:
-        """Whether the bookies without an answer are too few for an ack quorum that knows a higher LAC (S17)."""
+        """Whether enough bookies have answered: too few are left for an ack quorum with a higher LAC (S17)."""
         return self._schedule.is_covered(self._heard)
 
     def answered(self, address: Address, answer: requests.LacAnswer | Exception) -> None:

@@ -30,7 +30,7 @@ class BookieWatcher:
         self, registration: IRegistration, placement: IPlacementPolicy, quarantine: Quarantine | None = None,
         free_space: FreeSpace | None = None,
     ) -> None:  # fmt: skip
-        """:param quarantine: the bookies to avoid; the watcher stops this object and ``free_space``."""
+        """:param quarantine: the bookies to avoid; :meth:`stop` stops it, as well as ``free_space``."""
         self.writable: frozenset[str] = frozenset()
         self.read_only: frozenset[str] = frozenset()
         self._registration = registration

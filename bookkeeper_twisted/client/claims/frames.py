@@ -147,7 +147,7 @@ def cut_frames(term: Term, start: int, end: int, limit: int) -> Frames:
 
 
 def _common_stride(buffer: bytearray, at: int, size: int) -> int:
-    """Return the common size of the frames that fill ``size`` bytes, 0 if these frames have different sizes."""
+    """Return the size of each of the frames that fill ``size`` bytes together; 0 if they have different sizes."""
     stride: int = _LENGTH.unpack_from(buffer, at)[0] + 4
     if stride == size:
         return stride

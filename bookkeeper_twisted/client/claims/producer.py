@@ -31,7 +31,7 @@ _NO_SHAPES: dict[int, FrameShape] = {}
 
 
 class ClaimResult(IntEnum):
-    """The results of ``offer`` and ``claim`` that are not positions: the reasons why nothing was claimed."""
+    """The reasons why ``offer`` or ``claim`` claimed nothing, returned in place of a position."""
 
     BACK_PRESSURED = -2
     CLOSED = -4

@@ -163,7 +163,7 @@ class BookiePeer:
                 socket.tick()
 
     def counts(self) -> PeerCounts:
-        """Return the current numbers."""
+        """Return the numbers of sockets and flows, and of bytes and replies in flight."""
         connections = [socket.connection for socket in self.sockets if socket.connection is not None]
         return PeerCounts(
             open=len(connections),

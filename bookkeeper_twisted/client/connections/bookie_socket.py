@@ -110,7 +110,7 @@ class BookieSocket:
     # ---- flows ---------------------------------------------------------------------------------------
 
     def join(self, ids: RequestIds) -> None:
-        """Count a flow that chose this socket by its ``ids``; it stays counted until :meth:`leave`."""
+        """Count a flow that has chosen this socket, by its ``ids``, until :meth:`leave`."""
         self.chosen = next(_choices)
         self.flows[ids.flow_id] = ids
 

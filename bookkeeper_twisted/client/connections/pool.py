@@ -100,7 +100,7 @@ class ConnectionPool:
             self._tick_later()
 
     def counts(self) -> dict[tuple[str, IWireProtocol], PeerCounts]:
-        """Return the current numbers, by bookie and wire protocol."""
+        """Return the counts of each :class:`~.bookie_peer.BookiePeer`, by bookie and wire protocol."""
         return {key: peer.counts() for key, peer in self._peers.items()}
 
     def close(self, error: Exception) -> "Deferred[None]":

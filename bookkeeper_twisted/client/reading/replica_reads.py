@@ -190,7 +190,7 @@ class ReplicaReader:
         await Speculation(self._clock, rounds, self._patience).run()
 
     async def _round(self, rank: int, replicas: Mapping[int, list[str]], reads: SingleReads) -> bool | None:
-        """Ask the replica of a rank for each entry that is missing.
+        """Ask, for each missing entry, the replica with the number ``rank`` in the order of asking.
 
         :param replicas: bookie ids in the order to ask, by entry id modulo the size of the ensemble.
         :returns: True if no entry is missing any more.

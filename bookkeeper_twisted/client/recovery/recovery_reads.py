@@ -104,7 +104,7 @@ class RecoveryReads:
             if not stored:
                 raise
         finally:
-            for vote in votes:  # votes on entries after the end or after an error are not needed any more
+            for vote in votes:  # votes on entries behind the end, or behind an error, have become useless
                 vote.addErrback(lambda _: None)
                 vote.cancel()
         if len(stored) == self._window and self._source is not None and not self._gives_batches(self._source):

@@ -71,7 +71,7 @@ class Source:
 
 
 class Gatherer:
-    """The batches of the entries that writers append in a turn; a batch ends with the turn, or when it is full.
+    """A gatherer of the entries that writers append in one turn of the reactor, in one or more batches.
 
     :ivar overhead: bytes of a frame without the payload.
     :ivar open: the batch that entries join while it has room, None if the next entry begins another batch.

@@ -112,7 +112,7 @@ class BaseWriter(AppendingWriter):
         return LedgerClosedError(f"the writer of ledger {self.ledger_id} is closed: {_CLOSED}")
 
     def _end_reason(self) -> Exception | None:
-        """Return the error that explains why no entry can be appended any more, None while entries can be appended."""
+        """Return the error that explains why no further entry can be appended, None while entries can be appended."""
         if self._failure is not None:
             return self._failure
         return None if self._quorum.state.appends else self._closed_error()
@@ -177,7 +177,7 @@ class BaseWriter(AppendingWriter):
         completed, length = quorum.completed, quorum.length
         await force_ensemble(self._ledger.bookies, self.ledger_id, quorum.ensemble)
         if self._failure is not None:
-            raise self._failure  # the ledger may be closed without these entries
+            raise self._failure  # the sync may be useless: the ledger may be closed without these entries
         if completed > quorum.confirmed:
             quorum.confirm(completed)
             self._synced_length = length

@@ -207,12 +207,12 @@ class Batch(Generic[Owner]):
     # ---- completion of entries -----------------------------------------------------------------------
 
     def sizes(self, places: Sequence[int]) -> Sequence[int]:
-        """Return the bytes of each frame of the open entries at some ``places``, which are indexes in the batch."""
+        """Return the size in bytes of the frame of each open entry at ``places``, indexes in the batch."""
         assert self.adds is not None
         return (self.size,) if len(self.owners) == 1 else self.adds.sizes(places)
 
     def size_of(self, places: Sequence[int]) -> int:
-        """Return the bytes of all frames of the open entries at some ``places`` together."""
+        """Return the size in bytes of the frames of all open entries at ``places`` together."""
         assert self.adds is not None
         if isinstance(places, range):
             return self.adds.offsets[places.stop] - self.adds.offsets[places.start]
@@ -285,7 +285,7 @@ class Batch(Generic[Owner]):
     # ---- open entries, after the failure of a bookie -------------------------------------------------
 
     def open_places(self, owner: Owner) -> Sequence[int]:
-        """Return the indexes in this batch of an ``owner``'s entries that have not ended, in ascending order."""
+        """Return the indexes of those entries of an ``owner`` that have not ended, in ascending order."""
         if self.only is not None:
             return range(self._next, len(self.owners))
         ended = self._ended

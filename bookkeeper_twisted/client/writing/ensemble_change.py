@@ -128,7 +128,7 @@ class StoredEnsembleChange:
         self._bookies.missed(bookies, why)
 
     def _check_stored(self, first_entry_id: int) -> None:
-        """Raise an error if the ledger is not open any more, so that its writer must not write entries (S15)."""
+        """Raise an error if the ledger is no longer open, because its writer must then write no entries (S15)."""
         state, newest = self.metadata.value.state, self.metadata.value.segments[-1]
         if state is LedgerState.IN_RECOVERY:
             raise LedgerFencedError(self._ledger_id, detail="it is being recovered")

@@ -55,7 +55,7 @@ class FailedBookies:
         return self._errors.setdefault(bookie_id, error) is error
 
     def add(self, failed: Iterable[str]) -> None:
-        """Add ``failed`` bookies to those that the next round of an ensemble change replaces."""
+        """Add ``failed`` bookies to the bookies that the next round of an ensemble change replaces."""
         self._failed.update(dict.fromkeys(failed))
 
     def take(self, ensemble: Sequence[str], tried: Collection[tuple[int, str]]) -> dict[int, str]:

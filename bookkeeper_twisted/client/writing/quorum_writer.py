@@ -303,7 +303,7 @@ class QuorumWriter:
                 self._end_change(error)
                 return
             self._send_again(failures)
-            if not failures.waiting:  # otherwise bookies have failed again already, and the loop continues
+            if not failures.waiting:  # if bookies have failed again meanwhile, replace them too
                 self._end_change(None)
                 return
 
@@ -450,7 +450,7 @@ class QuorumWriter:
 
 
 def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
-    """Complete the entries of a set of indexes that are next in their ledger; others wait for earlier entries (S13)."""
+    """Complete the entries at a set of indexes, as far as no earlier entry of their ledger is incomplete (S13)."""
     if batch.adds is None:
         return  # all entries of the batch have ended already
     late, alerted = set[int](), list[QuorumWriter]()

@@ -63,7 +63,7 @@ class LedgerWriter(InOrderWriter, BaseWriter):
     def _drain_appends(self) -> None:
         """Send the entries that threads have committed, after the entries that this writer's appends have queued."""
         self._resume()
-        if self._at_rest:  # this can happen if all claims were given up
+        if self._at_rest:  # nothing is left to send if all claims were given up
             self._notify_drained()
 
     def _resume(self) -> None:
