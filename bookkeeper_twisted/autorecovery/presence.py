@@ -1,4 +1,4 @@
-"""A watcher that finds lost bookies: those registered neither as writable nor as read-only."""
+"""A watcher that finds lost bookies, which are registered neither as writable nor as read-only."""
 
 from collections.abc import Collection
 

@@ -1,4 +1,4 @@
-"""Changes of ledger metadata by compare-and-set, retried until stored, not needed, or beaten too often by others.
+"""Changes of ledger metadata by compare-and-set: a change is made again if another client writes first.
 
 The loop makes it harmless to repeat a write after its first answer was lost: whether it was applied is
 decided by what is stored, and a value that has the update already no longer needs it.
@@ -58,12 +58,12 @@ async def update(
             try:
                 found = await manager.read(ledger_id)
             except MetadataUnavailableError:
-                raise error from None  # the error of the write says that its outcome is unknown
+                raise error from None  # the outcome of the write stays unknown, and its error says so
             if found.version >= current.version:  # an older version comes from a server that lags behind: ignore it
                 current = found
     return current
 
 
 def _was_not_made(error: MetadataError) -> bool:
-    """Test whether a write was not made because the store could not be reached; a read would fail as well."""
+    """Test whether an ``error`` means that the store was not reached: it has not made the write, and cannot be read."""
     return isinstance(error, MetadataUnavailableError) and not isinstance(error, MetadataOutcomeUnknownError)

@@ -145,7 +145,7 @@ class BookieRecovery:
         return int(copies * metadata.length / entries)
 
     async def unknown(self, planned: Iterable[PlannedLedger]) -> list[str]:
-        """Return the bookies with neither cookie nor ledger: their ids are misspelled, or they were forgotten before.
+        """Return the bookies that have no cookie and no ledger: misspelled ids, or bookies that were forgotten before.
 
         :param planned: all ledgers that name bookies of the recovery.
         """
@@ -153,7 +153,7 @@ class BookieRecovery:
         return sorted(self._bookies - named - await self._admin.all_bookies())
 
     async def check_gone(self) -> None:
-        """Check that none of the bookies runs, as their cookies are deleted at the end of the recovery.
+        """Check that all the bookies are down, as their cookies are deleted at the end of the recovery.
 
         :raises IncorrectParameterError: one of the bookies is running.
         """

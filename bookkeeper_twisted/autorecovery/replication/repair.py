@@ -224,7 +224,7 @@ class LedgerRepair:
 
 
 def _suspects(metadata: LedgerMetadata, replicas: Collection[str]) -> frozenset[str]:
-    """Return the bookies of which every entry is read."""
+    """Return the bookies whose entries are all read: the given ``replicas`` or, without any, all bookies."""
     return frozenset(replicas) or metadata.bookies
 
 

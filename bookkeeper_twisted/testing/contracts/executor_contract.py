@@ -39,7 +39,7 @@ class ExecutorContract(SynchronousTestCase):
         self.assertEqual(self.successResultOf(submitted), 3)
 
     def test_failure(self) -> None:
-        """An exception in a piece of work is the failure of its result, and the lane runs the next piece."""
+        """Work that raises an exception fails with it, and the lane runs the next piece of work."""
         failing = self.executor.submit("flush", lambda: 1 // 0)
         following = self.executor.submit("flush", lambda: "still here")
         self.settle(self.executor)

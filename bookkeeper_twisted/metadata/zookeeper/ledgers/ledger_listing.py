@@ -41,7 +41,7 @@ class LedgerListing:
                 yield ledger_id
 
     async def _level(self, form: LedgerForm, digits: str, path: str, names: "filter[str]") -> AsyncIterator[int]:
-        """Yield the ledger ids below some nodes of one level.
+        """Yield the ledger ids below the given nodes, which are on one level of the tree.
 
         :param digits: of the ids down to this level.
         """

@@ -75,7 +75,7 @@ class MetadataSuite(TestCase):
                 return received.pop(0)
             self.clock.advance(POLL)
             for driver in self._drivers:
-                with suppress(MetadataError):  # some of the drivers may be closed
+                with suppress(MetadataError):  # a driver that the test has closed refuses the call
                     # a driver's thread works in order, so that all its earlier work is done after this call
                     await driver.registration.instance_id()
         raise AssertionError("no news")
