@@ -63,7 +63,7 @@ def check_seconds(name: str, given: float | None, otherwise: str = "") -> None:
     """
     if given is None and otherwise:
         return
-    if not (isinstance(given, Real) and 0 <= given <= LONGEST):  # the comparison is false for not-a-number, too
+    if not (isinstance(given, Real) and 0 <= given <= LONGEST):  # not-a-number fails this comparison, too
         none = f" (or None: {otherwise})" if otherwise else ""
         raise refusal(name, given, f"a number of seconds from 0 to {LONGEST}{none}")
 

@@ -383,7 +383,7 @@ class MaintenanceMetrics:
         self._usage[directory] = [tenths.count(tenth) for tenth in range(_TENTHS)]
 
     def _logs_used(self, tenth: int) -> float:
-        """Return the number of entry logs by the share of their bytes that is live."""
+        """Return the number of entry logs in each range of the live share of their bytes."""
         return sum(counts[tenth] for counts in self._usage.values())
 
     def _total(self, column: int) -> float:

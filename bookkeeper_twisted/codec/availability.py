@@ -73,7 +73,7 @@ def _sequences(first: int, last: int, size: int, period: int) -> int:
 
 
 def _merged(starts: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Merge those ranges (start, size) that touch or overlap."""
+    """Merge the ranges (start, size) that touch or overlap."""
     ranges: list[tuple[int, int]] = []
     for start, size in sorted(starts):
         if ranges and start <= ranges[-1][1] + 1:

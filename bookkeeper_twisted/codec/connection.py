@@ -101,7 +101,7 @@ class ClientDecoder:
         return self.scan(self.add(chunk), 0)
 
     def add(self, chunk: bytes) -> bytes:
-        """Add a chunk to the kept bytes without decoding it.
+        """Add a chunk to the buffered bytes without decoding it.
 
         :param chunk: the next bytes of the stream.
         :returns: bytes to scan, which begin with a reply; empty while no reply is complete.

@@ -53,7 +53,7 @@ class FrameBuffer:
 
     @property
     def ready(self) -> bool:
-        """Whether the kept bytes begin with a complete frame."""
+        """Whether the buffered bytes begin with a complete frame."""
         return 0 < self._need <= self._have
 
     def add(self, chunk: bytes) -> bytes:
@@ -78,7 +78,7 @@ class FrameBuffer:
         return data
 
     def keep(self, data: bytes, at: int) -> None:
-        """Keep the bytes from ``at`` onwards: an incomplete frame, or complete frames to scan later.
+        """Buffer the bytes from ``at`` onwards: an incomplete frame, or complete frames to scan later.
 
         :param data: the bytes that :meth:`add` returned.
         :raises CodecError: the length of the frame is out of bounds.

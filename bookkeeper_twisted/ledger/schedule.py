@@ -80,7 +80,7 @@ class Schedule:
         :param first: entries ``first .. last``, both included, count.
         """
         size = self.ensemble_size
-        # the position keeps n where (position - n) mod E < Wq
+        # the position keeps entry n if (position - n) mod E < Wq
         low = first + max((position - first) % size - self.write_quorum + 1, 0)
         behind = (position - last) % size
         high = last if behind < self.write_quorum else last - (size - behind)
