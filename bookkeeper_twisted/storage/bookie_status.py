@@ -16,7 +16,7 @@ from .interfaces import IFileSystem
 
 FILE_NAME = "BOOKIE_STATUS"
 _MOST_BYTES = 16 * 1024
-_DIGITS = re.compile("[0-9]{1,19}")  # int() refuses numbers with very many digits
+_DIGITS = re.compile("[0-9]{1,19}")  # longer numbers are refused: int() would reject very long ones
 _NO_TIME = 1 << 63
 
 
@@ -84,7 +84,7 @@ def save_status(fs: IFileSystem, directories: Sequence[str], status: BookieStatu
     for directory in directories:
         try:
             replace_file(fs, posixpath.join(directory, FILE_NAME), status.encode())
-        # Save into the other directories all the same: a full disk is a usual reason for the change of status.
+        # Save into the other directories even after an error: a full disk is a usual reason to change the status.
         except OSError as error:
             failures.append(error)
     if failures and len(failures) == len(directories):

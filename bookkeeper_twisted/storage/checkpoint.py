@@ -82,7 +82,7 @@ class Checkpoint:
         self._marked = True
 
     def finish(self) -> None:
-        """Finish the checkpoint; keep the result of each written directory even if another one failed."""
+        """Finish the checkpoint: directories that were written drop their flushed caches, the others keep them."""
         for number, directory in enumerate(self._directories):
             deleted = set(self._deleted[number])
             gone = deleted if number in self._written else self._gone[number]

@@ -131,7 +131,7 @@ def must_stamp(
             )
         return True
     if stored is not None:
-        if not files.missing:  # if the stored cookie lacks a directory, complete the interrupted expansion
+        if not files.missing:  # nothing is missing: no interrupted expansion must be completed
             return bool(files.of_apache) or (allow_expansion and set(known(stored)) != set(known(expected)))
         _check_expansion(files, stored, known, allow_expansion)
     for directory in files.missing:
@@ -211,7 +211,7 @@ class DirectoryLocks:
 
     def __init__(self, fs: IFileSystem, directories: Sequence[str]) -> None:
         """
-        :param directories: as configured, each once; their ``current`` exists.
+        :param directories: the configured directories, each once, all of which contain ``current``.
         :raises DirectoryLockedError: another process serves one of the directories; no lock is held then.
         """
         self._locks: list[ILock] = []

@@ -24,7 +24,7 @@ def current(directory: str) -> str:
 
 
 def distinct(*groups: Sequence[str]) -> list[str]:
-    """Return the directories of all groups in order, each once, as one directory may serve several purposes."""
+    """Return the directories of several lists in order, each directory once."""
     return list(dict.fromkeys(directory for group in groups for directory in group))
 
 
@@ -110,7 +110,7 @@ class DirectoryMap:
     elsewhere: Mapping[int, int] = attrs.field(factory=dict)
 
     def of(self, ledger_id: int) -> int:
-        """Return the number of the directory of ``ledger_id``, from 0."""
+        """Return the number of the directory of ``ledger_id``, counted from 0."""
         return self.elsewhere.get(ledger_id, ledger_id % self.count)
 
 

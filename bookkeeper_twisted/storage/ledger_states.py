@@ -109,7 +109,7 @@ class LedgerStates:
         return taken
 
     def take_dirty(self) -> list[LedgerRow]:
-        """Return the states to be stored; regard them as stored."""
+        """Return the states to be stored, and count them as stored."""
         dirty, self._dirty = self._dirty, set()
         return [self._stored_form(ledger_id) for ledger_id in sorted(dirty)]
 

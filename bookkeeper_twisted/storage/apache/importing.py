@@ -38,7 +38,7 @@ class Imported:
     unknown: int = 0
 
     def add(self, other: "Imported") -> None:
-        """Add the counts of the ``other`` import, of another directory."""
+        """Add the counts of the ``other`` import, which was made from another directory."""
         self.entries += other.entries
         self.states += other.states
         self.dangling += other.dangling

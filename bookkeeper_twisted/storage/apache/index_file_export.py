@@ -32,7 +32,7 @@ def export_index_files(
     :param advance: called with the number of bytes of entries whose locations were just written.
     :raises bookkeeper_twisted.errors.StorageError: the export failed; our index is unchanged.
     """
-    discard_index(fs, index_directory)  # Apache's bookie would use databases that it finds beside index files
+    discard_index(fs, index_directory)  # Apache's bookie would use these databases instead of index files
     remove(fs, index_files(fs, index_directory))
     exported = Exported(index_directory)
     rows = (row for page in pages(index) for row in page)

@@ -10,7 +10,7 @@ Pair = tuple[bytes, bytes]
 
 
 class IKeyValues(Interface):
-    """A map of byte strings on disk, ordered by key.  Blocks; for one thread.
+    """A map of byte strings on disk, ordered by key.  Its methods block; only one thread may use it.
 
     All methods raise :class:`~bookkeeper_twisted.errors.StorageError`.
     """

@@ -30,7 +30,7 @@ Location = tuple[int, int, int]
 
 
 def located_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[IndexRow, bool]]:
-    """Yield rows of entries in the order of their locations.
+    """Yield index rows for the located entries, in the order of their locations.
 
     :param locations: in the order of ledger and entry.
     :param heads: reads the records' heads.
@@ -53,7 +53,7 @@ def _places(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[int
 
 
 class _Log:
-    """An open entry log with the part of its bytes that is in memory.
+    """An open entry log, and the part of it that is in memory.
 
     Sequential reads grow: from small ones for heads that lie apart to large ones for adjacent small entries.
     """

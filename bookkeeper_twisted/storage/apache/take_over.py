@@ -70,7 +70,7 @@ def take_over(
 
 
 def discard_left_over(fs: IFileSystem, directories: Pairs) -> None:
-    """Remove databases beside our indexes, unless one of the ``directories`` has a cookie of Apache's bookie.
+    """Remove databases of Apache's bookie beside our indexes, unless one of the ``directories`` has its cookie.
 
     :raises OSError: a file of ``fs`` could not be removed.
     """

@@ -48,7 +48,7 @@ class LogHeader:
 
 
 def reserved_id_of(name: str) -> int | None:
-    """Return the log id that a file name reserves: the name of a log, or of an unfinished copy of a compaction.
+    """Return the id that a file name takes up: of an entry log, or of an unfinished log of a compaction.
 
     :param name: of the file.
     :returns: None for any other file.

@@ -64,8 +64,7 @@ class IdleLogs:
         return self._idle.pop(log_id, None)
 
     def put_back(self, log_id: int, file: IFile) -> None:
-        """Put the ``file`` of ``log_id`` into the pool; close it if the pool has one, or the log was removed.
-        """
+        """Put the ``file`` of ``log_id`` back; close it if the pool has another one, or if the log was removed."""
         if log_id in self._removed or self._idle.setdefault(log_id, file) is not file:
             file.close()
         elif len(self._idle) > self.limit:
@@ -107,7 +106,7 @@ class EntryLogReader:
         self._offsets: OrderedDict[OffsetKey, Sequence[int]] = OrderedDict()
 
     def read(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """Read the entries of a row from ``entry_id`` upwards that fit ``max_bytes``, at least one.  Read lane.
+        """Read entries of a row from ``entry_id`` upwards, as many as fit ``max_bytes``, at least one.  Read lane.
 
         If any of them is damaged, the first one is read alone, so that damage of others does not make it unreadable.
         Its bytes are then not verified, like all reads of less than a checksummed block: its digest protects it.
@@ -150,7 +149,7 @@ class EntryLogReader:
         return run
 
     def _open_resident(self, log_id: int) -> None:
-        """Open a file for resident reads on the reactor thread, if the file system supports them."""
+        """Open a file to read it on the reactor thread, if the file system can tell which bytes are in memory."""
         try:
             file = self._fs.open(self.path(log_id))
         except OSError:
@@ -201,7 +200,7 @@ class EntryLogReader:
         return run if not whole or first_bad_block(row, offsets[-1], start, data) is None else None
 
     def read_scattered(self, ledger_id: int, log_id: int, records: ScatteredRecords, found: Scattered) -> None:
-        """Read single records of a log that are in memory, and keep the valid ones; on the reactor thread.
+        """Read single records whose bytes are in memory, and keep the valid ones.  Reactor thread.
 
         :param records: the records to read, and their positions in ``found``.
         :param found: receives the entries that were read; the others stay None.

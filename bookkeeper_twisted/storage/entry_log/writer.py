@@ -107,7 +107,7 @@ class OpenLog:
             self._write_out()
 
     def _write_out(self) -> None:
-        """Write the whole blocks of the pending pieces; keep the rest of the last block in memory."""
+        """Write the pending bytes as whole blocks; keep the rest of the last block in memory."""
         end = self.position // BLOCK * BLOCK
         parts, rest, left = self._pieces, deque[Buffer](), self.position - end
         while left:
@@ -195,7 +195,7 @@ class OpenLog:
 
 
 class EntryLogWriter:
-    """The writer of the entry logs of one directory, its ``current`` folder.
+    """The writer of the entry logs of one directory, in its subdirectory ``current``.
 
     :ivar size_limit: most bytes of a log, unless a single entry is longer.
     :ivar direct: whether logs are written past the page cache.

@@ -134,7 +134,7 @@ class RealFile:
         return found
 
     def _held(self, sizes: Sequence[int], offsets: Sequence[int]) -> Iterator[bytes]:
-        """Yield the resident bytes of each range, up to the first byte that is not in memory."""
+        """Yield the bytes of each range that are in memory, up to the first byte that is not."""
         if not _NOWAIT:
             raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), self.path)
         preadv, fd, room, rooms = os.preadv, self._fd, bytearray(), (bytearray(),)
@@ -306,7 +306,7 @@ class DirectFile(RealFile):
 
 
 def _gathered(parts: Sequence[Buffer], room: memoryview) -> Iterator[memoryview]:
-    """Yield the bytes of all parts in order, copied to the buffer ``room``, one full buffer at a time."""
+    """Copy the parts to the buffer ``room`` in order; yield the buffer whenever it is full, and at the end."""
     if len(parts) > _MANY_PARTS:
         parts = (b"".join(parts),)
     at = 0

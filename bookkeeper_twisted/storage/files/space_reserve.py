@@ -46,7 +46,7 @@ class SpaceReserve:
     """
 
     def __init__(self, fs: IFileSystem, directories: Iterable[str], most_bytes: int) -> None:
-        """Allocate the reserve, as much of it as the disk has, if little space is free.
+        """Allocate the reserve, if little space is free; a part of it if the disk has no more.
 
         :param directories: that of the entry logs first, then that of their index, which on the same disk needs no
             reserve of its own.
@@ -71,7 +71,7 @@ class SpaceReserve:
         return sum([size - self._held[directory] for directory, size in self._sizes.items() if self._is_due(directory)])
 
     def _is_due(self, directory: str) -> bool:
-        """Test whether the disk of a ``directory`` should have the reserve now."""
+        """Test whether a ``directory`` should have its reserve: it has some of it, or little space is free."""
         return self._held[directory] > 0 or self._fs.usage(directory)[1] < PLENTY
 
     def check(self, n_bytes: int) -> None:
@@ -82,7 +82,7 @@ class SpaceReserve:
         """
         for directory, size in self._sizes.items():
             needed = n_bytes + size // _SPARE + size - self._held[directory]
-            n_bytes = 0  # only the first directory needs this extra space, as it takes the entries
+            n_bytes = 0  # entries go to the first directory, so only its disk needs this space
             if self._fs.usage(directory)[1] < needed:
                 raise _none_left(directory)
         if self.lent:

@@ -67,7 +67,7 @@ class Blank:
 
 
 class JournalFiles:
-    """The journal files of a directory and the files prepared to follow; see the module docstring.
+    """The journal files of a directory, and the files prepared for later use; see the module docstring.
 
     :ivar ids: of the journal files, ascending.
     :ivar created, recycled: numbers of new and of old files taken into use.
@@ -168,7 +168,7 @@ class JournalFiles:
         return blank.filled >= self._settings.preallocate
 
     def _remove(self, file: IFile) -> None:
-        """Close and remove a file that cannot be filled, which frees disk blocks."""
+        """Close and remove a file that cannot be filled, to free its disk blocks."""
         file.close()
         self._fs.unlink(file.path)
 

@@ -91,7 +91,7 @@ class FileHeader:
 
 @attrs.frozen
 class Trailer:
-    """The trailer of a group: the group's position and checksum, and the durable position before the group.
+    """The trailer of a group: its position and checksum, and up to where the journal was durable before it.
 
     :ivar start: offset of the group.
     :ivar durable: end of the bytes that were durable when the group was written.

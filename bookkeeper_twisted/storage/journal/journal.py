@@ -13,7 +13,7 @@ from .replay import Cut, JournalReplay
 
 @implementer(IJournal)
 class Journal:
-    """The journal of one directory; see the interface.
+    """The journal of one directory; see :class:`~bookkeeper_twisted.storage.interfaces.IJournal`.
 
     :meth:`prepare` and :meth:`release` may run on one other lane than the rest.
 

@@ -71,8 +71,8 @@ class LogMark:
 
     def __init__(self, fs: IFileSystem, directories: Sequence[str], name: str) -> None:
         """
-        :param directories: the ``current`` of every ledger directory.
-        :param name: of the file, see :func:`~bookkeeper_twisted.storage.ledger_dirs.mark_name`.
+        :param directories: the subdirectory ``current`` of every ledger directory.
+        :param name: the file name, see :func:`~bookkeeper_twisted.storage.ledger_dirs.mark_name`.
         """
         self._fs = fs
         self._directories = tuple(directories)

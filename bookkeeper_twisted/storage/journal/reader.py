@@ -176,7 +176,7 @@ class JournalReader:
         return None
 
     def _foreign_records(self, at: int) -> Iterator[list[bytes]]:
-        """Yield records without checksums, up to a zero length, the end of the file or an incomplete body."""
+        """Yield records without checksums, up to a length of zero, an incomplete body or the end of the file."""
         first = at
         self.end = at
         while at + 4 <= self._size:

@@ -44,8 +44,8 @@ class JournalReplay:
 
     def __init__(self, fs: IFileSystem, directory: str, file_ids: Sequence[int], alignment: int) -> None:
         """
-        :param file_ids: of all files in the directory, ascending.
-        :param alignment: of the groups that mark the end of a file.
+        :param file_ids: the ids of all files in the directory, ascending.
+        :param alignment: the alignment of the groups that mark the end of a file.
         """
         self.end = JournalPosition()
         self.cuts: list[Cut] = []

@@ -22,7 +22,7 @@ _MAX_ID = 2**63 - 1
 
 
 class LogSpace:
-    """The entry logs of a directory as disk space.
+    """The disk space of the entry logs of a directory.
 
     :ivar directory: the ledger directory.
     """
@@ -76,7 +76,7 @@ class LogSpace:
         return found
 
     def mapped_bytes(self, log_id: int) -> dict[int, int] | None:
-        """Return the bytes of each ledger by the ledgers map of ``log_id``, or None without a map.  Maintenance lane.
+        """Return the bytes of each ledger by the ledgers map of ``log_id``; None without a map.  Maintenance lane.
 
         :raises OSError: the log cannot be read.
         """
@@ -134,7 +134,7 @@ class LogSpace:
 
 
 class RemovalChecks:
-    """A check, ledger by ledger, that the index needs none of the logs to be removed (S8).
+    """A check that the index needs none of the logs to be removed (S8), one ledger after the other.
 
     A damaged row does not name its log; then all the logs stay.
     """
@@ -146,7 +146,7 @@ class RemovalChecks:
         self._steps = self._run()
 
     def step(self) -> tuple[int, int] | None:
-        """Take one bounded step.  Maintenance lane.
+        """Check a bounded number of rows or bytes.  Maintenance lane.
 
         :returns: the bytes of a log and the rows of the index that were read; None at the end.
         :raises DamageError: one of the logs may still be needed, or is damaged.
@@ -173,7 +173,7 @@ class RemovalChecks:
             at = bisect_left(named, after[0], at)
 
     def _named(self, scan: LogScan, ledger_ids: set[int]) -> Iterator[tuple[int, int]]:
-        """Add the ledgers of a log to ``ledger_ids``, from its map or, without a map, from its records."""
+        """Add the ids of the ledgers of a log to ``ledger_ids``, from its ledgers map or, without one, its records."""
         sizes = scan.ledgers_map()
         if sizes is not None:
             ledger_ids.update(sizes)

@@ -43,7 +43,7 @@ VerifiedRow = tuple[IndexRow, Buffer]
 
 @attrs.frozen
 class RowPiece:
-    """Bytes ``start .. start + size`` of a row."""
+    """A piece of a row: ``size`` bytes from the byte ``start`` of the row."""
 
     row: IndexRow
     start: int
@@ -81,7 +81,7 @@ class Step:
 
     @classmethod
     def of(cls, pieces: Sequence[RowPiece], passed_over: int) -> "Step | None":
-        """Return the step that reads the given pieces, or None without pieces.
+        """Return the step that reads the given pieces, or None if there are none.
 
         :param passed_over: bytes between two pieces that may be read with them.
         """

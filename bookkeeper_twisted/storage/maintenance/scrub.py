@@ -44,7 +44,7 @@ class DamagedEntries:
 
     @property
     def key(self) -> tuple[int, int]:
-        """Return ledger and first entry as the key that orders lists."""
+        """Return ledger id and first entry id, by which lists are ordered."""
         return self.ledger_id, self.first
 
 
