@@ -95,7 +95,7 @@ class IBookieAdmin(Interface):
         """Return the present state."""
 
     def set_read_only(read_only: bool) -> None:
-        """Set or clear the administrator's reason to refuse adds.
+        """Make the bookie read-only at the administrator's request, or withdraw this request.
 
         The bookie is read-only while any reason holds.  This one is forgotten when the process ends, unless
         ``persistBookieStatusEnabled`` is set.

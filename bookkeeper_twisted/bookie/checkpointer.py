@@ -138,7 +138,7 @@ class Checkpointer:
             # Release the journal files below the marks, and have the next files prepared.
             for commit, mark in zip(self._commits, marks, strict=True):
                 commit.release_files(mark)
-            if n_bytes:  # without adds a bookie would record only zeros
+            if n_bytes:  # a checkpoint without adds has no size worth recording
                 self._metrics.flush_size.success.record(n_bytes)
             self._on_written()
         else:

@@ -158,7 +158,7 @@ class Engine:
         self.outbox.flush()
 
     def disk_is_full(self) -> None:
-        """Make the bookie read-only until a checkpoint succeeds, as the disk was too full for the replayed entries."""
+        """Make the bookie read-only until a checkpoint succeeds, because the disk has no room for replayed entries."""
         self._on_checkpoint(NO_SPACE)
 
     def _not_checkpointed(self, error: BaseException) -> None:

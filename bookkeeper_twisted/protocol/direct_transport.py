@@ -80,7 +80,7 @@ DIRECT = not missing()
 
 @implementer(IGatheringTransport)
 class DirectConnection(Connection):
-    """Either end of a connection; a base class to put before Twisted's class of that end."""
+    """Either end of a connection that sends within the write call; a base class before Twisted's class of that end."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -260,7 +260,7 @@ class DirectPort(Port):
 
 
 class DirectClient(DirectConnection, Client):
-    """An outgoing connection, also before it is established."""
+    """An outgoing connection that sends within the write call, also while it is being established."""
 
 
 class DirectConnector(Connector):

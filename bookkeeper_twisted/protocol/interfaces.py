@@ -46,7 +46,7 @@ class IServerConnection(Interface):
         """Write the replies queued on this connection without waiting for the outbox."""
 
     def turn_is_over() -> bool:
-        """Test whether other connections have the next turn.
+        """Test whether other connections are to have their turn now.
 
         :returns: if True, the session is called in a later turn, as after a lack of room.
         """

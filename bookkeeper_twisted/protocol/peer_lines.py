@@ -22,7 +22,7 @@ def peer_name(address: IAddress | None) -> str:
 
 
 class PeerLines:
-    """A logger that writes one line for each host and :data:`INTERVAL`.
+    """A logger that writes at most one line for each host per :data:`INTERVAL`.
 
     :param seconds: returns the time of the clock.
     """

@@ -84,7 +84,7 @@ class Turns:
         return elapsed >= self._share or self._spent + elapsed >= TURN
 
     def wait(self, connection: Waiting, n_bytes: int | None = None) -> None:
-        """Call ``take_turn`` of a ``connection`` in a later turn.
+        """Have ``take_turn`` of a ``connection`` called in a later turn.
 
         :param n_bytes: bytes that were put off; None if it had its share, and has more to do.
         """

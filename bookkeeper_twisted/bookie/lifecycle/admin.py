@@ -146,7 +146,7 @@ class BookieAdmin:
         self._parts = parts
 
     def limit_replication(self, limits: ISpeedLimits | None) -> None:
-        """Set the speed ``limits`` of autorecovery in this process; None when autorecovery ends."""
+        """Set the speed ``limits`` of autorecovery in this process, or None when autorecovery has ended."""
         self.replication_limits = limits
 
     def enter(self, phase: Phase) -> None:

@@ -29,7 +29,7 @@ _FIELDS = fields_of(BookieConfig)
 
 @implementer(ILoggingContext)
 class Gate(ServerFactory):
-    """A listener that closes its connections until the bookie serves."""
+    """A factory that closes each new connection, used until the bookie serves."""
 
     noisy = False
     inner: BookieServerFactory | None = None

@@ -83,7 +83,7 @@ def service_info(
 
 
 def expected_cookie(config: BookieConfig, own_id: str, instance_id: str) -> Cookie:
-    """Return the cookie that follows from a configuration.
+    """Return the cookie that a bookie with this configuration should have.
 
     :param own_id: bookie id.
     :param instance_id: of the cluster, empty if it has none.

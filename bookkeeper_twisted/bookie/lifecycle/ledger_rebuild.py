@@ -36,7 +36,7 @@ def journal_states(
 
 
 def _records(fs: IFileSystem, directory: str, advance: Callable[[int], object]) -> Iterator[bytes]:
-    """Yield the bodies of all journal records, oldest file first; a file may be longer than its records."""
+    """Yield the bodies of all journal records, oldest file first; other bytes may follow the records of a file."""
     for file_id in journal_ids(fs, directory):
         file = fs.open(f"{directory}/{journal_name(file_id)}")
         try:

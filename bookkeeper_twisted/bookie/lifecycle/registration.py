@@ -110,7 +110,7 @@ class BookieRegistration:
             Deferred.fromCoroutine(self._follow())
 
     async def _follow(self) -> None:
-        """Register until the registration agrees with the present write mode."""
+        """Change the registration until it agrees with the present write mode."""
         try:
             while self._registered_as is not self.mode.read_only and not self._withdrawn:
                 await self._tell()

@@ -463,7 +463,7 @@ class BookieService(Service):
         self._set_read_only("a ledger directory cannot be used", bool(disks.unusable))
 
     def _checkpointed(self, reason: str) -> None:
-        """Update the read-only reasons after a checkpoint; on a failing disk refuse urgent adds, too.
+        """Update the reasons to be read-only after a checkpoint; if the disk fails, refuse urgent adds, too.
 
         The checkpoint may have almost filled a disk, so a check follows before the next adds."""
         assert self.engine is not None

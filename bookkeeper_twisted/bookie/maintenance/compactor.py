@@ -153,7 +153,7 @@ class Compactor:
 
         :returns: False if there is none, or it is in use.
         """
-        self._borrows = True  # set the flag first, as this call may be cancelled during the wait
+        self._borrows = True  # set before the wait, as this call may be cancelled during the wait
         if not await self._directory.on_flush_lane(self._directory.storage.lend_reserve):
             return False
         self._log.info("{path}: a compaction finds no space, and uses the reserve", path=self._logs.path)

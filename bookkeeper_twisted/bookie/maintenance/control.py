@@ -127,7 +127,7 @@ class BackgroundControl:
         return await self._indexed_bytes(directory, log_id) if mapped is None else mapped
 
     async def _indexed_bytes(self, directory: MaintainedDirectory, log_id: int) -> Mapping[int, int]:
-        """Return the indexed bytes of each ledger in a log, read a page of rows at a time."""
+        """Return the indexed bytes of each ledger in a log; read the index one page of rows at a time."""
         index, found = directory.storage.index, Counter[int]()
         rows = await directory.on_lane(index.page, (-1, -1), _ROWS, [log_id])
         while rows:

@@ -201,7 +201,7 @@ class GarbageCollector:
         return [progress for progress in self.progress() if progress is not None]
 
     def disk_changed(self, almost_full: bool, full: bool) -> None:
-        """React to the free space of the disks, as Apache's bookie does.
+        """End compactions on a full disk, or force a run if the options ask for that, as Apache's bookie does.
 
         :param almost_full: ends major compactions; with the option ``forced_when_full`` forces a run instead.
         :param full: ends all compactions; with that option forces a run instead.
@@ -338,7 +338,7 @@ class GarbageCollector:
         return request.timed and kind.enabled and now - (self.began if last is None else last) >= kind.interval
 
     async def _compact_as(self, phase: str, kind: CompactionKind) -> None:
-        """Compact the directories of one disk one after the other, and different disks at the same time."""
+        """Compact the directories of each disk one after the other, but different disks at the same time."""
         began, copied, freed = self._clock.seconds(), self._metrics.compacted_bytes.value, self._freed()
         failures = self.state.failures
         self.state.phase = phase

@@ -35,7 +35,7 @@ class KnownDamage:
         metrics.watch(lambda: sum(len(record.findings) for record in self.records.values()))
 
     async def load(self, maintained: MaintainedDirectory | MaintainedJournal) -> None:
-        """Load and mark once the damage that earlier processes found in ``maintained``, a directory or journal."""
+        """Load the damage that earlier processes found in ``maintained``, and mark the damaged ledgers, once."""
         if maintained.number in self.records:
             return
         try:

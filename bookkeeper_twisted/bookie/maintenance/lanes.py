@@ -17,7 +17,7 @@ from ..group_commit import GroupCommit
 from ..interfaces import IStorageExecutor
 
 _LEAST_STEP = 64 * 1024
-_COUNTED_STEP = 1024 * 1024  # bytes of a step while entries are limited, as a larger step may have too many entries
+_COUNTED_STEP = 1024 * 1024  # bytes of a step while entries are limited: more bytes may hold too many entries
 
 T = TypeVar("T")
 

@@ -170,7 +170,7 @@ class LedgerCollector:
         return metadata.closed and not any(self._cluster.bookie_id in segment.bookies for segment in metadata.segments)
 
     async def _forget_locked(self, ledger_id: int) -> int:
-        """Delete the ledger unless it is being replicated; hold its lock, so that no replication begins."""
+        """Delete the ledger under its replication lock, unless it is locked by another or needed here."""
         await self._operations.acquire()
         cluster = self._cluster
         try:
@@ -188,7 +188,7 @@ class LedgerCollector:
         return await self._forget([ledger_id], True) if await self._is_over_replicated(ledger_id) else 0
 
     async def _release(self) -> None:
-        """Release locks left by failures of the store, as such locks prevent the replication of their ledgers."""
+        """Release locks that a failure of the store left behind, as they would prevent replication."""
         while self._unreleased:
             await self._cluster.locks.unlock(next(iter(self._unreleased)))
             self._unreleased.pop()

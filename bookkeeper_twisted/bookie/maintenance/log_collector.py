@@ -35,7 +35,7 @@ class LogCollector:
         await self._directory.on_lane(self._directory.storage.count_live)
 
     async def disk(self) -> int:
-        """Return the number of the disk of the directory.
+        """Return the number of the disk that holds the directory.
 
         :raises OSError: the directory is missing.
         """

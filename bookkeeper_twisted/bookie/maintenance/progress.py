@@ -48,7 +48,7 @@ class Progress:
         return self.left * seconds / n_bytes if n_bytes else None
 
     def _recent(self, now: float) -> tuple[float, float]:
-        """Return the bytes and seconds so far; older bytes and seconds have less weight."""
+        """Return bytes and seconds of the work so far; recent work has more weight."""
         elapsed = max(now - self._last, 0.0)
         weight = math.exp(-elapsed / _MEMORY)
         return self._recent_bytes * weight, self._recent_seconds * weight + elapsed

@@ -76,7 +76,7 @@ class Scrubber:
 
     @property
     def findings(self) -> dict[int, tuple[DamagedEntries, ...]]:
-        """Return the known damage of each directory and journal, by the number of the directory or journal."""
+        """Return the known damage, by the number of the directory or journal."""
         return {number: record.findings for number, record in self._known.records.items()}
 
     def start(self) -> None:

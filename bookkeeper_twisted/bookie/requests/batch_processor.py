@@ -1,4 +1,4 @@
-"""Answers batch reads, from pieces of cached runs and a few large loads for entries on disk."""
+"""Answers batch reads, from cached runs and by a few large loads of entries on disk."""
 
 from ...codec.runs import FENCE, BatchRead
 from ...entries.entry_run import EntryRun

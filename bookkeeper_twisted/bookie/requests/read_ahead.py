@@ -25,7 +25,7 @@ class SequentialReads:
         self._windows: OrderedDict[tuple[int, int], int] = OrderedDict()
 
     def window(self, ledger_id: int, entry_id: int) -> int:
-        """Return the bytes to load for ``ledger_id``, beginning with the entry ``entry_id``."""
+        """Return how many bytes of ``ledger_id`` to load from the entry ``entry_id`` onwards."""
         return self._windows.get((ledger_id, entry_id), FIRST_WINDOW)
 
     def passed(self, ledger_id: int, entry_id: int, last: int) -> None:
@@ -39,7 +39,7 @@ class SequentialReads:
             self._windows[ledger_id, last + 1] = window
 
     def loaded(self, ledger_id: int, entry_id: int, last: int) -> None:
-        """Record that loading ``ledger_id`` from ``entry_id`` found all entries up to and including ``last``."""
+        """Record that a load of ``ledger_id`` found all entries from ``entry_id`` to ``last``, inclusive."""
         window = self._windows.pop((ledger_id, entry_id), FIRST_WINDOW)
         self._windows[ledger_id, last + 1] = min(window * _GROWTH, LAST_WINDOW)
         if len(self._windows) > self._limit:
@@ -66,13 +66,13 @@ class LoadsUnderWay:
     """
 
     def __init__(self, limit: int = 4096) -> None:
-        """:param limit: most ledgers whose entry sizes are remembered (S11)."""
+        """:param limit: the most ledgers whose usual entry size is remembered (S11)."""
         self._limit = limit
         self._loads: dict[int, list[Load]] = {}
         self._sizes: OrderedDict[int, int] = OrderedDict()
 
     def covering(self, ledger_id: int, entry_id: int) -> "Deferred[None] | None":
-        """Return a Deferred for the end of the load that will probably find an entry.
+        """Return a Deferred that fires at the end of a load in progress that probably includes an entry.
 
         :param entry_id: of the entry of ``ledger_id``.
         :returns: None if there is no such load.

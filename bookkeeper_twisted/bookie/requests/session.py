@@ -129,7 +129,7 @@ class RequestSession:
         )
 
     def again(self, item: Any) -> None:
-        """Put ``item``, the rest of a request, at the front of the backlog; it continues when there is room."""
+        """Put ``item``, the rest of a request, at the front of the queue; it is continued when there is room."""
         if not self.connection.closed:
             self._backlog.appendleft(item)
 

@@ -26,9 +26,9 @@ class AuthenticatedConnection(Protocol):
         self, clock: IReactorTime, wire: IWireProtocol, plugin: str, exchange: IAuthenticationExchange,
         timeout: float, max_frame_size: int, make: Callable[[], Protocol],
     ) -> None:  # fmt: skip
-        """:param plugin: the name in the frames.
+        """:param plugin: the name of the plugin in the frames.
         :param timeout: seconds for the whole exchange.
-        :param make: makes the connection.
+        :param make: makes the connection that sends requests.
         """
         self.authenticated: Deferred[Protocol] = Deferred(lambda _: self.transport.abortConnection())  # type: ignore[union-attr]
         self._wire = wire

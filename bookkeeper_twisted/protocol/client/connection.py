@@ -124,7 +124,7 @@ class ClientConnection(Protocol):
     # ---- requests ------------------------------------------------------------------------------------
 
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
-        """Test whether replies to these reads could not be mistaken for replies to other requests.
+        """Test whether replies to these reads can be told apart from replies to other requests.
 
         :param entry_ids: -1 stands for the last entry, as in a request.
         :returns: always True with request numbers.

@@ -188,7 +188,7 @@ class InFlight:
         :param keys: keys of the replies, in the order of arrival; unknown keys are ignored.
         """
         for sent in list(self._adds):
-            if keys and sent in self._adds:  # an earlier answer may have removed the adds
+            if keys and sent in self._adds:  # an answer that this loop has handled may have removed them
                 places, keys = sent.take(keys)
                 part = self._answered(sent, places) if places else None
                 if part is not None:
@@ -214,7 +214,7 @@ class InFlight:
     # ---- reads and other calls -------------------------------------------------------------------------
 
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
-        """Test whether replies to these reads can be told from other replies.
+        """Test whether replies to these reads can be told apart from other replies.
 
         :param entry_ids: of ``ledger_id``, -1 for the last entry; a repeated id cannot be distinguished.
         """

@@ -23,7 +23,7 @@ class FlowIds:
     """
 
     def __init__(self, following: int = 1) -> None:
-        """:param following: the id to begin with."""
+        """:param following: the first id to try."""
         self._following = following
         self._holders: dict[int, int] = {}
 
@@ -31,7 +31,7 @@ class FlowIds:
         return len(self._holders)
 
     def take(self) -> int:
-        """Return a free id, of which the caller is then a holder."""
+        """Return a free id, which the caller then holds."""
         while self._following in self._holders:
             self._advance()
         flow_id = self._following
@@ -50,7 +50,7 @@ class FlowIds:
         self._holders[flow_id] += 1
 
     def release(self, flow_id: int) -> None:
-        """Remove a holder of an id; without holders ``flow_id`` is free again.
+        """Remove a holder of an id; an id without holders is free again.
 
         :raises KeyError: it is free already.
         """

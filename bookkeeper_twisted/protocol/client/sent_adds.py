@@ -70,7 +70,7 @@ class SentAdds:
         return not keys.isdisjoint(self.keys() if self._places is None else self._places)
 
     def ids_at(self, places: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-        """Return ledger ids and entry ids of the adds at ``places``, their indexes from 0."""
+        """Return ledger ids and entry ids of the adds at ``places``, counted from 0."""
         if isinstance(places, range):
             part = slice(places.start, places.stop)
             return self._ledger_ids[part], self._entry_ids[part]
@@ -163,7 +163,7 @@ Answered = SentAdds | AddsPart
 
 
 class TakenEntries:
-    """A set of entries by ledger, which adds, finds and removes the entries of a run by one call."""
+    """A set of entries by ledger; one call adds, finds or removes all entries of a run."""
 
     __slots__ = ("_by_ledger",)
 

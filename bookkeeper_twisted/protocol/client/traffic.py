@@ -59,5 +59,5 @@ class Traffic:
         return self._recent
 
     def load(self) -> float:
-        """Return the load, a number to compare connections by."""
+        """Return the load, a number by which connections are compared."""
         return self.unacknowledged + self.recent()

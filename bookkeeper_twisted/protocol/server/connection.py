@@ -130,7 +130,7 @@ class ServerConnection(Protocol):
             self._session.lost()  # type: ignore[union-attr]
             self._session = None
             self._factory.left(self)
-            # Requests of other connections may have got the freed permits: write their replies.
+            # The freed permits may have let requests of other connections go on: write their replies.
             self._factory.outbox.flush()
 
     def pauseProducing(self) -> None:

@@ -26,7 +26,7 @@ class Outbox:
         self._enrolled: list[Flushable] = []
 
     def enrol(self, connection: Flushable) -> None:
-        """Flush a ``connection`` in the next :meth:`flush`; it must not be enrolled already."""
+        """Have a ``connection`` flushed by the next :meth:`flush`; it must not be enrolled already."""
         self._enrolled.append(connection)
 
     def flush(self) -> None:
