@@ -335,7 +335,7 @@ class BookKeeper:
 
 
 async def _named(asked: str, work: Coroutine[Deferred[Any], Any, T]) -> T:
-    """Await ``work``; if the metadata store is unavailable, name the request that was ``asked`` in the error."""
+    """Await ``work``; if the metadata store is unavailable, the error names the request that was ``asked``."""
     try:
         return await work
     except MetadataUnavailableError as error:

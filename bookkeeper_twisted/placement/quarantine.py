@@ -55,7 +55,7 @@ class Quarantine:
     _looks: LoopingCall | None = None
 
     def answered(self, bookie_id: str, error: Exception | None) -> None:
-        """Count one answer of a bookie, or the lack of one.
+        """Count an answer of a bookie, or the lack of an answer.
 
         :param error: the error of the request, None if it succeeded.
         """

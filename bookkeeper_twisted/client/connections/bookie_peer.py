@@ -99,7 +99,7 @@ class BookiePeer:
         return socket
 
     def _least_busy(self) -> BookieSocket:
-        """Choose the least busy socket, and charge it the traffic of an average flow until the new flow writes."""
+        """Choose the least busy socket; until the new flow writes, count an average flow's traffic for this socket."""
         sockets = self.sockets
         socket = least_busy(sockets)
         n_flows = sum(len(each.flows) for each in sockets)
@@ -139,7 +139,7 @@ class BookiePeer:
             self._log.warn("bookie {bookie_id}: {error}", bookie_id=self.key[0], error=socket.error)
 
     def leave(self, socket: BookieSocket, ids: RequestIds, error: Exception) -> None:
-        """Take a flow off a socket; the socket stays open, unless the flow had the socket for itself.
+        """Detach a flow from a socket; the socket stays open, unless the flow had the socket for itself.
 
         :param ids: the request ids of the flow.
         :param error: the error with which the flow's outstanding requests fail.

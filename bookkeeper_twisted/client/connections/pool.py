@@ -77,7 +77,7 @@ class ConnectionPool:
     def leave(
         self, bookie_id: str, wire: IWireProtocol, socket: BookieSocket, ids: RequestIds, error: Exception
     ) -> None:  # fmt: skip
-        """Take a flow off a ``socket`` to a bookie.
+        """Detach a flow from a ``socket`` to a bookie.
 
         :param wire: the protocol of that socket.
         :param ids: the request ids of the flow.

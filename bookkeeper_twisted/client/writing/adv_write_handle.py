@@ -76,7 +76,7 @@ class AdvLedgerWriter(BaseWriter):
         return None
 
     def _release(self) -> None:
-        """Push the entries that waited for the entry just pushed."""
+        """Append the entries that waited for the entry id just appended."""
         while (later := self._later.pop(self.last_add_pushed + 1, None)) is not None:
             self._later_size -= len(later.data) + self._overhead
             self._push(later.data, later.waiter)

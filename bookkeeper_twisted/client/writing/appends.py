@@ -50,7 +50,7 @@ class ByteBudget:
         return left
 
     def give_back(self, size: int) -> None:
-        """Count ``size`` bytes that were acknowledged or given up."""
+        """Give back the ``size`` bytes of entries that were acknowledged or given up."""
         self.used -= size
         if size and self._waiting and self.used < self.limit:
             waiting, self._waiting = self._waiting, {}
@@ -99,7 +99,7 @@ class Gatherer:
         return batch
 
     def _turn_begins(self) -> None:
-        """Prepare for the first batch of a turn; for subclasses."""
+        """Prepare for the first batch of a turn; subclasses override this method."""
 
     def _take(self) -> list[Batch[QuorumWriter]]:
         """Take out all batches of the turn."""
@@ -180,7 +180,7 @@ class _HeldBack:
 
 
 class AppendingWriter(Source):
-    """The part of a writer that takes entries in: their ids, lengths, and room.
+    """The part of a writer that accepts entries: it gives them ids, and holds them back while there is no room.
 
     :ivar last_add_pushed: the last id given out, -1 if there is none; of entries that the caller numbers, the last
         one before the first gap.
@@ -297,7 +297,7 @@ class AppendingWriter(Source):
         return room if room > 0 or self._quorum.idle else None
 
     def _take_held(self) -> list[Waiter]:
-        """Take out the entries that are held back and will not be sent; return their waiters in order."""
+        """Remove the entries that are held back and will not be sent; return their waiters in order."""
         held, self._held, self._held_size = self._held, [], 0
         return [each.waiter for each in held]
 

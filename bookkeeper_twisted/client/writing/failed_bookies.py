@@ -43,9 +43,9 @@ class FailedBookies:
         self.late: dict[str, None] = {}
         self.useless: dict[str, None] = {}
         self._failed: dict[str, None] = {}
-        self._staying: dict[str, float] = {}  # the time until which each unreplaced bookie stays
+        self._staying: dict[str, float] = {}  # the time until which each bookie without a substitute stays
         self._errors: dict[str, Exception] = {}  # the first error of each bookie since it became a member
-        self._deadline: float | None = None  # the time at which retries of unreplaced bookies end
+        self._deadline: float | None = None  # the time at which retries of bookies without a substitute end
 
     def note(self, bookie_id: str, error: Exception) -> bool:
         """Record the ``error`` with which a member of the ensemble failed.
@@ -108,7 +108,7 @@ class FailedBookies:
     def explained(
         self, shortage: NotEnoughBookiesError, ensemble: Iterable[str], failed: Collection[str]
     ) -> NotEnoughBookiesError:
-        """Return a ``shortage`` with the errors of the ``failed`` members of an ``ensemble``.
+        """Return the error ``shortage``, extended by the errors of the ``failed`` members of an ``ensemble``.
 
         The first of these errors is its cause.
         """

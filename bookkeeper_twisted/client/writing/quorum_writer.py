@@ -255,7 +255,7 @@ class QuorumWriter:
 
     @staticmethod
     def reached(batch: "Batch[QuorumWriter]", bits: int) -> None:
-        """Complete the entries of a ``batch`` that got their ack quorum by an answer, up to the first gap.
+        """Complete the entries of a ``batch`` that have just reached their ack quorum, up to the first gap.
 
         :param bits: the set of their places.
         """
@@ -380,7 +380,7 @@ class QuorumWriter:
         return self.completed + 1
 
     def _adopt(self, failures: FailedBookies, ensemble: Sequence[str]) -> None:
-        """Make an ensemble the current ensemble of all open entries, and send these entries to the new bookies."""
+        """Make an ensemble the current one for all open entries, and send the entries to its new bookies."""
         before, self.ensemble = self.ensemble, _shared(tuple(ensemble))
         changes = [(n, *pair) for n, pair in enumerate(zip(before, ensemble, strict=True)) if pair[0] != pair[1]]
         failures.changed(ensemble)
