@@ -91,7 +91,7 @@ class WorkerMetrics:
         self._exceptions[name].value += 1
 
     def watch(self, state: str, ledgers: Callable[[], float]) -> None:
-        """Export how many ledgers this worker has the lock of.
+        """Export the number of ledgers that this worker has locked.
 
         :param state: of these ledgers, the value of the label.
         :param ledgers: returns the number, when it is exported.

@@ -16,7 +16,7 @@ _REASONS = (BookKeeperError, CannotListenError, OSError)
 
 
 class Startable(Protocol):
-    """The part of a :class:`~bookkeeper_twisted.bookie.lifecycle.service.BookieService`, or of autorecovery, used here.
+    """The methods of a bookie's service, or of autorecovery, that this module calls.
 
     :ivar role: name of its kind, for the log.
     """

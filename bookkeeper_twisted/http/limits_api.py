@@ -36,7 +36,7 @@ def limits_of_bookie(admin: IBookieAdmin) -> Groups:
 
 
 def limits_of_autorecovery(limits: ISpeedLimits) -> Groups:
-    """Return the ``limits`` in a process of autorecovery as its only group."""
+    """Return the ``limits`` of a process of autorecovery, its only group of limits."""
     return {_REPLICATION_ADAPTIVE: limits}
 
 

@@ -285,7 +285,7 @@ class IUnderreplication(Interface):
         """
 
     def watch_enabled(listener: Callable[[bool], None]) -> Callable[[], None]:
-        """Call the listener soon and after each change with whether autorecovery is switched on.
+        """Call the listener soon and after each change, with True while autorecovery is switched on.
 
         :returns: a function that ends the watch.
         """

@@ -59,7 +59,7 @@ class StepExecutor:
         return False
 
     def deliver(self) -> None:
-        """Deliver all waiting results and notifications in order, and those that they cause."""
+        """Deliver all waiting results and notifications in order, also those that the deliveries cause."""
         while self.deliveries:
             function, args = self.deliveries.popleft()
             function(*args)

@@ -31,7 +31,7 @@ Entries = dict[int, dict[int, bytes]]
 
 @attrs.define
 class StoredLedgers:
-    """The contents of a storage that outlive it.
+    """The stored entries and states of a storage, over which a test opens another storage.
 
     :ivar rows: states of ledgers, those of deleted ones that were fenced included.
     :ivar marks: of the last checkpoint.

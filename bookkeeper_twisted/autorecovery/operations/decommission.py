@@ -117,7 +117,7 @@ class Decommission:
             self._needing.discard(ledger_id)
 
     async def _blockers(self) -> dict[int, str]:
-        """Return by ledger id why each ledger still needs the bookie."""
+        """Return, by ledger id, why each ledger still needs the bookie."""
         marked = {ledger_id async for ledger_id, _ in self._admin.underreplicated(missing=self.bookie_id)}
         recovering = await self._admin.recovering()
         reasons = {}

@@ -141,7 +141,7 @@ class FragmentCopy:
     # ---- reads ---------------------------------------------------------------------------------------
 
     async def _loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
-        """Read runs that each bookie of an ensemble keeps whole, by batches."""
+        """Read runs of entries by batch reads, where each bookie of the ensemble keeps every entry."""
         for run in plan:
             at = run.first
             while at <= run.last and not self._given_up and self._alive(run.targets):

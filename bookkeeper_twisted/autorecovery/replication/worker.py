@@ -168,7 +168,7 @@ class ReplicationWorker(Service):
             await running
 
     def _cancel_jobs(self) -> None:
-        """Cancel the work under locks; releases that have begun go on."""
+        """Cancel the work under locks; releases of locks that have begun go on."""
         for job in list(self._jobs.values()):
             if job.running is not None and not job.is_ending:
                 job.running.cancel()
@@ -236,7 +236,7 @@ class ReplicationWorker(Service):
             self._walk_at(later)
 
     def _walk_at(self, time: float) -> None:
-        """Schedule the next walk at or before a time of the clock, for ledgers that earlier walks skip."""
+        """Schedule a walk for the time when skipped ledgers may be tried again, unless an earlier walk is due."""
         if self._timer is None or not self._timer.active():
             self._timer = self._clock.callLater(max(time - self._clock.seconds(), 0), self._marks_changed)
 

@@ -145,7 +145,7 @@ def _directories(text: str) -> tuple[str, ...]:
 
 
 async def updatecookie(shell: ShellContext, options: Namespace) -> int:
-    """List, expand, rename or remove the cookies of the bookie beside this shell."""
+    """List, expand, rename or remove the cookies of the bookie on this machine."""
     if bool(options.bookieId) + options.expandstorage + options.list + bool(options.delete) != 1:
         shell.out("One and only one of -bookieId, -expandstorage, -list and -delete must be specified")
         return REFUSED

@@ -150,7 +150,7 @@ class SqliteStore:
     def close(self) -> None:
         try:
             if self._db is not None:
-                with suppress(MetadataSpaceError):  # rows that stay on a full disk count as dead
+                with suppress(MetadataSpaceError):  # rows that stay, because the disk is full, count as dead
                     self._end_session()
                 if self._made and self._creation is Creation.UNTIL_USED:
                     self._remove_unused()

@@ -160,7 +160,7 @@ class KazooZooKeeper:
         def arrived(value: object, error: Exception | None) -> None:
             self._under_way.pop(result, None)  # pop with a default: a kazoo client that is closed may answer twice
             if result.called:
-                return  # the caller cancelled the call, or it has failed with its session
+                return  # the caller has cancelled the call, or the call failed at the end of its session
             if error is None:
                 result.callback(value)
             else:

@@ -154,7 +154,7 @@ def damages(findings: DataFrame) -> DataFrame:
 
 
 def by_ledger(damaged: DataFrame) -> DataFrame:
-    """Return the entries that are not sound for each ledger, bookie and state, in this order.
+    """Return the entries that are not sound, by ledger, bookie and state, in this order.
 
     :param damaged: rows of :func:`damages`.
     """
@@ -163,7 +163,7 @@ def by_ledger(damaged: DataFrame) -> DataFrame:
 
 
 def first_of_each(damaged: DataFrame, count: int) -> list[Any]:
-    """Return at most ``count`` ranges in order, shared equally among the ledgers as far as each has enough ranges.
+    """Return at most ``count`` ranges in order, in equal shares for all ledgers that have enough ranges.
 
     :param damaged: rows of :func:`damages`.
     """
@@ -173,7 +173,7 @@ def first_of_each(damaged: DataFrame, count: int) -> list[Any]:
 
 
 def without_entries(replicas: DataFrame) -> DataFrame:
-    """Return the ledgers without entries to verify, with those of their bookies that are not registered.
+    """Return the ledgers without entries to verify, and which of their bookies are not registered.
 
     :param replicas: rows of the source's view ``fragments``.
     :returns: columns ``ledger_id`` and ``gone``, an array of bookies, ascending by ledger.

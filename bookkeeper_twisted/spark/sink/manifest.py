@@ -247,7 +247,7 @@ def publications(cluster: ClusterView, manifest: str) -> list[Publication]:
 
 
 def _publications(cluster: ClusterView, manifest: str, records: Iterable[int]) -> dict[int, Publication]:
-    """Return the publications of a manifest among some records, by the id of the record."""
+    """Return the publications of a manifest that are among some records, by record id."""
     found = {n: Publication.of(metadata) for n, metadata in cluster.metadata(records).items()}
     return {n: one for n, one in found.items() if one is not None and one.key.manifest == manifest}
 

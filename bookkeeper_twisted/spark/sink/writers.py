@@ -25,7 +25,7 @@ _QUERY_ID, _BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 
 @attrs.frozen
 class Written(WriterCommitMessage):
-    """The message of a task about the ledgers that it wrote.
+    """The report of a task to the driver: the ledgers that the task wrote.
 
     :ivar rows: none, too, where the batch was published before.
     """

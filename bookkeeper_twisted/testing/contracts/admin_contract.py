@@ -84,7 +84,7 @@ class BookieAdminContract(SynchronousTestCase):
             self.assertTrue(0 <= disk.free <= disk.total, disk)
 
     def test_files(self) -> None:
-        """Files are listed by their names, each kind with its own."""
+        """Files of each kind are listed by their names."""
         files = self.settled(self.admin.files())
         for names, suffix in ((files.journals, ".txn"), (files.entry_logs, ".log"), (files.indexes, ".sqlite")):
             self.assertTrue(all(name.endswith(suffix) and "/" not in name for name in names), names)

@@ -194,7 +194,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertIsNone(found.entries[2])
 
     def test_striped_ledger(self) -> None:
-        """S11: a look-up in a ledger of which every third entry is here unpacks as many rows as it finds entries."""
+        """S11: in a ledger of which every third entry is stored, a look-up unpacks one row for each entry it finds."""
         entry_ids = range(0, 3000, 3)
         for entry_id in entry_ids:
             self.storage.add(run(1, entry_id))

@@ -60,7 +60,7 @@ class PlacementContract(SynchronousTestCase):
         self.assertRaises(NotEnoughBookiesError, self.policy.new_ensemble, 1, 1, Candidates(()))
 
     def test_replace(self) -> None:
-        """A substitute is none of the ensemble, and not excluded."""
+        """A substitute is neither a member of the ensemble nor an excluded bookie."""
         ensemble = BOOKIES[:3]
         for _ in range(20):
             for position in range(3):

@@ -112,7 +112,7 @@ class StorageLife:
         return [drawn_entry(ledger_id, entry_id, self._copies) for ledger_id, entry_id in ids]
 
     def _somewhere(self) -> tuple[int, int]:
-        """Return a random ledger and entry, often of a read under way."""
+        """Return a random ledger id and entry id, often those of a read in progress."""
         if self._asked and self._chance.random() < 0.4:
             asked = self._chance.choice(self._asked)
             return asked.ledger_id, asked.entry_id

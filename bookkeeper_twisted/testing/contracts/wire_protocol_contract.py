@@ -204,7 +204,7 @@ class WireProtocolContract(SynchronousTestCase):
         self.assertEqual(lacking == 0, self.wire.complete)
 
     def test_refusals(self) -> None:
-        """A refusal answers each request with the status, or the protocol has no refusals."""
+        """A refusal answers each request with a status; a protocol may have no refusals."""
         _, (run, *_) = self.adds(EVEN)
         reads, *_ = self.requests(self.wire.encode_reads(LEDGER, [3, 4], FIRST_NUMBER))
         (batch,) = self.requests(self.wire.encode_batch_read(self.wire.batch_read(LEDGER, 3, 1, 1, 100, 0, None)))

@@ -289,7 +289,7 @@ class RegistrationSuite(MetadataSuite):
             await self.raises(IncorrectParameterError, registration.write_cookie(bookie_id, b"", None))
 
     async def test_cookies(self) -> None:
-        """Cookies are created once, replaced and removed by version, and name all bookies."""
+        """A cookie is created once, and replaced or removed by its version; bookies with cookies are listed."""
         one, two = (await self.driver()).registration, (await self.driver()).registration
         self.assertEqual(await one.write_cookie("a:1", b"first", None), 0)
         await self.raises(CookieExistsError, two.write_cookie("a:1", b"other", None))
