@@ -121,7 +121,7 @@ def whole_number(text: str) -> int:
 
 
 def hex_number(text: str) -> int:
-    """Parse a hexadecimal number, of ASCII digits as in :func:`whole_number`.
+    """Parse a hexadecimal number: ASCII digits, with at most a sign in front.
 
     :raises ValueError: the text is not such a number.
     """

@@ -216,7 +216,7 @@ class ReplicaScan:
             self._note(Finding(entry_id, entry_id, LENGTH, 1, sizes[at], detail))
             if at + 1 == run.count:
                 return
-            self._length = None  # the length is unknown, as this entry and the previous one contradict each other
+            self._length = None  # unknown, as the two entries contradict each other
             run = run.slice(entry_id + 1, run.count - at - 1)
 
     def _note(self, one: Finding) -> None:

@@ -148,7 +148,7 @@ def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
 
 
 def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, guess: int) -> int:
-    """Guess from some ids how many frames belong to one run; return 0 if a run would not save time.
+    """Estimate from some ids how many frames belong to one run; return 0 if a run would not save time.
 
     A short run saves time, too, if another run follows: chunks of a writer that changes ledgers begin with such a run.
     """

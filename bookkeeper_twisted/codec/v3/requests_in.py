@@ -247,7 +247,7 @@ def _add(request: wire_pb.AddRequest, head: wire_pb.BKPacketHeader, runs: _RunBu
         return
     flags = _flags(head.priority)
     deferred = False
-    if request.HasField("flag"):  # a present flag means a recovery add, and an absent flag has the same default value
+    if request.HasField("flag"):  # not ``request.flag``: its default is RECOVERY_ADD
         flags |= RECOVERY_ADD
     else:  # for ordinary adds only: Java ignores the write flags of recovery adds
         deferred = bool(request.writeFlags & _DEFERRED_SYNC)
