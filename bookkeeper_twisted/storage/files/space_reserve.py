@@ -71,7 +71,7 @@ class SpaceReserve:
         return sum([size - self._held[directory] for directory, size in self._sizes.items() if self._is_due(directory)])
 
     def _is_due(self, directory: str) -> bool:
-        """Test whether a ``directory`` should have its reserve: it has some of it, or little space is free."""
+        """Test whether a ``directory`` needs its reserve: it has a part of it already, or little space is free."""
         return self._held[directory] > 0 or self._fs.usage(directory)[1] < PLENTY
 
     def check(self, n_bytes: int) -> None:
