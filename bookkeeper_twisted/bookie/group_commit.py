@@ -182,7 +182,7 @@ class GroupCommit:
             self.queued_bytes -= len(item.records)
             self._call(item, None)
         self._flush()
-        if group.items:  # empty if the previous drain has taken the item for which this one was begun
+        if group.items:  # an earlier drain may have written the item, so that this group is empty
             self._measure(group)  # after the completions, because clients wait for them
         self._watch_unsynced(group.synced)
 

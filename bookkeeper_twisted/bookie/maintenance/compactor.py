@@ -218,7 +218,7 @@ class Compactor:
                 committed = await self._finish(copy, committed, sources)
                 copy = None
         finally:
-            await on_lane(reader.close)  # close the reader first: it waits for the writes to the copy
+            await on_lane(reader.close)  # the reader first, because its close waits for the writes to the copy
             if copy is not None:
                 await on_lane(copy.abandon)
             await committed

@@ -29,7 +29,7 @@ class SequentialReads:
         return self._windows.get((ledger_id, entry_id), FIRST_WINDOW)
 
     def passed(self, ledger_id: int, entry_id: int, last: int) -> None:
-        """Record that a sequential read of ``ledger_id`` continues after entries that needed no load.
+        """Record that entries of ``ledger_id`` needed no load, so that a sequential read goes on behind them.
 
         :param entry_id: the first of these entries.
         :param last: the last of them.

@@ -68,7 +68,7 @@ class InFlight:
         self._n_sent = 0
         self._adds: deque[SentAdds] = deque()
         self._taken = TakenEntries()  # entries without request ids that may have been sent before
-        self._n_again = 0  # the number of requests in flight that add such entries again
+        self._n_again = 0  # the number of adds in flight with entries in _taken
         self._reads = ReadsByKey()
         self._calls: dict[int, SentCall] = {}
         self._emptied: Callable[[], object] | None = None

@@ -192,7 +192,7 @@ class ServerConnection(Protocol):
             self.enter(ConnectionState.CLOSED)
 
     def is_late(self, latest: float) -> bool:
-        """Test whether the peer owes bytes since ``latest`` or before, and the bookie reads from it."""
+        """Test whether the peer is late: it owes bytes since ``latest`` or before, and the bookie reads them."""
         if self._held or self._waits or self.state in _ENDING:
             return False
         return self.expecting_since is not None and self.expecting_since <= latest
