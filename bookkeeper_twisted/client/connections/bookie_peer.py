@@ -99,7 +99,7 @@ class BookiePeer:
         return socket
 
     def _least_busy(self) -> BookieSocket:
-        """Choose the least busy socket; until the new flow writes, count an average flow's traffic for this socket."""
+        """Choose the least busy socket; count an average flow's traffic for it until the new flow writes."""
         sockets = self.sockets
         socket = least_busy(sockets)
         n_flows = sum(len(each.flows) for each in sockets)

@@ -110,7 +110,7 @@ class BookieSocket:
     # ---- flows ---------------------------------------------------------------------------------------
 
     def join(self, ids: RequestIds) -> None:
-        """Count a flow that has chosen this socket, by its ``ids``, until :meth:`leave`."""
+        """Add a flow, known by its ``ids``, to the flows of this socket; :meth:`leave` removes the flow."""
         self.chosen = next(_choices)
         self.flows[ids.flow_id] = ids
 

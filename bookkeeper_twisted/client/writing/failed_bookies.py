@@ -72,7 +72,7 @@ class FailedBookies:
 
     @property
     def waiting(self) -> bool:
-        """Whether there are failed bookies that no round of an ensemble change has taken up."""
+        """Whether failed bookies wait for a round of an ensemble change."""
         return bool(self._failed)
 
     def forget(self) -> None:
