@@ -47,7 +47,7 @@ def piece(entries: int, n_bytes: int, *throttles: Throttle) -> tuple[int, int]:
 
 
 class ConcurrencyLimit:
-    """A limit on the number of things under way; a caller may take several in one call; first come, first served.
+    """A limit on the number of things under way; callers are admitted in the order in which they came.
 
     :param limit: 0 or less for none.
     """

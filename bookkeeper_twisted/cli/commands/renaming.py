@@ -14,7 +14,7 @@ _READS_PER_UPDATE = 5
 
 
 async def updateledgers(shell: ShellContext, options: Namespace) -> int:
-    """Replace the other id of the bookie beside this shell by the id that the configuration gives it."""
+    """In all ledgers, replace this machine's bookie id: its address by its host name, or the reverse, as configured."""
     config = shell.config
     by_name = config.use_host_name_as_bookie_id
     if options.bookieId not in ("hostname", "ip"):

@@ -48,7 +48,7 @@ class EntryRange:
 
     @property
     def size(self) -> float:
-        """Bytes, estimated."""
+        """The estimated number of bytes."""
         return self.count * (self.entry_bytes + ENTRY_OVERHEAD)
 
 

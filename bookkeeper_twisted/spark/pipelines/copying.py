@@ -142,7 +142,10 @@ class LackingPartCopier:
                 rest = attrs.evolve(rest, first=at + 1) if at < rest.last else None
 
     def _loads(self, run: EntryRun, done: CopyResult) -> Iterator[Load]:
-        """Return the entries that each target gets; a target that needs all of them gets the same bytes object."""
+        """Return the entries that each target gets.
+
+        A target that needs all of them gets the same bytes object.
+        """
         key, addresses = self._digester.master_key, self._part.addresses
         ids_of: dict[str, list[int]] = {}
         for one in self._part.plan(run.first, run.last):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class _WrappedPartition(InputPartition):
-    """A partition in Spark's wrapping."""
+    """A partition as Spark wraps it for a reader."""
 
     value: Any
 
