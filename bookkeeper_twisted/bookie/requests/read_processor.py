@@ -1,4 +1,4 @@
-"""Answers runs of plain reads: entries in memory immediately, in stretches; the others by one load."""
+"""Answers runs of plain reads: entries in memory immediately, all other entries after one load from disk."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -51,7 +51,7 @@ class ReadCursor:
         self.has_loaded = has_loaded
 
     def singles(self) -> list[int]:
-        """Return the positions of the next reads of one ledger that are pieces of one entry each."""
+        """Return the indexes of the next reads of one ledger, up to reads of consecutive entries."""
         ledger_ids = self.run.ledger_ids
         ledger_id = ledger_ids[self.pieces[0][0]]
         found: list[int] = []
@@ -82,7 +82,10 @@ class ReadProcessor:
         return True
 
     def _refuse_reserved(self, session: RequestSession, cursor: ReadCursor) -> None:
-        """Refuse reads of negative ids, which no ledger or entry has.  The first id in a piece is its lowest id."""
+        """Refuse reads with negative ids, which no ledger or entry has; -1 as entry id means the last entry.
+
+        The first id of a piece is its lowest id.
+        """
         ledger_ids, entry_ids = cursor.run.ledger_ids, cursor.run.entry_ids
         firsts = [start for start, _ in cursor.pieces]
         lowest = min([entry_ids[start] for start in firsts])
@@ -125,7 +128,10 @@ class ReadProcessor:
         return True
 
     def _answer_row(self, session: RequestSession, cursor: ReadCursor, missing: list[Piece]) -> None:
-        """Answer a row of reads from memory in one reply buffer; add the row to ``missing`` if its first entry is."""
+        """Answer reads from memory in one reply buffer.
+
+        If the first of them cannot be answered from memory, its piece is added to ``missing``.
+        """
         run, pieces = cursor.run, cursor.pieces
         begin = after = pieces[0][0]
         entries: list[bytes] = []
@@ -195,7 +201,7 @@ class ReadProcessor:
     def _find(self, ledger_id: int, entry_id: int, max_count: int) -> EntryRun | None:
         """Return entries that are available without a wait, or None if the first entry is not."""
         if entry_id == INVALID_ENTRY_ID:
-            return None  # only the index knows the last entry
+            return None  # -1 means the last entry, which only the index knows
         held = self._bookie.cached(ledger_id, entry_id, max_count)
         if held is None:
             held = self._bookie.resident(ledger_id, entry_id, max_count, _REPLY_BYTES)
@@ -204,7 +210,7 @@ class ReadProcessor:
         return held
 
     def _not_held(self, session: RequestSession, cursor: ReadCursor, piece: Piece, missing: list[Piece]) -> None:
-        """Add a piece whose first entry is not in memory to ``missing``; serve a read of the last entry separately."""
+        """Add reads whose first entry is not in memory to ``missing``; serve a read of the last entry separately."""
         start, end = piece
         if cursor.run.entry_ids[start] != INVALID_ENTRY_ID:
             missing.append((start, end))
@@ -265,7 +271,7 @@ class ReadProcessor:
         session.expect(-expected)
         left: list[Piece] = []
         for (start, end), found in zip(missing, loaded, strict=True):
-            # Read ranges without room in the replies again later: their entries stay in memory for a while.
+            # If there is no room for the replies, read the entries again later: they stay in memory for a while.
             is_used = session.has_room and not isinstance(found, LoadLaterError)
             left.extend(self._use(session, cursor, start, end, found) if is_used else [(start, end)])
         left.extend(waiting)
@@ -281,14 +287,14 @@ class ReadProcessor:
         """
         if isinstance(found, Exception):
             self._refuse(session, cursor, start, found)
-            # If one entry is missing, others probably are too: request each of them separately, many in one call.
+            # If one entry is missing, others probably are, too: read each of the others separately, many in one call.
             return [(index, index + 1) for index in range(start + 1, end)]
         run = cursor.run
         self._context.read_ahead.loaded(run.ledger_ids[start], run.entry_ids[start], found.last)
         while start < end and run.entry_ids[start] <= found.last:
             try:
                 entries = _entries(found, run.entry_ids[start], end - start)
-            except Exception as error:  # perhaps only this entry is damaged: go on as for a missing one
+            except Exception as error:  # perhaps only this entry is damaged, so read it separately
                 return self._use(session, cursor, start, end, error)
             self._reply(session, cursor, start, entries)
             start += len(entries)
@@ -312,7 +318,7 @@ def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes]:
 
 
 async def read_entry(session: RequestSession, ledger_id: int, entry_id: int) -> bytes:
-    """Read one entry with its header and digest, from memory or disk, once the peer takes replies.
+    """Read one entry with header and digest, from memory or disk, once the limits allow another reply.
 
     :raises BookieError: NoSuchEntryError, NoSuchLedgerError, BookieIOError or TooManyRequestsError.
     """
