@@ -60,7 +60,7 @@ class LedgerReader:
 
     @property
     def length(self) -> int:
-        """The bytes of all payloads; in an unclosed ledger, those up to the last entry that a bookie reported."""
+        """The bytes of all payloads; in an unclosed ledger, those up to the newest entry that bookies have reported."""
         return self._view.length
 
     @property
@@ -159,8 +159,12 @@ class LedgerReader:
         return EntryBatch(run, self._digester)
 
     async def _moved(self, entry_id: int) -> bool:
-        """Test whether the stored metadata names other bookies for an entry than were asked: re-replication
-        moves the entries of closed ledgers too, whose metadata is not watched."""
+        """Test whether the stored metadata names other bookies for an entry than those that were asked.
+
+        Re-replication also moves entries of closed ledgers, whose metadata is not watched.
+
+        Re-replication also moves entries of closed ledgers, whose metadata is not watched.
+        """
         asked = self._replicas.metadata.ensemble_at(entry_id)
         try:
             stored = await self._ledgers.read(self.ledger_id)
