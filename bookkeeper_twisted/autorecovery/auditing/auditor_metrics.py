@@ -48,7 +48,7 @@ class AuditorMetrics:
         findings = self.findings
         gauges: dict[str, Callable[[], float]] = {
             "NUM_LEDGERS_NOT_ADHERING_TO_PLACEMENT_POLICY": lambda: findings.not_adhering,
-            # Always 0: only Apache's zone-aware policy, which does not exist here, can be met softly.
+            # Always 0: only Apache's zone-aware policy, which this package does not have, knows soft adherence.
             "NUM_LEDGERS_SOFTLY_ADHERING_TO_PLACEMENT_POLICY": lambda: 0,
             "NUM_UNDERREPLICATED_LEDGERS_ELAPSED_RECOVERY_GRACE_PERIOD": lambda: findings.left_behind,
             "NUM_LEDGERS_HAVING_NO_REPLICA_OF_AN_ENTRY": lambda: findings.no_replica,
@@ -61,7 +61,7 @@ class AuditorMetrics:
 
 
 class CheckResults:
-    """The last complete results of checks, over all ledgers.
+    """The results of the last complete checks of all ledgers.
 
     :ivar left_behind: ledgers that have been marked for longer than the grace period.
     :ivar in_office: 1 while this process has the auditor of the cluster.

@@ -1,4 +1,4 @@
-"""The audit of lost bookies, which marks every ledger that names a lost bookie; and the search for named bookies."""
+"""The audit of lost bookies, which marks every ledger whose metadata name a lost bookie."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
@@ -125,7 +125,7 @@ class BookieAudit:
         return count
 
     async def named(self, bookies: frozenset[str], enough: int) -> frozenset[str]:
-        """Return those of ``bookies`` that the metadata of any ledger names.
+        """Return the ``bookies`` that are named in the metadata of at least one ledger.
 
         :param bookies: ids of the bookies to look for.
         :param enough: number of named bookies that ends the walk over the ledgers; ledgers may name more.

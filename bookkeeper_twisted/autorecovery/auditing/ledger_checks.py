@@ -48,7 +48,7 @@ class CheckContext:
     pause: Callable[[float], Awaitable[None]]
 
     async def timed(self, check: AuditorCheck, run: Awaitable[None]) -> None:
-        """Record the duration of a ``check`` as that of a success, or of a failure if ``run`` raised.
+        """Record the duration of a ``check`` as that of a success, or of a failure if ``run`` raises an error.
 
         :raises Exception: the error that ``run`` ends with.
         """
@@ -69,7 +69,7 @@ class CheckContext:
         await self.walks.run(visit, 1 + _TURNS.index(check))
 
     def marked(self, marker: Marker) -> None:
-        """Record the numbers of ledgers and bytes that a check has marked, as its ``marker`` counted them."""
+        """Record how many ledgers and bytes a check has marked, as counted by its ``marker``."""
         self.metrics.marked.success.record(marker.marked)
         self.metrics.marked_bytes.success.record(marker.n_bytes)
 

@@ -85,6 +85,6 @@ class LossLog:
             self._log.failure("the ledgers of bookie {bookie_id} cannot be counted", failure, bookie_id=bookie_id)
 
     def _text(self, bookie_id: str) -> str:
-        """Return the UTC time when a bookie was found to be lost: the present time if the bookie was back briefly."""
+        """Return the UTC time of a bookie's loss, as text."""
         since = self._since.setdefault(bookie_id, self._clock.seconds())
         return datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -23,7 +23,7 @@ class Detection(Enum):
 
 
 class Loss(Enum):
-    """The number of lost bookies that were not audited: as many as the rules distinguish."""
+    """The number of lost bookies that were not audited: none, one, or more."""
 
     NONE = 0
     ONE = 1
@@ -31,7 +31,7 @@ class Loss(Enum):
 
 
 class Action(Enum):
-    """An order to the caller."""
+    """The next step of the caller after a change of the lost bookies."""
 
     NOTHING = "nothing"
     SCHEDULE = "schedule"
@@ -75,7 +75,7 @@ class LostBookies:
     pending: set[str] = attrs.field(factory=set)
 
     def bookies_are(self, available: Collection[str]) -> Action:
-        """Record which bookies are registered now, and return the order that follows.
+        """Record which bookies are registered now; return the action that the caller has to take.
 
         :param available: ids of all registered bookies, writable and read-only.
         """
@@ -94,7 +94,7 @@ class LostBookies:
         return frozenset(self.known | self.pending).difference(available)
 
     def leave_out(self, unnamed: Collection[str]) -> None:
-        """Forget lost bookies that no ledger names; the delay of a lost bookie that remains begins anew.
+        """Forget lost bookies that no ledger names; if another one waits for its audit, its delay begins again.
 
         :param unnamed: bookies that are not registered.
         """
@@ -104,7 +104,7 @@ class LostBookies:
             self.state = Detection.CALM
 
     def delay_is(self, seconds: int) -> Action:
-        """Store a new delay; 0, or a value equal to the stored delay, orders an immediate audit.
+        """Store a new delay; return the action to take: 0, or an equal value, asks for an immediate audit.
 
         :param seconds: the value that was written.
         """
@@ -124,7 +124,7 @@ class LostBookies:
         self.state = Detection.CALM
 
     def expired(self) -> Action:
-        """Return the order that follows the end of the delay."""
+        """Return the action that the caller has to take at the end of the delay."""
         return self._audit() if self.state is Detection.WAITING else Action.NOTHING
 
     def _decide(self) -> Action:
