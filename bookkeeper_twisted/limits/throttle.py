@@ -134,7 +134,7 @@ class Throttle:
         self._apply()
 
     def yield_to(self, factor: float, speed: Rate) -> None:
-        """Grant only a part of the limit, as clients come first.
+        """Grant only a part of the limit, so that requests of clients are served first.
 
         :param factor: the part, above 0; 1 grants the whole limit again.
         :param speed: how fast the work is now, of which a limiter without a limit grants a part.  The first one that
@@ -163,7 +163,7 @@ class Throttle:
         metrics.granted_bytes.value = max(metrics.granted_bytes.value, self._bytes)
 
     def _grant(self) -> None:
-        """Grant the waiting requests in order; a request made by a callback is queued behind all others."""
+        """Grant the waiting requests in order; a request that a callback makes waits behind them."""
         self._timer = None
         while self._waiters:
             now = self._clock.seconds()
