@@ -1,4 +1,4 @@
-"""The auditor's periodic checks of all ledgers: by reading, of their placement, and of the listed entries."""
+"""The auditor's periodic checks of all ledgers: of sampled entries, of placement, and of listed entries."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
