@@ -103,8 +103,8 @@ class GroupCommit:
         self._metrics = metrics
         self._options = options
         self._queue: deque[_Item] = deque()
-        # The deque holds one token while no drain runs.  Reactor and lane take the token atomically, so an item that is
-        # queued just before a drain ends is never left in the queue.
+        # The deque holds one token while no drain runs: both threads take it atomically, so no queued item is
+        # forgotten.
         self._idle: deque[None] = deque((None,))
         self._start: IDelayedCall | None = None
         self._sync_due: IDelayedCall | None = None

@@ -127,8 +127,7 @@ class ClusterApi:
         """Answer with all ledger ids; if ``print_metadata`` is set, with one page of ids and metadata."""
         client = await self._connect()
         if not question.flag("print_metadata"):
-            # The same JSON as json_answer() makes, but built during the listing: there may be hundreds of thousands of
-            # ids.
+            # The JSON of json_answer(), but built during the listing: there may be hundreds of thousands of ids.
             lines = [f'  "{ledger_id}" : null' async for ledger_id in client.client.list_ledgers()]
             body = "{\n" + ",\n".join(lines) + "\n}" if lines else "{ }"
             return attrs.evolve(json_answer({}), body=body)

@@ -126,8 +126,7 @@ def fragments_of(ledger_id: int, metadata: LedgerMetadata, last_confirmed: int) 
     schedule = schedule_of(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
     newest = metadata.segments[-1].first_entry_id
     end = metadata.last_entry_id if metadata.closed else last_confirmed
-    # A writer begins an ensemble (S16) only when all entries before it are acknowledged.  So the older fragments are
-    # final as soon as the known LAC, which may be an old one, reaches the start of the newest ensemble.
+    # Older fragments are final (S16) once the known LAC, which may be old, reaches the newest ensemble.
     settled = metadata.closed or last_confirmed >= newest - 1
     starts = [segment.first_entry_id for segment in metadata.segments]
     for segment, (start, following) in zip(metadata.segments, pairwise([*starts, end + 1]), strict=True):

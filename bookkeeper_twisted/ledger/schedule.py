@@ -95,7 +95,7 @@ class Schedule:
         return rounds * self.write_quorum + sum(self.keeps(position, n) for n in range(last - rest + 1, last + 1))
 
     def is_covered(self, answered: Collection[int]) -> bool:
-        """Test whether the unanswered positions contain no ack quorum of any write set (S17).
+        """Test whether the positions without an answer are too few for an ack quorum of any write set (S17).
 
         :param answered: positions that answered.
         """

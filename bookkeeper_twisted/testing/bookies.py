@@ -153,7 +153,7 @@ class MemoryBookies:
 
         bookie = self[bookie_id]
         asked = self._answer(bookie_id, "long_poll", ledger_id, previous_lac + 1, 1, wait)
-        return cast("Deferred[ReadReply]", asked)  # the callback returned a Deferred, for which addCallback waits
+        return cast("Deferred[ReadReply]", asked)  # addCallback waits for the Deferred that the callback returned
 
     def _news(
         self, bookie: MemoryBookie, ledger_id: int, previous_lac: int, patience: float

@@ -46,7 +46,7 @@ class StepExecutor:
         return [lane for lane, _ in self.queued]
 
     def run_one(self, lane: str | None = None) -> bool:
-        """Run the oldest piece of work (of a lane) and keep its result and notifications for :meth:`deliver`.
+        """Run the oldest piece of work (of a ``lane``); keep its result and notifications for :meth:`deliver`.
 
         :returns: whether any work was queued.
         """

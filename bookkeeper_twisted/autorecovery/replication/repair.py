@@ -114,8 +114,7 @@ class LedgerRepair:
                     stored = await self._repair(stored, report, progress)
                 if progress.repaired == before:
                     break
-                # check again: read all entries of bookies that were repaired in place, and a sample of those on new
-                # bookies
+                # check again: all entries of bookies repaired in place, and a sample of those on new bookies
                 in_place = {loss.bookie_id for loss in report.losses()}
                 stored = await self._read(ledger_id)
                 report = await self._checker.check(ledger_id, stored.value, in_place, report)

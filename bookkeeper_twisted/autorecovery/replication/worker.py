@@ -251,8 +251,7 @@ class ReplicationWorker(Service):
         try:
             await self._underreplication.lock(ledger_id, self._settings.holder)
         except LedgerLockedError:
-            # Skip this ledger for the pause even if marks change: otherwise a worker would try each lock of the others
-            # again after every change.
+            # Skip this ledger for the pause even if marks change: each change would retry all locks of other workers.
             self._refused[ledger_id] = self._clock.seconds() + self._settings.backoff
             return False
         except (BookKeeperError, CancelledError):  # the store may have granted the lock although the call failed

@@ -76,7 +76,7 @@ def rebuild_ledgers(
     make_index: IndexFactory,
     advance: Callable[[int], object] = int,
 ) -> Rebuilt:
-    """Rebuild the closed index of one directory from its entry logs and from states.
+    """Rebuild the closed index of one directory from its entry logs and the given ledger states.
 
     :param number: of the directory, from 0.
     :param states: the result of :func:`journal_states`.

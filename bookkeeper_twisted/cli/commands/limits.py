@@ -58,7 +58,7 @@ def _change(options: Namespace) -> Mapping[str, Any]:
 
 
 async def _http_address(shell: ShellContext, bookie_id: str) -> str:
-    """Return host and port of the HTTP server of a bookie, as the bookie is registered.
+    """Return host and port of the HTTP server of a bookie, from its registration.
 
     :raises OperandError: the bookie is not there, or has no HTTP server.
     """

@@ -31,7 +31,7 @@ class ClientMetrics:
         )
 
     def watch(self, peer: BookiePeer) -> None:
-        """Export the numbers of the sockets to a bookie.
+        """Export the counts of the sockets to a bookie, in one wire protocol.
 
         :param peer: the sockets in one wire protocol; exported as long as the client lives.
         """

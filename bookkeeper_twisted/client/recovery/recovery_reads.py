@@ -44,7 +44,7 @@ class RecoveryReads:
         self._window = 1
         self._source: str | None = None
         self._unanswered: set[str] = set()  # bookies to which no further batch read is sent
-        self._doubted: set[str] = set()  # those of _unanswered that have not answered a plain read since
+        self._doubted: set[str] = set()  # bookies in _unanswered that have not answered a plain read since
         self._end: int | None = None
 
     async def entries_from(self, first: int) -> EntryRun | None:

@@ -194,8 +194,7 @@ class AppendingWriter(Source):
         "_quorum", "_batcher", "last_add_pushed", "length", "_largest", "_held_size", "_held", "_max_in_flight",
         "_overhead", "_budget", "_most_held",
     )  # fmt: skip
-    # slots are in the order in which an append uses them, so that with thousands of open ledgers an append touches
-    # few cache lines
+    # slots in the order in which an append uses them: with thousands of open ledgers it touches few cache lines
 
     def __init__(self, largest: int, max_in_flight: int, overhead: int, budget: ByteBudget) -> None:
         """

@@ -108,7 +108,7 @@ class ClientConnection(Protocol):
         self._no_delay = no_delay
         self._decoder = ClientDecoder(wire, limits.max_frame_size)
         self._has_received = False
-        self._received_at: float | None = None  # the time of receipt of the replies that are being processed, else None
+        self._received_at: float | None = None  # when the replies that are being processed were received
         self._scan_call: Any = None
         # The clock of the deadlines: it does not count the time in which this process was held up and read no reply.
         self._time = AttendedTime(clock.seconds)

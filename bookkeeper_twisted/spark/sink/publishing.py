@@ -75,8 +75,8 @@ class Publisher:
             await manifest.begin(self._ledgers, key, bookie_id)
             start = await self._start(key)
         writer = await self._write_rows(key, rows)
-        # Ledger ids ascend, and attempts at the next batch begin after this one is published, so their ledgers have
-        # higher ids than the ledger of rows.  Drawing an id without using it would leave a gap in stream offsets.
+        # Attempts at the next batch begin after this one is published, so their ledger ids are higher than this one.
+        # A new id, drawn here and not used for a ledger, would leave a gap in stream offsets.
         following = writer.ledger_id + 1
         time = int(self._clock.seconds() * 1000)
         publication = Publication(key, writer.ledger_id, start or 0, following, time)

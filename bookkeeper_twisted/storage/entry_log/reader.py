@@ -97,8 +97,8 @@ class EntryLogReader:
         self.directory = directory
         self.reads = 0
         self.tells_resident = True
-        # The number of read-ahead hints left.  Each read from memory adds one, so that hints end if the log never fits
-        # memory. Two threads change the number without a lock: it need not be exact.
+        # The number of read-ahead hints left; each read from memory adds one, so a log that never fits memory gets few.
+        # Two threads change the number without a lock, because it need not be exact.
         self._hints = MOST_HINTS
         self._fs = fs
         self._idle = IdleLogs(max_open)

@@ -140,7 +140,7 @@ class _Window:
         return self._data[low : low + size]
 
     def skip_padding(self, at: int) -> int:
-        """Return the first offset after ``at``, within the window, that may begin a positive size word."""
+        """Return the first offset after ``at``, within the window, where a positive size word may begin."""
         low = at - self._start
         rest = self._data[low:]
         negative = len(rest) - len(rest.lstrip(_NEGATIVE))

@@ -331,8 +331,7 @@ class EntryLogWriter:
         log = self._log
         if log is None:
             return
-        # If all bytes were written, it was the sync that failed: nobody knows which bytes are durable, so abandon the
-        # log (S10).
+        # If all bytes were written, the sync failed, and nobody knows which are durable: abandon the log (S10).
         if error.errno in NO_SPACE and log.written != log.position:
             self._cut_back(log)
         else:

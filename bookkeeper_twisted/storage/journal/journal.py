@@ -191,8 +191,7 @@ class Journal:
             return old
         if old is not None:
             old.close()
-        # ``durable`` stays at the end of the previous file, because the first group of the new file records this
-        # position.
+        # ``durable`` stays at the end of the previous file: the first group of the new file records it.
         self.position = JournalPosition(self._mark.file_id, HEADER_SIZE)
         return self._file
 

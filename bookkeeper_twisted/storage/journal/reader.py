@@ -112,8 +112,7 @@ class JournalReader:
                 if (offset + at + TRAILER_SIZE) % SECTOR == 0:
                     trailer = parse_trailer(data[at : at + TRAILER_SIZE], self.mark)
                     if trailer is not None:
-                        # A trailer of a group that began before ``self.end`` means that reading began inside this
-                        # group.
+                        # a group that began before ``self.end``: reading began inside it
                         inside = JournalPosition(self.file_id, offset + at) if trailer.start < self.end else durable
                         torn, durable = True, max(durable, trailer.durable, inside)
                 at = data.find(nonce, at + 1)
