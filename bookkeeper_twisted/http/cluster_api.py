@@ -58,7 +58,7 @@ class SharedClient:
         if not isinstance(outcome, Failure):
             self._client = outcome
         for one in waiting:
-            if not one.called:  # the Deferred of a cancelled request has fired
+            if not one.called:  # skip requests that were cancelled: their Deferreds have fired
                 one.callback(outcome)
 
     def close(self) -> "Deferred[None]":

@@ -40,7 +40,7 @@ class RecoveryRules:
         return RECOVERY_ADD | HIGH_PRIORITY
 
     def is_covered(self, answered: Collection[int]) -> bool:
-        """Test whether the bookies without an answer, which may not be fenced, are too few to acknowledge an entry.
+        """Test whether the bookies that have not answered, and may be unfenced, are too few to acknowledge an entry.
 
         Then no write set acknowledges a new entry while entries are read, and no LAC that an ack quorum
         received is missed.

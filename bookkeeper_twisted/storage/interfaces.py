@@ -182,7 +182,7 @@ class LedgerRow:
 
 @attrs.define
 class IndexBatch:
-    """One atomic change of the index; later rows replace earlier and stored ones, and ``mixed`` rows replace ``runs``.
+    """One atomic change of the index: ``runs`` in order, then ``mixed`` rows, replace all rows with the same entries.
 
     :ivar deleted_ledgers: ledgers whose stored rows are deleted before the rest of the batch is applied.
     :ivar moved: rows of copies in another log.  Only entries whose stored row lies in one of the logs

@@ -79,7 +79,7 @@ class Permits:
         :returns: whether they were taken.
         """
         if self._limit:
-            # Only the caller that give() resumes may take permits before the waiting callers.
+            # Waiting callers come first: only the one that give() resumes may take permits.
             is_turn, self._is_turn = self._is_turn, False
             if not self._fits(count) or (self._waiting and not is_turn):
                 return False

@@ -76,7 +76,7 @@ class Publisher:
             start = await self._start(key)
         writer = await self._write_rows(key, rows)
         # Attempts at the next batch begin after this one is published, so their ledger ids are higher than this one.
-        # A new id, drawn here and not used for a ledger, would leave a gap in stream offsets.
+        # Drawing an id that no ledger gets would leave a gap in stream offsets.
         following = writer.ledger_id + 1
         time = int(self._clock.seconds() * 1000)
         publication = Publication(key, writer.ledger_id, start or 0, following, time)

@@ -97,8 +97,7 @@ class EntryLogReader:
         self.directory = directory
         self.reads = 0
         self.tells_resident = True
-        # The number of read-ahead hints left; each read from memory adds one, so a log that never fits memory gets few.
-        # Two threads change the number without a lock, because it need not be exact.
+        # Read-ahead hints left: a read from memory adds one.  Threads change it without a lock, as it may be inexact.
         self._hints = MOST_HINTS
         self._fs = fs
         self._idle = IdleLogs(max_open)
