@@ -159,6 +159,6 @@ class ThreadExecutor:
         if not self._running:
             for lane in self._lanes.values():
                 for thread in lane.threads:
-                    thread.join()  # the thread has called this method as its last action, so the wait is short
+                    thread.join()  # a short wait: each thread ends right after its call of this method
             assert self._stopped is not None
             self._stopped.callback(None)

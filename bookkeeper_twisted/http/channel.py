@@ -150,7 +150,7 @@ class BoundedChannel(HTTPChannel):
         self._parse(held)
 
     def _parse(self, data: bytes) -> None:
-        """Parse the first bytes that have arrived; the other bytes wait for a turn, like a request."""
+        """Parse the first of the bytes that have arrived; the others wait until it is this connection's turn."""
         if len(data) > _PIECE:
             self._held.insert(0, data[_PIECE:])
             data = data[:_PIECE]

@@ -131,7 +131,7 @@ def must_stamp(
             )
         return True
     if stored is not None:
-        if not files.missing:  # nothing is missing: no interrupted expansion must be completed
+        if not files.missing:  # no directory lacks its cookie, so no expansion was interrupted
             return bool(files.of_apache) or (allow_expansion and set(known(stored)) != set(known(expected)))
         _check_expansion(files, stored, known, allow_expansion)
     for directory in files.missing:

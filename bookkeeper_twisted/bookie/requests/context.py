@@ -109,7 +109,7 @@ class Permits:
         """Return ``count`` permits and call the waiting callers in order."""
         self.in_progress -= count
         if self._waking:
-            return  # the loop below has called a caller that returned its permits: the loop checks them itself
+            return  # a caller that the loop below has called returns its permits: the loop sees them
         self._waking = True
         try:
             while self._waiting and self._fits(next(iter(self._waiting.values()))):

@@ -164,7 +164,7 @@ class ClientConnection(Protocol):
         if self._scan_call is None:
             self._scan_later()
         ledger_id = adds.ledger_ids[0]
-        # In the write queue, adds of a single ledger form a flow of their own, so that ledgers take turns.
+        # Adds of one ledger are queued under the ledger's number, not the flow's, so that ledgers take turns.
         one = ledger_id == adds.ledger_ids[-1]
         queue_id = ~ledger_id if one else ids.flow_id
         if self._received_at is None:

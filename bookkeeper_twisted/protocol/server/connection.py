@@ -447,7 +447,7 @@ class BookieServerFactory(ServerFactory):
             self._drop_all(stalled, "no byte of their replies read", limits.read_timeout)
 
     def _drop_all(self, connections: Sequence[ServerConnection], reason: str, seconds: float) -> None:
-        """Drop connections that took longer than ``seconds``; write one log line for all connections of a sweep."""
+        """Drop late ``connections``; write one log line for all of them, with the ``reason`` and their ``seconds``."""
         for connection in connections:
             self._drop(connection)
         if connections:

@@ -37,7 +37,7 @@ class Pace:
 
 @lru_cache(maxsize=8)
 def pace_of(work: str, rate: Rate) -> Pace:
-    """Return the pace of this process for some work.
+    """Return the pace at which this process may do some work.
 
     :param work: distinguishes runs.
     """
