@@ -315,8 +315,6 @@ class Batch(Generic[Owner]):
 
         Acknowledgements of the replaced requests do not count any more (S16).
 
-        Acknowledgements of the replaced requests do not count any more (S16).
-
         :param changes: the replaced bookie, its substitute, and the places of entries that have not ended.
         :returns: requests that must be made (:meth:`ask_again`).
         """
