@@ -105,8 +105,6 @@ class IBookieClient(Interface):
         """Refuse further requests with ClientClosedError.
 
         Requests under way end as usual, and then the flow ends; the connections stay open.
-
-        Requests under way end as usual, and then the flow ends; the connections stay open.
         """
 
     def close() -> "Deferred[None]":

@@ -50,9 +50,6 @@ def rack_resolver(reactor: Any, config: ClientConfig, driver: IMetadataDriver) -
     The order is: a mapping file, the plugin of ``reppDnsResolverClass``, a script, and else a resolver that knows no
     racks.
 
-    The order is: a mapping file, the plugin of ``reppDnsResolverClass``, a script, and else a resolver that knows no
-    racks.
-
     :param reactor: the reactor that runs the script.
     :param config: ``networkTopologyMappingFileName`` and ``networkTopologyScriptFileName`` are used; no file is read
         yet.

@@ -46,9 +46,6 @@ class ClaimLog:
     Each thread claims frames by a handle of its own (:class:`~.producer.Producer`); all other methods are for the
     reactor's thread.
 
-    Each thread claims frames by a handle of its own (:class:`~.producer.Producer`); all other methods are for the
-    reactor's thread.
-
     :ivar tail: position after the last claim.
     :ivar limit: position up to which claims need no lock.
     :ivar term: the term that is being filled.

@@ -52,8 +52,6 @@ class NetworkBookieClient(Flow):
 
     It opens the flows of handles, and owns the connection pool that all flows share.
 
-    It opens the flows of handles, and owns the connection pool that all flows share.
-
     :param resolve: a function from a bookie id to an endpoint; see :class:`BookieAddresses`.
     :param answered: called with the outcome of every request, if given.
     :param metrics: the metrics of the connections; by default they are not exported.

@@ -240,8 +240,6 @@ class BookieSocket:
         """Check that the connection is alive.
 
         After a silent interval it asks for a sign of life; after a second silent interval it aborts the connection.
-
-        After a silent interval it asks for a sign of life; after a second silent interval it aborts the connection.
         """
         connection = self.connection
         if connection is None or self.state is not ConnectionState.READY:

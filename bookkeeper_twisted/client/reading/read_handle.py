@@ -162,8 +162,6 @@ class LedgerReader:
         """Test whether the stored metadata names other bookies for an entry than those that were asked.
 
         Re-replication also moves entries of closed ledgers, whose metadata is not watched.
-
-        Re-replication also moves entries of closed ledgers, whose metadata is not watched.
         """
         asked = self._replicas.metadata.ensemble_at(entry_id)
         try:

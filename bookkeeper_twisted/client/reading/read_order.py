@@ -44,8 +44,6 @@ class ReadOrder:
 
         The write set of ``entry_id`` comes first, among bookies that are equally promising.
 
-        The write set of ``entry_id`` comes first, among bookies that are equally promising.
-
         :param entry_id: id of an entry that is not written yet, whose write set comes first.
         """
         start = entry_id % len(ensemble)

@@ -134,8 +134,6 @@ class LedgerRecovery:
         """Return the length of the ledger up to an entry, from that entry.
 
         The length that came with a LAC would be wrong if it includes entries that were never acknowledged.
-
-        The length that came with a LAC would be wrong if it includes entries that were never acknowledged.
         """
         if last == INVALID_ENTRY_ID:
             return 0
