@@ -157,12 +157,18 @@ PLANTS = (
     ),
     Plant(
         "all reads of a striped ledger are loaded before any row is known", "bookie/requests/read_processor.py",
-        "return len(missing) >= _FIRST_LOADS and not cursor.has_loaded", "return False", _SINGLES,
+        "len(missing) >= _FIRST_LOADS and not cursor.has_loaded", "False", _SINGLES,
         where="ReadProcessor._answer_singles",
     ),
     Plant(
         "reads that memory does not hold are loaded a few at a time", "bookie/requests/read_processor.py",
         "ReadCursor(run, left, cursor.began, has_loaded=True)", "ReadCursor(run, left, cursor.began)", _SINGLES,
+        where="ReadProcessor._load",
+    ),
+    Plant(
+        "reads that wait for the first loads of their run are not counted", "bookie/requests/read_processor.py",
+        "sum([max_bytes for _, _, max_bytes in wanted]) + len(waiting) * FIRST_WINDOW",
+        "sum([max_bytes for _, _, max_bytes in wanted])", _SINGLES,
         where="ReadProcessor._load",
     ),
     Plant(

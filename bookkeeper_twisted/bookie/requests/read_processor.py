@@ -115,10 +115,10 @@ class ReadProcessor:
                 break
             singles = cursor.singles()
             if len(singles) > 1:
-                if self._answer_singles(session, cursor, singles, missing):
-                    waiting, cursor.pieces = list(pieces), deque()
+                waiting = self._answer_singles(session, cursor, singles, missing)
+                if waiting:
                     session.serve(self._load(session, cursor, missing, waiting))
-                    return True
+                    missing = []
             else:
                 self._answer_row(session, cursor, missing)
         if missing:
@@ -161,17 +161,17 @@ class ReadProcessor:
 
     def _answer_singles(
         self, session: RequestSession, cursor: ReadCursor, singles: Sequence[int], missing: list[Piece]
-    ) -> bool:
+    ) -> Sequence[Piece]:
         """Answer single reads of one ledger by one look-up; handle each entry not found there separately.
 
-        :returns: whether the rest of the run has to wait until the ``missing`` entries are loaded.
+        :returns: pieces that have to wait until the ``missing`` entries are loaded, as their rows may be known then.
         """
         run, pieces = cursor.run, cursor.pieces
         ledger_id = run.ledger_ids[singles[0]]
         found = self._bookie.scattered(ledger_id, [run.entry_ids[index] for index in singles], _LOOK_UP_BYTES)
         begin, neighbours = singles[0], list[bytes]()
-        size = 0
-        for index, entry in zip(singles, found, strict=False):
+        size, waiting = 0, list[Piece]()
+        for position, (index, entry) in enumerate(zip(singles, found, strict=False), 1):
             if size >= _LOOK_UP_BYTES:
                 break
             piece = pieces.popleft()
@@ -181,6 +181,7 @@ class ReadProcessor:
             if entry is None:
                 self._not_held(session, cursor, piece, missing)
                 if len(missing) >= _FIRST_LOADS and not cursor.has_loaded:
+                    waiting = [pieces.popleft() for _ in singles[position:]]
                     break
                 continue
             size += len(entry)
@@ -190,7 +191,7 @@ class ReadProcessor:
                 self._reply_neighbours(session, cursor, begin, neighbours)
                 begin, neighbours = index, [entry]
         self._reply_neighbours(session, cursor, begin, neighbours)
-        return len(missing) >= _FIRST_LOADS and not cursor.has_loaded
+        return waiting
 
     def _reply_neighbours(
         self, session: RequestSession, cursor: ReadCursor, begin: int, neighbours: Sequence[bytes]
@@ -262,7 +263,7 @@ class ReadProcessor:
             (ledger_id, entry_id, min(ahead.window(ledger_id, entry_id), most))
             for ledger_id, entry_id in ((run.ledger_ids[start], run.entry_ids[start]) for start, _ in missing)
         ]
-        expected = sum([max_bytes for _, _, max_bytes in wanted])
+        expected = sum([max_bytes for _, _, max_bytes in wanted]) + len(waiting) * FIRST_WINDOW
         session.expect(expected)
         try:
             loaded = await self._bookie.load(wanted)

@@ -6,6 +6,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.bookie import BookieOptions
 from bookkeeper_twisted.bookie.engine import EngineOptions
+from bookkeeper_twisted.bookie.requests.context import RequestLimits
+from bookkeeper_twisted.bookie.requests.read_ahead import FIRST_WINDOW
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.runs import ReadReply
 from bookkeeper_twisted.codec.v3 import requests_out
@@ -209,7 +211,7 @@ class ResidentTests(ReadTestCase):
         rig.drain()
         found = {reply.entry_id: reply.entry for reply in decoded(peer.replies())}
         self.assertEqual(found, {entry_id: entry(2, entry_id) for entry_id in range(0, 900, 3)})
-        self.assertLess(storage.loads, 20)
+        self.assertLess(storage.loads, 40)
 
     def test_any_entries(self) -> None:
         """Of reads that memory does not hold the first ones are loaded, then all others together."""
@@ -222,6 +224,18 @@ class ResidentTests(ReadTestCase):
         replies = decoded(self.peer.replies())
         self.assertEqual(by_status(replies), {Status.EOK: 61, Status.ENOENTRY: 2})
         self.assertLess(steps, 6)
+
+    def test_waiting_reads_count(self) -> None:
+        """S11: reads that wait for the first loads of their run count as loads, so that a connection has few."""
+        limits = RequestLimits(max_load_bytes=10 * FIRST_WINDOW)
+        self.rig = Rig(self.rig.disk.crash(), options=EngineOptions(requests=limits))
+        self.rig.disk.resident = lambda: False
+        self.peer = self.rig.connect()
+        for _ in range(2):
+            self.peer.send(reads(1, [i * 37 % 100 for i in range(60)]))
+        self.assertEqual((self.rig.executor.lanes(), self.peer.held), (["read"], True))
+        self.rig.drain()
+        self.assertEqual(by_status(decoded(self.peer.replies())), {Status.EOK: 120})
 
     def test_last(self) -> None:
         """The last entry is not read from the disk either."""
