@@ -9,7 +9,7 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from ..entries.entry_run import EntryRun
-from ..entries.mixed_runs import Entries, MixedRun, RunSequence
+from ..entries.interfaces import Entries
 from ..errors import (
     BadRequestError,
     BookieIOError,
@@ -116,11 +116,10 @@ class Bookie:
             self._admit(entries, master_key, recovery, deferred_sync, high_priority, done)
 
     def _has_room(self, entries: Entries) -> bool:
-        if not isinstance(entries, EntryRun):
-            if any(commit.is_full for commit in self._commits):
+        commits = self._commits
+        for number in entries.numbers(len(commits)):
+            if commits[number].is_full:
                 return False
-        elif self._commits[entries.ledger_id % len(self._commits)].is_full:
-            return False
         if not self._storage.is_full():
             return True
         self._on_full()  # a checkpoint that begins in this call makes room immediately, as it swaps the write caches
@@ -139,24 +138,17 @@ class Bookie:
         self, entries: Entries, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool,
         done: AddDone,
     ) -> None:  # fmt: skip
-        if isinstance(entries, EntryRun):
-            self._admit_run(entries, master_key, recovery, deferred_sync, high_priority, done)
-        elif self.mode.read_only or not self._admit_together(entries, master_key, deferred_sync, done):
+        alone = len(entries.ledger_ids) == 1 or self.mode.read_only
+        if alone or not self._admit_together(entries, master_key, deferred_sync, done):
             for run in entries.runs():
                 self._admit_run(run, master_key, recovery, deferred_sync, high_priority, done)
 
-    def _admit_together(
-        self, entries: MixedRun | RunSequence, master_key: bytes, deferred_sync: bool, done: AddDone
-    ) -> bool:
+    def _admit_together(self, entries: Entries, master_key: bytes, deferred_sync: bool, done: AddDone) -> bool:
         """Admit entries of ledgers that need no special treatment; return False if any of the ledgers needs some."""
         handles = self._handles.accepting(entries.ledger_ids, master_key)
         if handles is None:
             return False
-        if isinstance(entries, MixedRun):
-            self._storage.add_mixed(entries)
-        else:
-            for run in entries.runs():
-                self._storage.add(run)
+        self._storage.add(entries)
         take_note(handles, entries)
         self._measure(entries)
         if not self._write_data:

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from zope.interface import Interface
 
 from ..entries.entry_run import EntryRun
-from ..entries.mixed_runs import Entries
+from ..entries.interfaces import Entries
 from ..errors import TooManyRequestsError
 
 T = TypeVar("T")

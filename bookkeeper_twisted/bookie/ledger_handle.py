@@ -12,7 +12,7 @@ from itertools import islice
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
-from ..entries.mixed_runs import MixedRun, RunSequence
+from ..entries.interfaces import Entries
 from ..errors import TooManyRequestsError, UnauthorizedAccessError
 from ..limits.attended_time import TOLERANCE
 from ..storage.interfaces import ILedgerStorage, LedgerRow
@@ -96,7 +96,7 @@ class LedgerHandle:
                 watch(advanced)
 
 
-def take_note(handles: Sequence[LedgerHandle], entries: MixedRun | RunSequence) -> None:
+def take_note(handles: Sequence[LedgerHandle], entries: Entries) -> None:
     """Record ids and LACs of the added ``entries``.
 
     :param handles: one handle for each id of ``entries``.

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
-from ..entries.mixed_runs import Entries
+from ..entries.interfaces import Entries
 from ..errors import BookKeeperError, TooManyRequestsError
 from ..metrics import BookieMetrics
 from .interfaces import AddDone

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from zope.interface import Attribute, Interface
 
 from ..entries.entry_run import EntryRun
-from ..entries.mixed_runs import Entries
+from ..entries.interfaces import Entries
 from ..errors import Status
 from .operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD
 

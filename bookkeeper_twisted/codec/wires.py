@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from zope.interface import implementer
 
 from ..entries.entry_run import EntryRun
-from ..entries.mixed_runs import Entries, MixedRun
+from ..entries.interfaces import Entries
 from ..errors import CodecError, Status
 from .adds import Adds, frames_and_replies
 from .messages import ErrorResponse, Header, ReadRequest, ReadResponse
@@ -84,12 +84,11 @@ class V2Protocol:
     def add_replies(self, run: AddRun, status: Status, part: Entries | None = None) -> bytes:
         """See :meth:`.AddRun.replies`."""
         entries = run.entries if part is None else part
-        if isinstance(entries, MixedRun):
-            return v2_replies_out.mixed_replies(run.version, V2Op.ADD, status, entries.ledger_ids, entries.entry_ids)
-        replies = [
-            v2_replies_out.ids_replies(run.version, V2Op.ADD, status, each.ledger_id, each.first, each.count)
-            for each in entries.runs()
-        ]
+        head = run.version, V2Op.ADD, status
+        replies = entries.each(
+            lambda each: v2_replies_out.ids_replies(*head, each.ledger_id, each.first, each.count),
+            lambda each: v2_replies_out.mixed_replies(*head, each.ledger_ids, each.entry_ids),
+        )
         return b"".join(replies)
 
     def read_reply(
@@ -188,14 +187,17 @@ class V3Protocol:
     def add_replies(self, run: AddRun, status: Status, part: Entries | None = None) -> bytes:
         """See :meth:`.AddRun.replies`."""
         entries, numbers = run.entries if part is None else part, run.numbers(part)
-        if isinstance(entries, MixedRun):
-            return v3_replies_out.mixed_add_replies(numbers, status, entries.ledger_ids, entries.entry_ids)
-        replies, at = [], 0
-        for each in entries.runs():
-            replies.append(
-                v3_replies_out.add_replies(numbers[at : at + each.count], status, each.ledger_id, each.first)
-            )
-            at += each.count
+        at = 0
+
+        def of_run(each: EntryRun) -> bytes:
+            nonlocal at
+            begin, at = at, at + each.count
+            return v3_replies_out.add_replies(numbers[begin:at], status, each.ledger_id, each.first)
+
+        replies = entries.each(
+            of_run,
+            lambda each: v3_replies_out.mixed_add_replies(numbers, status, each.ledger_ids, each.entry_ids),
+        )
         return b"".join(replies)
 
     def read_reply(

@@ -5,8 +5,10 @@ socket to the journal, the cache, the disk and back to a socket without another 
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
+from types import MappingProxyType
+from typing import TypeVar
 
 from ..model import INVALID_ENTRY_ID
 from .columns import column
@@ -17,6 +19,11 @@ ENTRY_HEADER_SIZE = 32
 _SIZE = struct.Struct(">i")
 _IDS = struct.Struct(">qq")
 _LAC = struct.Struct(">q")
+
+NOWHERE: Mapping[int, int] = MappingProxyType({})
+"""No ledgers that have another number than the others."""
+
+T = TypeVar("T")
 
 _VIEWED = 512
 """Bytes of a record from which a view of its entry costs less than a copy."""
@@ -95,13 +102,46 @@ class EntryRun:
         """Return the bytes of all records, including their size words."""
         return len(self.data)
 
+    # -- the methods of all entries (:class:`~.interfaces.Entries`): one ledger is the case of a constant column --
+
+    @property
+    def ledger_ids(self) -> Sequence[int]:
+        return (self.ledger_id,)
+
+    @property
+    def entry_ids(self) -> Sequence[int]:
+        return (self.last,)
+
+    @property
+    def lacs(self) -> Sequence[int]:
+        return (self.last_add_confirmed(),)
+
     def runs(self) -> "Iterator[EntryRun]":
-        """Yield the run itself, as entries of several ledgers (:mod:`.mixed_runs`) yield all of their runs."""
-        yield self
+        """See :meth:`.Entries.runs`."""
+        return iter((self,))
 
     def ids(self) -> Iterator[tuple[int, int]]:
-        """Return ledger and id of every entry, in order."""
+        """See :meth:`.Entries.ids`."""
         return ((self.ledger_id, entry_id) for entry_id in range(self.first, self.last + 1))
+
+    def spans(self) -> Sequence[tuple[int, int, int]]:
+        """See :meth:`.Entries.spans`."""
+        return ((self.ledger_id, self.first, self.last),)
+
+    def each(self, of_run: "Callable[[EntryRun], T]", of_mixed: object) -> list[T]:
+        """See :meth:`.Entries.each`."""
+        return [of_run(self)]
+
+    def numbers(self, n: int) -> Sequence[int]:
+        """See :meth:`.Entries.numbers`."""
+        return (self.ledger_id % n,)
+
+    def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Sequence[tuple[int, EntryRun]]":
+        """See :meth:`.Entries.split`."""
+        number = self.ledger_id % n
+        return ((elsewhere.get(self.ledger_id, number) if elsewhere else number, self),)
+
+    # -- records --
 
     def record_offsets(self) -> Sequence[int]:
         """Return the ``count + 1`` offsets of the records in :attr:`data`."""

@@ -5,11 +5,13 @@ run in its turn.  A request, a journal item, a completion and a reply for each s
 entries.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, compress
-from types import MappingProxyType
+from typing import TypeVar
 
-from .entry_run import EntryRun, lay_out
+from .entry_run import NOWHERE, EntryRun, lay_out
+
+T = TypeVar("T")
 
 
 class MixedRun:
@@ -44,29 +46,32 @@ class MixedRun:
         return len(self.data)
 
     def runs(self) -> Iterator[EntryRun]:
-        """Yield every entry as a separate run, in order."""
+        """See :meth:`.Entries.runs`."""
         for ledger_id, entry_id, entry in zip(self.ledger_ids, self.entry_ids, self.entries, strict=True):
             yield EntryRun.of_entries(ledger_id, entry_id, [entry])
 
     def ids(self) -> Iterator[tuple[int, int]]:
-        """Return ledger and id of every entry, in order."""
+        """See :meth:`.Entries.ids`."""
         return zip(self.ledger_ids, self.entry_ids, strict=True)
 
-    def split(
-        self, n: int, elsewhere: Mapping[int, int] = MappingProxyType({})
-    ) -> "Iterator[tuple[int, MixedRun]]":
-        """Split the entries by ``ledger id mod n``; yield the number and the entries of each part that is not empty.
+    def spans(self) -> Iterator[tuple[int, int, int]]:
+        """See :meth:`.Entries.spans`."""
+        return zip(self.ledger_ids, self.entry_ids, self.entry_ids, strict=True)
 
-        :param elsewhere: the numbers of ledgers that have another one.
-        """
+    def each(self, of_run: object, of_mixed: "Callable[[MixedRun], T]") -> list[T]:
+        """See :meth:`.Entries.each`."""
+        return [of_mixed(self)]
+
+    def numbers(self, n: int) -> Sequence[int]:
+        """See :meth:`.Entries.numbers`."""
+        return range(n)
+
+    def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Iterator[tuple[int, MixedRun]]":
+        """See :meth:`.Entries.split`."""
         if n == 1:
             yield 0, self
             return
-        numbers = [ledger_id % n for ledger_id in self.ledger_ids]
-        if elsewhere:
-            numbers = list(map(elsewhere.get, self.ledger_ids, numbers))
-        for number in sorted(set(numbers)):
-            chosen = [other == number for other in numbers]
+        for number, chosen in _chosen(self.ledger_ids, n, elsewhere):
             ledger_ids, entry_ids, lacs = [
                 list(compress(column, chosen)) for column in (self.ledger_ids, self.entry_ids, self.lacs)
             ]
@@ -77,51 +82,68 @@ class MixedRun:
 
 
 class RunSequence:
-    """Runs of any ledgers in the order of arrival, at least one.
+    """Runs of any ledgers in the order of arrival, at least one."""
 
-    :ivar ledger_ids: one per run, as are the other sequences.
-    :ivar entry_ids: the id of the last entry of each run.
-    :ivar lacs: the LAC field of that entry.
-    :ivar data: the records, each ``i32 size`` and ``size`` entry bytes.
-    """
-
-    __slots__ = ("ledger_ids", "entry_ids", "lacs", "count", "data", "_runs")
+    __slots__ = ("ledger_ids", "count", "size", "_runs")
 
     def __init__(self, runs: Sequence[EntryRun]) -> None:
         self._runs = runs
         self.ledger_ids = [run.ledger_id for run in runs]
-        self.entry_ids = [run.last for run in runs]
-        self.lacs = [run.last_add_confirmed() for run in runs]
         self.count = sum([run.count for run in runs])
-        self.data = b"".join([run.data for run in runs])
+        self.size = sum([run.size for run in runs])
 
     @property
-    def size(self) -> int:
-        """Return the bytes of all records, including their size words."""
-        return len(self.data)
+    def entry_ids(self) -> Sequence[int]:
+        return [run.last for run in self._runs]
+
+    @property
+    def lacs(self) -> Sequence[int]:
+        return [run.last_add_confirmed() for run in self._runs]
+
+    @property
+    def data(self) -> bytes:
+        """Return the records of all runs, joined anew at each call."""
+        return b"".join([run.data for run in self._runs])
 
     def runs(self) -> Iterator[EntryRun]:
-        """Return all runs, in order."""
+        """See :meth:`.Entries.runs`."""
         return iter(self._runs)
 
     def ids(self) -> Iterator[tuple[int, int]]:
-        """Return ledger and id of every entry, in order."""
+        """See :meth:`.Entries.ids`."""
         return chain.from_iterable(run.ids() for run in self._runs)
 
-    def split(self, n: int) -> "Iterator[tuple[int, RunSequence]]":
-        """Split the runs by ``ledger id mod n``; yield the number and the runs of each part that is not empty."""
+    def spans(self) -> Iterator[tuple[int, int, int]]:
+        """See :meth:`.Entries.spans`."""
+        return ((run.ledger_id, run.first, run.last) for run in self._runs)
+
+    def each(self, of_run: Callable[[EntryRun], T], of_mixed: object) -> list[T]:
+        """See :meth:`.Entries.each`."""
+        return list(map(of_run, self._runs))
+
+    def numbers(self, n: int) -> Sequence[int]:
+        """See :meth:`.Entries.numbers`."""
+        return range(n)
+
+    def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Iterator[tuple[int, RunSequence]]":
+        """See :meth:`.Entries.split`."""
         if n == 1:
             yield 0, self
             return
-        for number in sorted({ledger_id % n for ledger_id in self.ledger_ids}):
-            yield number, RunSequence([run for run in self._runs if run.ledger_id % n == number])
+        for number, chosen in _chosen(self.ledger_ids, n, elsewhere):
+            yield number, RunSequence(list(compress(self._runs, chosen)))
 
     def __repr__(self) -> str:
         return f"<RunSequence of {len(self._runs)} runs, {self.count} entries, {self.size} bytes>"
 
 
-Entries = EntryRun | MixedRun | RunSequence
-"""The entries of one request to add."""
+def _chosen(ledger_ids: Sequence[int], n: int, elsewhere: Mapping[int, int]) -> Iterator[tuple[int, Sequence[bool]]]:
+    """Yield the number of each part into which the ledgers are split, and which of them are in it."""
+    numbers = [ledger_id % n for ledger_id in ledger_ids]
+    if elsewhere:
+        numbers = list(map(elsewhere.get, ledger_ids, numbers))
+    for number in sorted(set(numbers)):
+        yield number, [other == number for other in numbers]
 
 
 def sequence(runs: Sequence[EntryRun]) -> EntryRun | RunSequence:

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from ..entries.entry_run import EntryRun
-from ..entries.mixed_runs import MixedRun
+from ..entries.interfaces import Entries
 from ..errors import NO_SPACE, DamageError, NoWritableDirectoryError, StorageError
-from .cache.mixed_entries import Scattered
+from .cache.mixed_entries import Scattered, SortedEntries
 from .cache.write_cache import WriteCache
 from .entry_log.reader import EntryLogReader
 from .entry_log.writer import EntryLogWriter
@@ -102,10 +102,12 @@ class DirectoryStorage:
 
     # -- reactor --
 
-    def add(self, run: EntryRun) -> None:
-        """Add a ``run`` to the active write cache, and forget the rows of older copies."""
-        self.active.add(run)
-        self.looked_up.discard(run.ledger_id, run.first, run.last)
+    def add(self, entries: Entries) -> None:
+        """Add ``entries`` to the active write cache, and forget the rows of older copies."""
+        self.active.add(entries)
+        if self.looked_up.cost:
+            for ledger_id, first, last in entries.spans():
+                self.looked_up.discard(ledger_id, first, last)
 
     def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return a run of the write caches that holds ``entry_id`` of ``ledger_id``, or None.
@@ -127,13 +129,6 @@ class DirectoryStorage:
     def next_cached(self, ledger_id: int, entry_id: int) -> int:
         """Return the lowest entry id of ``ledger_id`` in the write caches not below ``entry_id``, or NO_ENTRY."""
         return min(self.active.next_from(ledger_id, entry_id), self.flushing.next_from(ledger_id, entry_id))
-
-    def add_mixed(self, run: MixedRun) -> None:
-        """Add the entries of a mixed ``run`` as :meth:`add` does."""
-        self.active.add_mixed(run)
-        if self.looked_up:
-            for ledger_id, entry_id in zip(run.ledger_ids, run.entry_ids, strict=True):
-                self.looked_up.discard(ledger_id, entry_id, entry_id)
 
     def resident(
         self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int, window: int = 0
@@ -311,15 +306,17 @@ class DirectoryStorage:
 
     def _append(self, batch: IndexBatch) -> None:
         """Append the flushing cache to the entry logs, and add its rows to a batch."""
+
+        def of_run(run: EntryRun) -> None:
+            batch.runs += self.log.append(run)
+
+        def of_singles(entries: SortedEntries) -> None:
+            rows, packed = self.log.append_sorted(entries)
+            batch.runs += rows
+            batch.mixed += packed
+
         for part in self.flushing.parts():
-            if isinstance(part, EntryRun):
-                batch.runs += self.log.append(part)
-                continue
-            for rows in self.log.append_sorted(part):
-                if isinstance(rows, MixedRows):
-                    batch.mixed.append(rows)
-                else:
-                    batch.runs += rows
+            part.each(of_run, of_singles)
         batch.runs, short = packed_where_many(batch.runs)
         batch.mixed += short
 

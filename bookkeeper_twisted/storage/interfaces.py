@@ -8,7 +8,7 @@ from zope.interface import Attribute, Interface
 
 from ..crc32c import Buffer
 from ..entries.entry_run import EntryRun
-from ..entries.mixed_runs import MixedRun
+from ..entries.interfaces import Entries
 from ..errors import masked
 from .cache.mixed_entries import Scattered
 from .mixed_rows import MixedRows
@@ -389,11 +389,8 @@ class ILedgerStorage(Interface):
         :param before: seconds since the epoch; ledgers deleted earlier than this.
         """
 
-    def add(run: EntryRun) -> None:
-        """Insert a ``run`` into the write cache; the newest copy of an entry wins."""
-
-    def add_mixed(run: MixedRun) -> None:
-        """Insert the entries of a mixed ``run`` as :meth:`add` does."""
+    def add(entries: Entries) -> None:
+        """Insert ``entries`` into the write cache; the newest copy of an entry wins."""
 
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return a run in memory that holds ``entry_id`` of ``ledger_id``, or None; prefer the write caches.

@@ -7,7 +7,7 @@ import attrs
 from zope.interface import implementer
 
 from ..entries.entry_run import EntryRun
-from ..entries.mixed_runs import MixedRun
+from ..entries.interfaces import Entries
 from ..errors import NoWritableDirectoryError, StorageError
 from .cache.mixed_entries import Scattered
 from .cache.read_cache import ReadCache
@@ -171,16 +171,11 @@ class LedgerStorage:
     def forget_fences(self, before: int) -> int:
         return self._states.expire(before)
 
-    def add(self, run: EntryRun) -> None:
-        self._directory(run.ledger_id).add(run)
-        self._read_cache.discard(run)
-        self._windows.discard(run)
-
-    def add_mixed(self, run: MixedRun) -> None:
-        for number, part in run.split(self._directory_map.count, self._directory_map.elsewhere):
-            self.directories[number].add_mixed(part)
-        self._read_cache.discard_mixed(run)
-        self._windows.discard_mixed(run)
+    def add(self, entries: Entries) -> None:
+        for number, part in entries.split(self._directory_map.count, self._directory_map.elsewhere):
+            self.directories[number].add(part)
+        self._read_cache.discard(entries)
+        self._windows.discard(entries)
 
     def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         run = self._directory(ledger_id).cached(ledger_id, entry_id, max_count)

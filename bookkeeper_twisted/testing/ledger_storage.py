@@ -11,7 +11,7 @@ from zope.interface import implementer
 
 from ..bookie.lifecycle.storages import ILedgerStorageFactory
 from ..entries.entry_run import EntryRun
-from ..entries.mixed_runs import MixedRun
+from ..entries.interfaces import Entries
 from ..errors import StorageError
 from ..storage.cache.mixed_entries import Scattered
 from ..storage.checkpoint import PersistMarks
@@ -25,7 +25,7 @@ from ..storage.interfaces import (
 )
 from ..storage.ledger_storage import StorageSettings
 
-Entries = dict[int, dict[int, bytes]]
+Ledgers = dict[int, dict[int, bytes]]
 """Ledger id to entry id to the bytes of an entry."""
 
 
@@ -37,7 +37,7 @@ class StoredLedgers:
     :ivar marks: of the last checkpoint.
     """
 
-    entries: Entries = attrs.field(factory=dict)
+    entries: Ledgers = attrs.field(factory=dict)
     rows: dict[int, LedgerRow] = attrs.field(factory=dict)
     marks: Sequence[JournalPosition] = ()
 
@@ -63,8 +63,8 @@ class MemoryLedgerStorage:
         self.fail_write: Callable[[], None] = lambda: None
         self._rows = {row.ledger_id: row for row in self.stored.rows.values() if not row.is_gone}
         self._fences = {row.ledger_id: row for row in self.stored.rows.values() if row.is_gone}
-        self._active: Entries = {}
-        self._flushing: Entries = {}
+        self._active: Ledgers = {}
+        self._flushing: Ledgers = {}
         self._deleted: set[int] = set()
         self._limit = limit
         self.persist_marks = persist_marks
@@ -101,13 +101,10 @@ class MemoryLedgerStorage:
             del self._fences[ledger_id]
         return len(expired)
 
-    def add(self, run: EntryRun) -> None:
-        entry_ids = range(run.first, run.last + 1)
-        self._active.setdefault(run.ledger_id, {}).update(zip(entry_ids, run.entries(), strict=True))
-
-    def add_mixed(self, run: MixedRun) -> None:
-        for part in run.runs():
-            self.add(part)
+    def add(self, entries: Entries) -> None:
+        for run in entries.runs():
+            entry_ids = range(run.first, run.last + 1)
+            self._active.setdefault(run.ledger_id, {}).update(zip(entry_ids, run.entries(), strict=True))
 
     def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         in_memory = {**self._flushing.get(ledger_id, {}), **self._active.get(ledger_id, {})}

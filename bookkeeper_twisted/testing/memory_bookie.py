@@ -96,8 +96,7 @@ class MemoryBookie:
         errors: list[Exception | None] = []
         for item in ServerDecoder().receive_all(frames):
             assert isinstance(item, AddRun), item
-            runs = [item.entries] if isinstance(item.entries, EntryRun) else item.entries.runs()
-            for run in runs:
+            for run in item.entries.runs():
                 for entry_id, stored in enumerate(run.entries(), run.first):
                     errors.append(self._add_one(item, run.ledger_id, entry_id, stored))
         return errors

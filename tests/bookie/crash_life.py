@@ -27,7 +27,8 @@ from bookkeeper_twisted.bookie.engine import Engine, EngineOptions
 from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
 from bookkeeper_twisted.codec.metadata_formats.cookie import Cookie
 from bookkeeper_twisted.entries.entry_run import EntryRun
-from bookkeeper_twisted.entries.mixed_runs import Entries, MixedRun
+from bookkeeper_twisted.entries.interfaces import Entries
+from bookkeeper_twisted.entries.mixed_runs import MixedRun
 from bookkeeper_twisted.errors import BookKeeperError, LedgerFencedError
 from bookkeeper_twisted.storage.cookies import DirectoryLocks, must_stamp, read_cookies, stamp
 from bookkeeper_twisted.storage.journal.files import JournalSettings

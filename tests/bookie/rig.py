@@ -15,7 +15,8 @@ from bookkeeper_twisted.codec.runs import AddRun, BatchRead
 from bookkeeper_twisted.codec.v2 import requests_out
 from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.entries.entry_run import EntryRun
-from bookkeeper_twisted.entries.mixed_runs import Entries, MixedRun, RunSequence
+from bookkeeper_twisted.entries.interfaces import Entries
+from bookkeeper_twisted.entries.mixed_runs import MixedRun, RunSequence
 from bookkeeper_twisted.protocol.server.connection import ServerConnection
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings

@@ -6,9 +6,10 @@ from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.bookie.bookie import BookieOptions
 from bookkeeper_twisted.bookie.engine import EngineOptions
+from bookkeeper_twisted.bookie.group_commit import CommitOptions
 from bookkeeper_twisted.bookie.interfaces import IBookie
 from bookkeeper_twisted.entries.entry_run import EntryRun
-from bookkeeper_twisted.entries.mixed_runs import Entries
+from bookkeeper_twisted.entries.interfaces import Entries
 from bookkeeper_twisted.errors import (
     BadRequestError,
     BookieIOError,
@@ -133,6 +134,19 @@ class AddTests(BookieTestCase):
         self.assertEqual(rig.executor.lanes(), ["journal-0"])
         rig.add(run(5, 0))
         self.assertEqual(rig.executor.lanes(), ["journal-0", "journal-1"])
+
+    def test_room_in_its_journal(self) -> None:
+        """S11: an add waits for the journal of its ledger only, one of several ledgers for all journals."""
+        full = CommitOptions(max_queued_items=2)
+        for entries, waits in ((run(5, 2), True), (run(6, 0), False), (in_runs(entry(6, 0), entry(8, 0)), True)):
+            with self.subTest(repr(entries)):
+                rig = Rig(journals=2, options=EngineOptions(commit=full))
+                rig.add(run(5, 0))
+                rig.add(run(5, 1))
+                rig.add(entries)
+                self.assertIs(rig.bookie.cached(entries.ledger_ids[0], entries.entry_ids[0]) is None, waits)
+                rig.drain()
+                self.assertIsNotNone(rig.bookie.cached(entries.ledger_ids[0], entries.entry_ids[0]))
 
     def test_entries_not_journaled(self) -> None:
         """With ``journalWriteData`` false adds are complete at once; keys are journaled all the same."""

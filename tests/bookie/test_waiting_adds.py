@@ -6,7 +6,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.waiting_adds import WaitingAdds
-from bookkeeper_twisted.entries.mixed_runs import Entries
+from bookkeeper_twisted.entries.interfaces import Entries
 from bookkeeper_twisted.errors import StorageFailedError, TooManyRequestsError
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import BookieMetrics

@@ -117,6 +117,14 @@ PLANTS = (
         "self._waiting or not self._has_room(entries)", "not self._has_room(entries)", _READS, where="Bookie.add",
     ),
     Plant(
+        "an add waits for a journal that it does not need", "entries/entry_run.py",
+        "(self.ledger_id % n,)", "range(n)", ["tests.bookie.test_bookie"], where="EntryRun.numbers",
+    ),
+    Plant(
+        "adds of many ledgers need room in one journal only", "entries/mixed_runs.py",
+        "range(n)", "(0,)", ["tests.bookie.test_bookie"], where="RunSequence.numbers",
+    ),
+    Plant(
         "a fencing read does not wait for its fence", "bookie/requests/lac_processor.py",
         "await self._context.bookie.fence(request.ledger_id, request.master_key)",
         "self._context.bookie.fence(request.ledger_id, request.master_key)", _WINDOW,

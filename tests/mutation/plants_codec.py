@@ -154,7 +154,7 @@ PLANTS = (
     ),
     Plant(
         "runs in turn all go to one journal", "entries/mixed_runs.py",
-        "number, RunSequence([run for run in self._runs if run.ledger_id % n == number])", "0, self",
+        "number, RunSequence(list(compress(self._runs, chosen)))", "0, self",
         ["tests.bookie.test_bookie.RunSequenceTests"], where="RunSequence.split",
     ),
     Plant(

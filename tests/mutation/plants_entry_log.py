@@ -246,8 +246,8 @@ PLANTS = (
     ),
     Plant(
         "the read cache keeps what was written anew", "storage/cache/read_cache.py",
-        "while runs is not None and runs.overlaps(run.first, run.last): ...",
-        "if runs is not None and runs.overlaps(run.first, run.last): ...", _CACHE, where="ReadCache.discard",
+        "while runs is not None and runs.overlaps(first, last): ...",
+        "if runs is not None and runs.overlaps(first, last): ...", _CACHE, where="ReadCache.discard",
     ),
     Plant(
         "a joined run is as long as it gets", "storage/cache/write_cache.py",
@@ -381,7 +381,7 @@ PLANTS = (
     ),
     Plant(
         "the read cache keeps an older copy", "storage/ledger_storage.py",
-        "self._read_cache.discard(run)", "", _STORAGE, where="LedgerStorage.add",
+        "self._read_cache.discard(entries)", "", _STORAGE, where="LedgerStorage.add",
     ),
     Plant(
         "two checkpoints at once", "storage/ledger_storage.py",

@@ -84,25 +84,22 @@ PLANTS = (
         ["tests.storage.test_ledger_storage"], where="LedgerStorage.keep",
     ),
     Plant(
-        "a mixed run leaves older copies in the read cache", "storage/ledger_storage.py",
-        "self._read_cache.discard_mixed(run)", "", _LIVES, where="LedgerStorage.add_mixed",
-    ),
-    Plant(
         "windows outlive newer copies", "storage/ledger_storage.py",
-        "self._windows.discard(run)", "", ["tests.storage.test_ledger_storage_windows"], where="LedgerStorage.add",
+        "self._windows.discard(entries)", "", ["tests.storage.test_ledger_storage_windows"], where="LedgerStorage.add",
     ),
     Plant(
-        "a mixed run leaves older copies in windows", "storage/ledger_storage.py",
-        "self._windows.discard_mixed(run)", "", ["tests.storage.test_ledger_storage_windows"],
-        where="LedgerStorage.add_mixed",
+        "a mixed run leaves all older copies but one in a cache of reads", "entries/mixed_runs.py",
+        "zip(self.ledger_ids, self.entry_ids, self.entry_ids, strict=True)",
+        "iter([(self.ledger_ids[0], self.entry_ids[0], self.entry_ids[0])])", _LIVES, where="MixedRun.spans",
+    ),
+    Plant(
+        "older copies in the middle of a newer run stay in a cache of reads", "entries/entry_run.py",
+        "((self.ledger_id, self.first, self.last),)", "((self.ledger_id, self.first, self.first),)", _LIVES,
+        where="EntryRun.spans",
     ),
     Plant(
         "rows that were looked up outlive newer copies", "storage/directory_storage.py",
-        "self.looked_up.discard(run.ledger_id, run.first, run.last)", "", _LIVES, where="DirectoryStorage.add",
-    ),
-    Plant(
-        "rows that were looked up outlive newer copies of a mixed run", "storage/directory_storage.py",
-        "self.looked_up.discard(ledger_id, entry_id, entry_id)", "pass", _LIVES, where="DirectoryStorage.add_mixed",
+        "self.looked_up.discard(ledger_id, first, last)", "pass", _LIVES, where="DirectoryStorage.add",
     ),
     Plant(
         "rows that the read lane looked up together outlive newer copies", "storage/directory_storage.py",

@@ -25,7 +25,7 @@ class DirectoryMapTests(LedgerStorageTestCase):
                     self.check(ledger_id, range(first))
                 for ledger_id in range(6):
                     self.storage.add(run(ledger_id, first, 2))
-                self.storage.add_mixed(mixed(*[run(ledger_id, first + 2, 3) for ledger_id in range(6)]))
+                self.storage.add(mixed(*[run(ledger_id, first + 2, 3) for ledger_id in range(6)]))
                 for ledger_id in range(6, 12):
                     self.storage.put_ledger(LedgerRow(ledger_id, b"key"))
                     self.storage.add(run(ledger_id, first, 5))

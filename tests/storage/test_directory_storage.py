@@ -155,7 +155,7 @@ class DirectoryTests(SynchronousTestCase):
         directory.learn()
         self.assertIsNotNone(directory.looked_up.find(1, 5))
         entries = [run(2, 0).entry(0), run(1, 5).entry(5)]
-        directory.add_mixed(MixedRun([2, 1], [0, 5], [-1, -1], entries))
+        directory.add(MixedRun([2, 1], [0, 5], [-1, -1], entries))
         self.assertIsNone(directory.looked_up.find(1, 5))
 
     def take_turns(self, entry_ids: range, ledger_ids: range = range(1, 40), salt: int = 0) -> None:

@@ -84,7 +84,7 @@ class EntryTests(LedgerStorageTestCase):
         """A ledger lies in the directory of its id modulo their number."""
         for ledger_id in range(6):
             self.storage.add(run(ledger_id, 0))
-        self.storage.add_mixed(mixed(*[run(ledger_id, 1) for ledger_id in range(6)]))
+        self.storage.add(mixed(*[run(ledger_id, 1) for ledger_id in range(6)]))
         checkpoint(self.storage)
         for number in range(2):
             index = self.storage.directories[number].index
@@ -433,7 +433,7 @@ class ForgetTests(LedgerStorageTestCase):
         self.storage.add(run(1, 5, 5))
         begun = self.storage.begin_checkpoint([])
         assert begun is not None
-        self.storage.add_mixed(mixed(run(1, 10, 2), run(3, 10, 2)))
+        self.storage.add(mixed(run(1, 10, 2), run(3, 10, 2)))
         self.storage.forget([1], 100)
         self.gone(1)
         write(begun)
@@ -450,7 +450,7 @@ class ForgetTests(LedgerStorageTestCase):
     def test_counts(self) -> None:
         """A cache that a ledger was dropped from is empty; its single entries are counted until the next checkpoint."""
         self.storage.add(run(1, 0, 5))
-        self.storage.add_mixed(mixed(run(1, 5, 2)))
+        self.storage.add(mixed(run(1, 5, 2)))
         self.storage.forget([1], 100)
         self.assertEqual((self.storage.pending_bytes(), self.storage.pending_entries()), (0, 0))
         directory = self.storage.directories[1]

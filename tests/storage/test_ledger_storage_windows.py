@@ -59,7 +59,7 @@ class WindowTests(LedgerStorageTestCase):
             self.setUp()
 
     def add_mixed(self) -> None:
-        self.storage.add_mixed(mixed(run(1, 60, salt=1), run(3, 0)))
+        self.storage.add(mixed(run(1, 60, salt=1), run(3, 0)))
 
     def test_many_readers(self) -> None:
         """S11: places of readers are forgotten when they are too many."""

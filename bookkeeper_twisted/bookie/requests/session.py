@@ -14,7 +14,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ...codec.runs import HIGH_PRIORITY, RECOVERY_ADD, AddRun
-from ...entries.mixed_runs import Entries
+from ...entries.interfaces import Entries
 from ...errors import Status, TooManyRequestsError
 from ...protocol.interfaces import IRequestSession, IServerConnection
 from .context import Permits, RequestContext, status_of

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from ...entries.columns import column
 from ...entries.entry_run import EntryRun
-from ...entries.mixed_runs import Entries, MixedRun, sequence
+from ...entries.interfaces import Entries
+from ...entries.mixed_runs import MixedRun, sequence
 from ...errors import CodecError, Status
 from ..framing import LENGTH_SIZE, MOST_ITEMS, frame_length
 from ..messages import AuthRequest, Header, ReadRequest, RejectedRequest

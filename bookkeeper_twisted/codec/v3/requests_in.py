@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...entries.entry_run import EntryRun
-from ...entries.mixed_runs import Entries, MixedRun, sequence
+from ...entries.interfaces import Entries
+from ...entries.mixed_runs import MixedRun, sequence
 from ...errors import Status
 from .. import messages as m
 from ..framing import LENGTH_SIZE, MOST_ITEMS, frame_length

@@ -7,9 +7,10 @@ newest entry of each ledger, and a column has the position of the entry before i
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, compress, pairwise
 from operator import itemgetter, ne, or_
+from typing import TypeVar
 
 from ...entries.entry_run import EntryRun
 from ...model import INVALID_ENTRY_ID
@@ -37,6 +38,8 @@ One that goes over all of them keeps the interpreter, and with it the reactor, f
 
 DENSE = 16
 """Entries that ledgers have on average from which their runs are made one by one."""
+
+T = TypeVar("T")
 
 _NOWHERE = -1
 
@@ -146,6 +149,13 @@ class SortedEntries:
 
     def __len__(self) -> int:
         return len(self.entries)
+
+    def each(self, of_run: object, of_sorted: "Callable[[SortedEntries], T]") -> list[T]:
+        """Call the second function, as :meth:`.EntryRun.each` calls the first.
+
+        :param of_sorted: called with all entries.
+        """
+        return [of_sorted(self)]
 
     def size(self, index: int) -> int:
         """Return the bytes of the record of the entry at ``index``."""

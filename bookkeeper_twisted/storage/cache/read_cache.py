@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 
 from ...entries.entry_run import EntryRun
-from ...entries.mixed_runs import MixedRun
+from ...entries.interfaces import Entries
 from .run_list import RUN_OVERHEAD, RunList
 
 
@@ -51,18 +51,15 @@ class ReadCache:
         while self.cost > self.limit:
             self._remove(*next(iter(self._order)))
 
-    def discard_mixed(self, run: MixedRun) -> None:
-        """Remove every run that holds an entry of the mixed ``run``, whose copies are newer."""
-        if self._ledgers and not self._ledgers.keys().isdisjoint(run.ledger_ids):
-            for single in run.runs():
-                self.discard(single)
-
-    def discard(self, run: EntryRun) -> None:
-        """Remove every run that holds an entry of ``run``, whose copies are newer."""
-        runs = self._ledgers.get(run.ledger_id)
-        while runs is not None and runs.overlaps(run.first, run.last):
-            index = bisect_right(runs.firsts, run.last) - 1
-            self._remove(run.ledger_id, runs.firsts[index])
+    def discard(self, entries: Entries) -> None:
+        """Remove every run that holds any of ``entries``, whose copies are newer."""
+        if not self._ledgers or self._ledgers.keys().isdisjoint(entries.ledger_ids):
+            return
+        for ledger_id, first, last in entries.spans():
+            runs = self._ledgers.get(ledger_id)
+            while runs is not None and runs.overlaps(first, last):
+                index = bisect_right(runs.firsts, last) - 1
+                self._remove(ledger_id, runs.firsts[index])
 
     def discard_ledger(self, ledger_id: int) -> None:
         """Remove every run of ``ledger_id``."""

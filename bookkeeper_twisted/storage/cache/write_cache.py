@@ -7,6 +7,7 @@ cost more than the entry: single entries are kept by columns (:mod:`.mixed_entri
 from collections.abc import Iterator, Sequence
 
 from ...entries.entry_run import EntryRun
+from ...entries.interfaces import Entries
 from ...entries.mixed_runs import MixedRun
 from .mixed_entries import LedgerEntries, MixedEntries, SortedEntries, ascending
 from .run_list import RUN_OVERHEAD, RunList
@@ -52,20 +53,20 @@ class WriteCache:
     def __bool__(self) -> bool:
         return bool(self._ledgers) or bool(self._mixed)
 
-    def add(self, run: EntryRun) -> None:
-        """Insert a ``run``, which replaces older copies of its entries."""
+    def add(self, entries: Entries) -> None:
+        """Insert ``entries``, which replace older copies."""
+        entries.each(self._add_run, self._add_mixed)
+        if self.outgoing is not None:
+            self._let_go(entries.size)
+
+    def _add_run(self, run: EntryRun) -> None:
         if run.count == 1 and run.size <= SINGLE_BYTES:
             self._add_single((run.ledger_id,), (run.first,), (run.entry(run.first),), run.size)
         else:
             self._insert(run)
-        if self.outgoing is not None:
-            self._let_go(run.size)
 
-    def add_mixed(self, run: MixedRun) -> None:
-        """Insert the entries of a mixed ``run``, which replace older copies."""
+    def _add_mixed(self, run: MixedRun) -> None:
         self._add_single(run.ledger_ids, run.entry_ids, run.entries, run.size)
-        if self.outgoing is not None:
-            self._let_go(run.size)
 
     def _add_single(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes], size: int

@@ -73,22 +73,22 @@ class OpenLog:
         self._append(run.data)
         return row
 
-    def append_sorted(self, entries: SortedEntries) -> MixedRows | list[IndexRow]:
+    def append_sorted(self, entries: SortedEntries) -> tuple[list[IndexRow], list[MixedRows]]:
         """Append entries; they are written by the next :meth:`sync` or before.
 
         :param entries: entries whose records fit one row.
-        :returns: their index rows, packed if possible.
+        :returns: their index rows, all of them packed or none.
         """
         data, stride, offsets = lay_out(entries.entries)
         offsets = offsets if offsets is not None else range(0, len(data) + 1, stride)
-        rows = mixed_rows_of(entries, data, offsets, self.log_id, self.position)
+        packed = mixed_rows_of(entries, data, offsets, self.log_id, self.position)
         starts = entries.starts
         begins = [offsets[start] for start in starts]
         sizes = list(map(sub, [*begins[1:], len(data)], begins))
         self._unsynced.append(([entries.ledger_ids[start] for start in starts], sizes))
-        found = rows if rows is not None else rows_of(entries, self.log_id, self.position)
+        rows = rows_of(entries, self.log_id, self.position) if packed is None else []
         self._append(data)
-        return found
+        return rows, [packed] if packed is not None else []
 
     def append_records(self, ledger_id: int, data: Buffer) -> None:
         """Append records of one ledger to a log that gets its name when the log is complete.
@@ -248,24 +248,27 @@ class EntryLogWriter:
         self.bytes_written += run.size
         return rows
 
-    def append_sorted(self, entries: SortedEntries) -> "list[MixedRows | list[IndexRow]]":
+    def append_sorted(self, entries: SortedEntries) -> tuple[list[IndexRow], list[MixedRows]]:
         """Append single entries; they are durable after :meth:`sync`.
 
-        :returns: their rows in the order of the entries, packed if possible.
+        :returns: their rows in the order of the entries, those that can be packed apart.
         """
-        rows: list[MixedRows | list[IndexRow]] = []
+        rows: list[IndexRow] = []
+        packed: list[MixedRows] = []
         begin = 0
         try:
             while begin < len(entries):
                 log = self._log_with_room(entries.size(begin))
                 part = entries.part(begin, min(self.size_limit - log.position, SLICE))
-                rows.append(log.append_sorted(part))
+                part_rows, part_packed = log.append_sorted(part)
+                rows += part_rows
+                packed += part_packed
                 begin += len(part)
                 self.bytes_written += part.total
         except OSError as e:
             self._failed(e)
             raise
-        return rows
+        return rows, packed
 
     def sync(self) -> None:
         """Make all appended entries durable."""

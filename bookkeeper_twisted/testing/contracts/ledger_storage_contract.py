@@ -133,7 +133,7 @@ class LedgerStorageContract(SynchronousTestCase):
         """Entries of many ledgers are added in one call."""
         ids = [(ledger_id, entry_id) for entry_id in range(3) for ledger_id in (5, 6, 9)]
         entries = [entry(*each) for each in ids]
-        self.storage.add_mixed(MixedRun([i for i, _ in ids], [e for _, e in ids], [e - 1 for _, e in ids], entries))
+        self.storage.add(MixedRun([i for i, _ in ids], [e for _, e in ids], [e - 1 for _, e in ids], entries))
         for ledger_id in (5, 6, 9):
             self.check(ledger_id, range(3))
         self.checkpoint()

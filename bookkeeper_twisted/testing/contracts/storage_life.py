@@ -128,7 +128,7 @@ class StorageLife:
     def _add_mixed(self) -> object:
         ids = [*dict.fromkeys([self._somewhere() for _ in range(self._chance.randint(1, 4))])]
         entries = self._next_copies(ids)
-        self._storage.add_mixed(MixedRun([i for i, _ in ids], [e for _, e in ids], [e - 1 for _, e in ids], entries))
+        self._storage.add(MixedRun([i for i, _ in ids], [e for _, e in ids], [e - 1 for _, e in ids], entries))
         return ids
 
     def _forget(self) -> object:

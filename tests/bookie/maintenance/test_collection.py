@@ -136,8 +136,7 @@ class DeletedLedgerTests(CollectionCase):
         outcome: list[tuple[int, Exception | None]] = []
         entries = mixed((1, 9), (2, 9), (3, 9))
         self.life.bookie.add(
-            entries, KEY, False, False, False,
-            lambda part, error: outcome.append((part.ledger_id, error)),  # type: ignore[union-attr]
+            entries, KEY, False, False, False, lambda part, error: outcome.append((part.ledger_ids[0], error))
         )  # fmt: skip
         self.life.drain()
         refused = [ledger_id for ledger_id, error in outcome if error is not None]

@@ -10,7 +10,7 @@ from zope.interface import Interface, implementer
 
 from bookkeeper_twisted.bookie.interfaces import AddDone, IBookie
 from bookkeeper_twisted.entries.entry_run import EntryRun
-from bookkeeper_twisted.entries.mixed_runs import Entries
+from bookkeeper_twisted.entries.interfaces import Entries
 
 from .copies import StoredCopies
 

@@ -92,7 +92,7 @@ class WriteCacheTests(SynchronousTestCase):
         cache, runs = WriteCache(), _made(drawn)
         for number, each in enumerate(runs):
             if number % 4 < turns:
-                cache.add_mixed(mixed(each))
+                cache.add(mixed(each))
             else:
                 cache.add(each)
         model = _model(runs)
@@ -122,7 +122,7 @@ class WriteCacheTests(SynchronousTestCase):
         for number, each in enumerate(runs):
             half = halves[number >= len(older)]
             if number % 3:
-                half.add_mixed(mixed(each))
+                half.add(mixed(each))
             else:
                 half.add(each)
         halves[0].absorb(halves[1])
@@ -134,8 +134,8 @@ class WriteCacheTests(SynchronousTestCase):
         for count, found, nothing in ((15, _single, _joined), (50, _joined, _single)):
             cache = WriteCache()
             for entry_id in range(count):
-                cache.add_mixed(mixed(*[run(ledger, entry_id, 1) for ledger in (3, 1, 2)]))
-            cache.add_mixed(mixed(run(2, count + 1)))
+                cache.add(mixed(*[run(ledger, entry_id, 1) for ledger in (3, 1, 2)]))
+            cache.add(mixed(run(2, count + 1)))
             runs = [(1, 0, count), (2, 0, count), (2, count + 1, 1), (3, 0, count)]
             self.assertEqual([(r.ledger_id, r.first, r.count) for r in found(cache)], runs)
             self.assertEqual(nothing(cache), [])
@@ -144,7 +144,7 @@ class WriteCacheTests(SynchronousTestCase):
         """Ledgers that go while the others are written take nothing else with them."""
         cache = WriteCache()
         cache.add(run(9, 0, 2))
-        cache.add_mixed(mixed(*[run(ledger, 0) for ledger in range(1, 8)], run(8, 0, 100)))
+        cache.add(mixed(*[run(ledger, 0) for ledger in range(1, 8)], run(8, 0, 100)))
         parts = cache.parts()
         written = [next(parts)]
         for ledger in range(1, 8):
@@ -160,14 +160,14 @@ class WriteCacheTests(SynchronousTestCase):
             cache.add(run(ledger_id, first, count))
         found = [(r.ledger_id, r.first, r.last) for r in _joined(cache)]
         self.assertEqual(found, [(1, 0, 2), (1, 4, 6), (2, 7, 7), (2, 9, 10)])
-        cache.add_mixed(mixed(run(3, 1), run(4, 2), run(4, 4)))
+        cache.add(mixed(run(3, 1), run(4, 2), run(4, 4)))
         self.assertEqual([(r.ledger_id, r.first, r.last) for r in _single(cache)], [(3, 1, 1), (4, 2, 2), (4, 4, 4)])
 
     def test_single_entries_in_turn(self) -> None:
         """While single entries become runs other threads find them, in either."""
         cache = WriteCache()
         cache.add(run(1, 0, 2))
-        cache.add_mixed(mixed(run(1, 3, 2)))
+        cache.add(mixed(run(1, 3, 2)))
         held = cache._ledgers[1]
         seen = []
 
@@ -204,13 +204,13 @@ class WriteCacheTests(SynchronousTestCase):
     def test_cost_of_turns(self) -> None:
         """A single entry costs less than a run; entries that became runs cost both."""
         cache = WriteCache()
-        cache.add_mixed(mixed(*[run(ledger, e) for e in range(64) for ledger in (1, 2)]))
+        cache.add(mixed(*[run(ledger, e) for e in range(64) for ledger in (1, 2)]))
         whole = 2 * mixed_entries.LEDGER_OVERHEAD + 128 * (56 + ENTRY_OVERHEAD)
         self.assertEqual(cache.cost, whole)
-        cache.add_mixed(mixed(run(1, 64)))
+        cache.add(mixed(run(1, 64)))
         whole += 56 + ENTRY_OVERHEAD
         self.assertEqual(cache.cost, whole)
-        cache.add_mixed(mixed(run(1, 5)))
+        cache.add(mixed(run(1, 5)))
         whole += 56 + ENTRY_OVERHEAD
         self.assertEqual(cache.cost, whole + LEDGER_OVERHEAD + 65 * 56 + 3 * RUN_OVERHEAD)
 
@@ -226,7 +226,7 @@ class WriteCacheTests(SynchronousTestCase):
         cache = WriteCache()
         for turn in range(2):
             cache.add(run(1, 0, 3))
-            cache.add_mixed(mixed(run(1, 5, 2), run(2, turn), run(1, 8)))
+            cache.add(mixed(run(1, 5, 2), run(2, turn), run(1, 8)))
             self.assertEqual(cache.ranges(1), [(0, 2), (5, 6), (8, 8)])
             self.assertIsNotNone(cache.find(1, 8))
             cache.discard_ledger(1)
@@ -234,7 +234,7 @@ class WriteCacheTests(SynchronousTestCase):
             self.assertIsNone(cache.find(1, 8))
             self.assertEqual((cache.bytes, cache.count), (56 * (turn + 1), turn + 1))
             self.assertEqual([(each.ledger_id, each.last) for each in _single(cache)], [(2, turn)])
-        cache.add_mixed(mixed(run(1, 7)))
+        cache.add(mixed(run(1, 7)))
         self.assertEqual(cache.ranges(1), [(7, 7)])
         self.assertEqual([(each.ledger_id, each.first, each.last) for each in _single(cache)], [(1, 7, 7), (2, 0, 1)])
 
@@ -242,7 +242,7 @@ class WriteCacheTests(SynchronousTestCase):
         """A cache that is not needed any more goes twice as fast as the new one grows, whatever it holds."""
         for old_runs in ([run(1, 10 * i, 10) for i in range(40)], [run(i, 0) for i in range(400)]):
             cache, old = WriteCache(), WriteCache()
-            old.add_mixed(mixed(*old_runs[:200]))
+            old.add(mixed(*old_runs[:200]))
             for each in old_runs[200:]:
                 old.add(each)
             cache.outgoing = old
@@ -262,7 +262,7 @@ class WriteCacheTests(SynchronousTestCase):
             tracemalloc.start()
             cache = WriteCache()
             for chunk in chunks:
-                cache.add_mixed(_copy(chunk))
+                cache.add(_copy(chunk))
             held, _ = tracemalloc.get_traced_memory()
             self.assertLessEqual(held, cache.cost, f"{n_entries} entries")
             unread = cache.cost
@@ -316,7 +316,7 @@ class ReadCacheTests(SynchronousTestCase):
             cache.keep(run(1, first, 10))
         cache.discard(run(1, 15, 10))
         self.assertEqual([cache.find(1, e) is not None for e in (9, 10, 19, 20, 29, 30)], [True, *[False] * 4, True])
-        cache.discard_mixed(mixed(run(2, 0), run(1, 39)))
+        cache.discard(mixed(run(2, 0), run(1, 39)))
         self.assertEqual([cache.find(1, e) is not None for e in (9, 30)], [True, False])
         cache.discard(run(2, 0, 10))
         cache.discard(run(1, 0, 40))

@@ -37,9 +37,10 @@ def entries_of(runs: list[EntryRun]) -> SortedEntries:
     return SortedEntries([i for i, _ in ids], [e for _, e in ids], [e for r in runs for e in r.entries()])
 
 
-def unpacked(found: list[MixedRows | list[IndexRow]]) -> list[IndexRow]:
+def unpacked(found: tuple[list[IndexRow], list[MixedRows]]) -> list[IndexRow]:
     """Rows as they are used."""
-    return [row for rows in found for row in (rows_of_packed(rows.packed) if isinstance(rows, MixedRows) else rows)]
+    rows, packed = found
+    return [*rows, *(row for each in packed for row in rows_of_packed(each.packed))]
 
 
 class EntryLogTests(SynchronousTestCase):
@@ -121,15 +122,16 @@ class EntryLogTests(SynchronousTestCase):
             (short, [*((3, e, e) for e in range(MOST_APART)), (4, 9, 9)]),
             (long, None), (big[:1], [(5, 0, 0)]), (big[1:], None),
         ):  # fmt: skip
-            (found,) = log.append_sorted(entries_of(runs))
+            rows, mixed = log.append_sorted(entries_of(runs))
             log.sync()
-            self.check(runs, unpacked([found]))
+            self.check(runs, unpacked((rows, mixed)))
+            self.assertEqual((bool(rows), len(mixed)), (expected is None, int(expected is not None)))
             packed = None
-            if isinstance(found, MixedRows):
+            for found in mixed:
                 packed = list(zip(found.ledger_ids, found.first_ids, found.last_ids, strict=True))
-                self.assertEqual([(r.ledger_id, r.first, r.last) for r in unpacked([found])], packed)
-                self.assertEqual({r.log_id for r in unpacked([found])}, {found.log_id})
-                for row in unpacked([found]):
+                self.assertEqual([(r.ledger_id, r.first, r.last) for r in unpacked(([], mixed))], packed)
+                self.assertEqual({r.log_id for r in unpacked(([], mixed))}, {found.log_id})
+                for row in unpacked(([], mixed)):
                     self.assertEqual(row.checksums, block_checksums(stored(self.disk, row)))
             self.assertEqual(packed, expected)
 
