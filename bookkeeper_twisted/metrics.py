@@ -73,8 +73,9 @@ class JournalMetrics:
         self.queue_latency = summary("QUEUE_LATENCY")
         self.group_entries = summary("FORCE_WRITE_BATCH_ENTRIES")
         self.group_bytes = summary("FORCE_WRITE_BATCH_BYTES")
-        self.written_bytes = instruments.counter(prefix + "WRITE_BYTES", journalIndex=label)
-        self.groups = instruments.counter("bookie_journal_groups", journalIndex=label)
+        groups, n_bytes = self.group_entries.success, self.group_bytes.success
+        instruments.gauge(prefix + "WRITE_BYTES", lambda: n_bytes.sum, "counter", journalIndex=label)
+        instruments.gauge("bookie_journal_groups", lambda: groups.count, "counter", journalIndex=label)
         self._instruments = instruments
         self._label = label
 

@@ -271,8 +271,6 @@ class GroupCommit:
         n_entries = sum([item.n_entries for item in group.items])
         n_bytes = sum([len(item.records) for item in group.items])
         metrics = self._metrics
-        metrics.groups.value += 1
-        metrics.written_bytes.value += n_bytes
         metrics.group_entries.success.record(n_entries)
         metrics.group_bytes.success.record(n_bytes)
         waited = group.began - sum([item.queued_at for item in group.items]) / len(group.items)

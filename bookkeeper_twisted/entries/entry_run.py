@@ -48,11 +48,12 @@ class EntryRun:
     """Consecutive entries of one ledger, ids ``first .. first + count - 1``, never empty.
 
     :ivar data: the records, each ``i32 size`` and ``size`` entry bytes.
+    :ivar size: bytes of all records, including their size words.
     :ivar stride: bytes of one record where all have the same size, else 0.
     :ivar offsets: if ``stride`` is 0, ``count + 1`` record offsets in ``data``, else None.
     """
 
-    __slots__ = ("ledger_id", "first", "count", "data", "stride", "offsets")
+    __slots__ = ("ledger_id", "first", "count", "data", "size", "stride", "offsets")
 
     def __init__(
         self, ledger_id: int, first: int, count: int, data: bytes, stride: int, offsets: Sequence[int] | None = None
@@ -61,6 +62,7 @@ class EntryRun:
         self.first = first
         self.count = count
         self.data = data
+        self.size = len(data)
         self.stride = stride
         self.offsets = offsets
 
@@ -96,11 +98,6 @@ class EntryRun:
     @property
     def last(self) -> int:
         return self.first + self.count - 1
-
-    @property
-    def size(self) -> int:
-        """Return the bytes of all records, including their size words."""
-        return len(self.data)
 
     # -- the methods of all entries (:class:`~.interfaces.Entries`): one ledger is the case of a constant column --
 

@@ -25,7 +25,7 @@ class MixedRun:
     :ivar data: the records, each ``i32 size`` and ``size`` entry bytes.
     """
 
-    __slots__ = ("ledger_ids", "entry_ids", "lacs", "entries", "data")
+    __slots__ = ("ledger_ids", "entry_ids", "lacs", "entries", "data", "count", "size")
 
     def __init__(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], lacs: Sequence[int], entries: Sequence[bytes]
@@ -35,15 +35,8 @@ class MixedRun:
         self.lacs = lacs
         self.entries = entries
         self.data = lay_out(entries)[0]
-
-    @property
-    def count(self) -> int:
-        return len(self.entry_ids)
-
-    @property
-    def size(self) -> int:
-        """Return the bytes of all records, including their size words."""
-        return len(self.data)
+        self.count = len(entries)
+        self.size = len(self.data)
 
     def runs(self) -> Iterator[EntryRun]:
         """See :meth:`.Entries.runs`."""

@@ -61,6 +61,5 @@ class MetricsTests(GroupCommitTestCase):
         self.executor.drain()
         self.append(b"def")
         self.executor.drain()
-        metrics = self.metrics
-        self.assertEqual((metrics.groups.value, metrics.written_bytes.value), (2, 6))
-        self.assertEqual((metrics.group_entries.success.sum, metrics.group_bytes.success.sum), (3, 6))
+        groups, n_bytes = self.metrics.group_entries.success, self.metrics.group_bytes.success
+        self.assertEqual((groups.count, groups.sum, n_bytes.count, n_bytes.sum), (2, 3, 2, 6))
