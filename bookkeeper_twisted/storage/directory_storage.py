@@ -24,12 +24,12 @@ from .entry_log.reader import EntryLogReader
 from .entry_log.writer import EntryLogWriter
 from .files.space_reserve import SpaceReserve
 from .index.looked_up import FoundRows, LookedUpRows
-from .index.recent_blocks import RecentBlocks
+from .index.recent_index import RecentIndex
 from .index.recent_rows import RecentRows
 from .index.rows import packed_where_many
 from .index.scattered import Lookup
 from .interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow
-from .mixed_rows import MOST_APART, MixedRows
+from .mixed_rows import MOST_APART
 from .rebuild import Rebuilt
 
 _MOST_FOUND = 64
@@ -65,7 +65,6 @@ class DirectoryStorage:
     :ivar active: the half of the write cache that takes entries.
     :ivar flushing: the half that is written by a checkpoint, empty between checkpoints.
     :ivar recent: the index rows of the last flushes.
-    :ivar recent_blocks: the packed rows of them; no entry is in both.
     :ivar looked_up: rows that look-ups found in the index; none of them shares an entry with a newer copy.
     :ivar reserve: disk space that entries may not use.
     :ivar rebuilt: the result of the rebuild of the index, if this start made one.
@@ -79,7 +78,7 @@ class DirectoryStorage:
         log: EntryLogWriter,
         reader: EntryLogReader,
         index: IRunIndex,
-        recent: RecentRows,
+        recent: RecentIndex,
         rebuilt: Rebuilt | None = None,
         reserve: SpaceReserve | None = None,
     ) -> None:
@@ -88,7 +87,6 @@ class DirectoryStorage:
         self.reader = reader
         self.index = index
         self.recent = recent
-        self.recent_blocks = RecentBlocks(recent.limit)
         self.looked_up = LookedUpRows(recent.limit)
         self.rebuilt = rebuilt
         self.reserve = reserve
@@ -140,7 +138,7 @@ class DirectoryStorage:
         :param max_bytes: most bytes of the records; one entry is returned even if it is longer.
         :param window: bytes to read if the wanted entries are only a small part of them.
         """
-        row = self._recent(ledger_id, entry_id) or self.looked_up.find(ledger_id, entry_id)
+        row = self.recent.find(ledger_id, entry_id) or self.looked_up.find(ledger_id, entry_id)
         if row is None:
             return None
         count = self.next_cached(ledger_id, entry_id) - entry_id
@@ -150,9 +148,9 @@ class DirectoryStorage:
     def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
         """See :meth:`~.interfaces.ILedgerStorage.scattered`."""
         halves = [*self.active.held(ledger_id), *self.flushing.held(ledger_id)]
-        packed = self.recent_blocks.tables_of(ledger_id, max(min(entry_ids), 0), max(entry_ids)) if entry_ids else ()
-        rows = [self.recent.rows_of(ledger_id), self.looked_up.rows_of(ledger_id)]
-        tables = [*packed, *[each for each in rows if each is not None]]
+        recent = self.recent.tables_of(ledger_id, max(min(entry_ids), 0), max(entry_ids)) if entry_ids else ()
+        looked_up = self.looked_up.rows_of(ledger_id)
+        tables = [*recent, *([looked_up] if looked_up is not None else ())]
         lookup = Lookup(halves, tables, self.reader.offsets_of)
         lookup.find(entry_ids, max_bytes)
         for log_id, records in lookup.logs.items():
@@ -229,26 +227,10 @@ class DirectoryStorage:
         # Commit after the sync: no row may refer to bytes that a power cut can lose.
         if batch:
             self.index.commit(batch)
-        self._discard(deleted)
-        for row in batch.runs:
-            self.recent_blocks.discard(row.ledger_id, row.first, row.last)
-        self.recent.add(batch.runs)
-        self._add_packed(batch.mixed)
+        self.recent.discard_ledgers(deleted)
+        self.recent.add(batch.runs, batch.mixed)
         self.flushed_bytes += self.flushing.bytes
         self.entries += self.flushing.count
-
-    def _add_packed(self, mixed: Sequence[MixedRows]) -> None:
-        """Add packed rows to the rows in memory; drop the recent rows that they overlap, which may be longer."""
-        for rows in mixed:
-            for ledger_id, first, last in zip(rows.ledger_ids, rows.first_ids, rows.last_ids, strict=True):
-                self.recent.discard(ledger_id, first, last)
-        self.recent_blocks.add(mixed)
-
-    def _discard(self, deleted: Sequence[int]) -> None:
-        """Forget the rows of ledgers whose deletion is committed."""
-        for ledger_id in deleted:
-            self.recent.discard(ledger_id, 0, _MOST_ID)
-            self.recent_blocks.discard(ledger_id, 0, _MOST_ID)
 
     def make_room(self, ledgers: Sequence[LedgerRow], deleted: Sequence[int], done: set[int]) -> None:
         """Commit only deletions, so that a full disk gets free space; use the space reserve if necessary.
@@ -280,7 +262,7 @@ class DirectoryStorage:
             part = deleted[begin : begin + _DELETED_TOGETHER]
             states = [rows[ledger_id] for ledger_id in part if ledger_id in rows]
             self.index.commit(IndexBatch(ledgers=states, deleted_ledgers=list(part)))
-            self._discard(part)
+            self.recent.discard_ledgers(part)
             done.update(part)
 
     def lend_reserve(self) -> bool:
@@ -339,15 +321,13 @@ class DirectoryStorage:
         :raises StorageError: the commit failed; no row was committed.
         """
         self.index.commit(IndexBatch(moved=list(rows), moved_from=moved_from))
-        for row in rows:
-            self.recent.discard(row.ledger_id, row.first, row.last)
-        self.recent_blocks.discard_logs(moved_from)
+        self.recent.discard_moved(rows, moved_from)
 
     # -- read lane --
 
     def load(self, ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
         """See :meth:`~.interfaces.ILedgerStorage.load`."""
-        row = self._recent(ledger_id, entry_id) or self._ahead(ledger_id, entry_id)
+        row = self.recent.find(ledger_id, entry_id) or self._ahead(ledger_id, entry_id)
         if row is None:
             row = self._look_up(ledger_id, entry_id)
         while row is not None:
@@ -360,9 +340,6 @@ class DirectoryStorage:
                     raise
                 row = now
         return None
-
-    def _recent(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        return self.recent_blocks.find(ledger_id, entry_id) or self.recent.find(ledger_id, entry_id)
 
     def _look_up(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Find the row of an entry and often the next rows, which then need no look-up of their own."""

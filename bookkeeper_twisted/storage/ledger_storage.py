@@ -16,7 +16,7 @@ from .directory_storage import DirectoryStorage, storage_error
 from .entry_log.reader import EntryLogReader
 from .entry_log.writer import EntryLogWriter
 from .files.space_reserve import SpaceReserve
-from .index.recent_rows import RecentRows
+from .index.recent_index import RecentIndex
 from .interfaces import (
     ICheckpoint,
     IFileSystem,
@@ -330,7 +330,7 @@ def _open_directory(
         index.close()
         raise
     reader = EntryLogReader(fs, path, settings.max_open_logs)
-    return DirectoryStorage(path, log, reader, index, RecentRows(settings.recent_rows_bytes), rebuilt, reserve)
+    return DirectoryStorage(path, log, reader, index, RecentIndex(settings.recent_rows_bytes), rebuilt, reserve)
 
 
 def _open_index_with(

@@ -5,6 +5,7 @@ from .plant import Plant
 _LIVES = ["tests.storage.test_ledger_storage_contract"]
 _LOOKED_UP = "storage/index/looked_up.py"
 _LOOK_UPS = ["tests.storage.index.test_looked_up"]
+_RECENT = ["tests.storage.index.test_recent_index"]
 
 PLANTS = (
     Plant(
@@ -20,8 +21,24 @@ PLANTS = (
         "rows[:end]", "rows[: end - 1]", _LIVES, where="BlockWriter._behead",
     ),
     Plant(
-        "rows in memory outlive newer ones that are packed", "storage/directory_storage.py",
-        "self.recent.discard(ledger_id, first, last)", "pass", _LIVES, where="DirectoryStorage._add_packed",
+        "rows in memory outlive newer ones that are packed", "storage/index/recent_index.py",
+        "self._rows.discard(ledger_id, first, last)", "pass", [*_LIVES, *_RECENT], where="RecentIndex.add",
+    ),
+    Plant(
+        "packed rows in memory outlive newer ones that are not", "storage/index/recent_index.py",
+        "self._blocks.discard(row.ledger_id, row.first, row.last)", "pass", _RECENT, where="RecentIndex.add",
+    ),
+    Plant(
+        "packed rows of deleted ledgers stay in memory", "storage/index/recent_index.py",
+        "self._blocks.discard(ledger_id, 0, MAX_ID)", "pass", _RECENT, where="RecentIndex.discard_ledgers",
+    ),
+    Plant(
+        "rows of deleted ledgers stay in memory", "storage/index/recent_index.py",
+        "self._rows.discard(ledger_id, 0, MAX_ID)", "pass", _RECENT, where="RecentIndex.discard_ledgers",
+    ),
+    Plant(
+        "rows of copied entries stay in memory", "storage/index/recent_index.py",
+        "self._rows.discard(row.ledger_id, row.first, row.last)", "pass", _RECENT, where="RecentIndex.discard_moved",
     ),
     Plant(
         "a packed row in memory goes on behind a newer one", "storage/index/recent_blocks.py",

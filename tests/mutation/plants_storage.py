@@ -427,13 +427,9 @@ PLANTS = (
         "self._hidden.add(ledger_id)", "pass", ["tests.storage.index.test_recent_blocks"], where="_Flush.hide",
     ),
     Plant(
-        "recent packed rows outlive their log", "storage/directory_storage.py",
-        "self.recent_blocks.discard_logs(moved_from)", "", ["tests.storage"], where="DirectoryStorage.commit_moved",
-    ),
-    Plant(
-        "a flush of runs leaves older packed rows in memory", "storage/directory_storage.py",
-        "self.recent_blocks.discard(row.ledger_id, row.first, row.last)", "pass", ["tests.storage"],
-        where="DirectoryStorage.write",
+        "recent packed rows outlive their log", "storage/index/recent_index.py",
+        "self._blocks.discard_logs(moved_from)", "", ["tests.storage.index.test_recent_index"],
+        where="RecentIndex.discard_moved",
     ),
     Plant(
         "keys of deleted ledgers stay in memory", "storage/ledger_states.py",

@@ -14,7 +14,8 @@ from bookkeeper_twisted.storage.directory_storage import DirectoryStorage, merge
 from bookkeeper_twisted.storage.entry_log.reader import EntryLogReader
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
 from bookkeeper_twisted.storage.index import rows
-from bookkeeper_twisted.storage.index.recent_rows import RecentRows
+from bookkeeper_twisted.storage.index.recent_blocks import LedgerBlocks
+from bookkeeper_twisted.storage.index.recent_index import RecentIndex
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 
 from ..simulated_disk.sim_disk import SimDisk
@@ -30,7 +31,7 @@ class DirectoryTests(SynchronousTestCase):
         log = EntryLogWriter.open(self.disk, "/", 1 << 20)
         reader = EntryLogReader(self.disk, "/")
         self.index = SimIndex.open(self.disk, "/")
-        self.directory = DirectoryStorage("/", log, reader, self.index, RecentRows(1 << 16))
+        self.directory = DirectoryStorage("/", log, reader, self.index, RecentIndex(1 << 16))
 
     def test_halves(self) -> None:
         """Both halves are readable, the active one first; the flushing half stays until it is let go."""
@@ -92,7 +93,7 @@ class DirectoryTests(SynchronousTestCase):
         """The directory with nothing in memory, its disk with everything."""
         self.disk.resident = lambda: True
         log, reader = EntryLogWriter.open(self.disk, "/", 1 << 20), EntryLogReader(self.disk, "/")
-        return DirectoryStorage("/", log, reader, self.index, RecentRows(1 << 16))
+        return DirectoryStorage("/", log, reader, self.index, RecentIndex(1 << 16))
 
     def test_resident(self) -> None:
         """New rows are known to memory, old ones once the read lane has looked them up."""
@@ -169,20 +170,24 @@ class DirectoryTests(SynchronousTestCase):
         found = self.directory.load(ledger_id, entry_id, 1)
         return found.entry(entry_id) if found is not None else None
 
+    def packed_in_memory(self, ledger_id: int) -> bool:
+        """Whether memory has packed rows of a ledger."""
+        return any(isinstance(each, LedgerBlocks) for each in self.directory.recent.tables_of(ledger_id, 0, 99))
+
     def test_turns_in_memory(self) -> None:
         """Rows of ledgers that take turns are in memory until a newer copy is flushed, or copies are committed."""
         self.take_turns(range(3))
-        self.assertIsNotNone(self.directory.recent_blocks.find(7, 1))
+        self.assertTrue(self.packed_in_memory(7))
         self.assertEqual(self.loaded(7, 1), entry(7, 1))
         self.directory.add(run(7, 0, 9, salt=5))
         self.flush()
-        self.assertIsNone(self.directory.recent_blocks.find(7, 1))
+        self.assertFalse(self.packed_in_memory(7))
         self.assertEqual(self.loaded(7, 1), entry(7, 1, salt=5))
-        (packed,) = [self.directory.recent_blocks.find(8, 1)]
+        (packed,) = [self.directory.recent.find(8, 1)]
         assert packed is not None
         copy = packed._replace(log_id=77)
         self.directory.commit_moved([copy], frozenset([packed.log_id]))
-        self.assertIsNone(self.directory.recent_blocks.find(8, 1))
+        self.assertIsNone(self.directory.recent.find(8, 1))
         self.assertEqual(self.index.find(8, 1), copy)
 
     def test_many_short_runs(self) -> None:
@@ -195,7 +200,7 @@ class DirectoryTests(SynchronousTestCase):
                 newest[ledger_id] = salt
             self.flush()
             packed = len(changed) >= 20
-            self.assertEqual(self.directory.recent_blocks.find(6, 2) is not None, packed)
+            self.assertEqual(self.packed_in_memory(6), packed)
             for ledger_id, newest_salt in newest.items():
                 self.assertEqual(self.loaded(ledger_id, 2), entry(ledger_id, 2, salt=newest_salt))
         self.directory = self.reopened()
@@ -204,7 +209,7 @@ class DirectoryTests(SynchronousTestCase):
 
     def test_rows_ahead(self) -> None:
         """A reader that goes through a ledger of single entries has rows looked up together."""
-        self.directory.recent_blocks.limit = 0
+        self.directory.recent = RecentIndex(0)
         for entry_id in range(10):
             self.take_turns(range(entry_id, entry_id + 1))
         for entry_id in (0, 1):
@@ -218,7 +223,7 @@ class DirectoryTests(SynchronousTestCase):
 
     def test_rows_ahead_of_a_striped_ledger(self) -> None:
         """Where this bookie has every third entry of a ledger, its rows are looked up together, too."""
-        self.directory.recent_blocks.limit = 0
+        self.directory.recent = RecentIndex(0)
         self.patch(directory_storage, "_ROWS_AHEAD", 32)
         entry_ids = range(0, 120, 3)
         for entry_id in entry_ids:
@@ -284,7 +289,7 @@ class DirectoryTests(SynchronousTestCase):
 
     def test_no_rows_ahead(self) -> None:
         """An entry is found alone where the rows behind it cannot be listed."""
-        self.directory.recent_blocks.limit = 0
+        self.directory.recent = RecentIndex(0)
         for entry_id in range(3):
             self.take_turns(range(entry_id, entry_id + 1))
 

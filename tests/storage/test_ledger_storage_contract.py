@@ -136,7 +136,7 @@ class PageCacheTests(LedgerStorageTests):
         self.checkpoint()
         self.storage.load(1, 0, 0)
         directory = self.storage.directories[1]
-        damaged = directory.recent_blocks.find(1, 6)
+        damaged = directory.recent.find(1, 6)
         assert damaged is not None
         self.disk.open(f"/l1/{damaged.log_id}.log").pwrite(b"\xff", damaged.offset + 40)
         before = self.n_unpacked

@@ -4,6 +4,6 @@ Long runs have a row each in the table of runs (:mod:`.stored_runs`, :mod:`.row_
 ledgers take turns are packed in blocks (:mod:`.blocks`, :mod:`.stored_blocks`), which commits add and merge
 (:mod:`.block_writer`), as a log-structured merge tree does.
 
-:mod:`.rows` has the geometry of a row, :mod:`.run_index` keeps rows in one SQLite file, :mod:`.recent_rows` keeps
+:mod:`.rows` has the geometry of a row, :mod:`.run_index` keeps rows in one SQLite file, :mod:`.recent_index` keeps
 the newest in memory.  :mod:`bookkeeper_twisted.storage.rebuild` makes an index anew from the entry logs.
 """
