@@ -138,6 +138,7 @@ class Bookie:
         self, entries: Entries, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool,
         done: AddDone,
     ) -> None:  # fmt: skip
+        # One ledger is decided alone, and so is each run for a read-only bookie, which may take some of them.
         alone = len(entries.ledger_ids) == 1 or self.mode.read_only
         if alone or not self._admit_together(entries, master_key, deferred_sync, done):
             for run in entries.runs():
