@@ -51,30 +51,29 @@ PLANTS = (
         "if max_bytes <= 1: ...", "...", ["tests.storage.entry_log.test_reader"], where="EntryLogReader.read",
     ),
     Plant(
-        "a row with a damaged key is a missing entry", "storage/index/run_index.py",
-        "check_next(connection, ledger_id, entry_id)", "", _INDEX, where="_find",
+        "a row with a damaged key is a missing entry", "storage/index/stored_runs.py",
+        "self._check_next(ledger_id, entry_id)", "", _INDEX, where="StoredRuns.find",
     ),
     Plant(
-        "a ledger ends before a row with a damaged key", "storage/index/run_index.py",
-        "len(rows) < _PAGE", "False", _INDEX, where="SqliteRunIndex._rows",
+        "a ledger ends before a row with a damaged key", "storage/index/stored_runs.py",
+        "len(rows) < limit", "False", _INDEX, where="StoredRuns.rows",
     ),
     Plant(
-        "a page begins behind a row with a damaged key", "storage/index/run_index.py",
-        "floor(connection, *after)", "pass", _INDEX, where="SqliteRunIndex.page",
+        "a page begins behind a row with a damaged key", "storage/index/stored_runs.py",
+        "self._floor(*after)", "pass", _INDEX, where="StoredRuns.page",
     ),
     Plant(
-        "a page passes over a row with a damaged key", "storage/index/run_index.py",
-        "check_place(connection, after[0], rows[-1].first if rows else after[1])", "", _INDEX,
-        where="SqliteRunIndex.page",
+        "a page passes over a row with a damaged key", "storage/index/stored_runs.py",
+        "self._check_place(after[0], rows[-1].first if rows else after[1])", "", _INDEX, where="StoredRuns.page",
     ),
     Plant(
         "a row is committed beside one with a damaged key", "storage/index/stored_runs.py",
-        "check_next(connection, ledger_id, MAX_ID)", "None", _INDEX, where="last_entries",
+        "self._check_next(ledger_id, MAX_ID)", "None", _INDEX, where="StoredRuns.last_entries",
     ),
     Plant(
-        "a new row hides one with a damaged key", "storage/index/run_index.py",
-        "check_place(self._writer, row.ledger_id, found[-1].first if found else row.first)", "", _INDEX,
-        where="SqliteRunIndex._overlapped",
+        "a new row hides one with a damaged key", "storage/index/stored_runs.py",
+        "self._check_place(ledger_id, found[-1].first if found else first)", "", _INDEX,
+        where="StoredRuns.overlapped",
     ),
     Plant(
         "the rows of an index may be in any order", "storage/index/index_file.py",
@@ -280,6 +279,10 @@ PLANTS = (
         "self._unchecked is not None", "False", _INDEX, where="SqliteRunIndex._deny",
     ),
     Plant(
+        "an index that is not checked yet tells where a ledger ends", "storage/index/run_index.py",
+        "if len(rows) < _PAGE:\n    self._deny()", "", _INDEX, where="SqliteRunIndex._rows",
+    ),
+    Plant(
         "an index is checked as commits have left it", "storage/index/run_index.py",
         "self._structure.run(unchecked)", "self._structure.run(self._writer)", _INDEX, where="SqliteRunIndex.check",
     ),
@@ -299,14 +302,14 @@ PLANTS = (
     ),
     Plant(
         "a damaged last row is no row", "storage/index/stored_runs.py",
-        "row = floor(connection, ledger_id, MAX_ID)",
-        "try:\n    row = floor(connection, ledger_id, MAX_ID)\n"
+        "row = self._floor(ledger_id, MAX_ID)",
+        "try:\n    row = self._floor(ledger_id, MAX_ID)\n"
         "except Exception:\n    return {}",
-        _INDEX, where="last_entries",
+        _INDEX, where="StoredRuns.last_entries",
     ),
     Plant(
         "the last entry is taken from a row unseen", "storage/index/stored_runs.py",
-        "row_from(values)", "IndexRow(*values[:7])", _INDEX, where="floor",
+        "row_from(values)", "IndexRow(*values[:7])", _INDEX, where="StoredRuns._floor",
     ),
     Plant(
         "what lies behind the place of an entry is not verified", "storage/index/stored_blocks.py",
@@ -343,7 +346,8 @@ PLANTS = (
     ),
     Plant(
         "ledgers behind a new one are taken for new ones", "storage/index/stored_runs.py",
-        "bisect_left(ledger_ids, behind.ledger_id, index + 1)", "len(ledger_ids)", _BLOCKS, where="last_entries",
+        "bisect_left(ledger_ids, behind.ledger_id, index + 1)", "len(ledger_ids)", _BLOCKS,
+        where="StoredRuns.last_entries",
     ),
     Plant(
         "ledgers of blocks behind a new one are taken for new ones", "storage/index/block_writer.py",

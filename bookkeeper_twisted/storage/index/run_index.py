@@ -57,21 +57,10 @@ from .index_file import (
     snapshot_of,
     storage_errors,
 )
-from .row_values import Values, ledger_from, ledger_values, row_from, stored_bytes, values_of
+from .row_values import Values, ledger_from, ledger_values, stored_bytes, values_of
 from .rows import still_at, without
 from .stored_blocks import StoredBlocks
-from .stored_runs import (
-    IN_ORDER,
-    MAX_ID,
-    NEXT,
-    NEXT_LEDGERS,
-    RUN_COLUMNS,
-    check_next,
-    check_place,
-    floor,
-    last_entries,
-    last_entry,
-)
+from .stored_runs import MAX_ID, RUN_COLUMNS, StoredRuns
 
 FILE_NAME = "index.sqlite"
 CHECKED_WHOLE = 128 * 1024 * 1024
@@ -81,8 +70,6 @@ The check includes the order of the rows, which SQLite's quick check omits.
 """
 
 
-_LEDGERS = f"SELECT {RUN_COLUMNS} FROM runs WHERE ledger > ?"
-_WITHIN = f"SELECT {RUN_COLUMNS} FROM runs WHERE ledger = ? AND first > ? AND first <= ?"
 _DELETE = "DELETE FROM runs WHERE ledger = ? AND first BETWEEN ? AND ?"
 _TOGETHER = 50  # rows per statement: a statement costs 0.5 us, and releases and takes the interpreter lock
 _ROW = "(?, ?, ?, ?, ?, ?, ?, ?)"
@@ -90,10 +77,6 @@ _INSERT = f"INSERT INTO runs({RUN_COLUMNS}) VALUES {_ROW}"
 _INSERT_MANY = f"INSERT INTO runs({RUN_COLUMNS}) VALUES {', '.join([_ROW] * _TOGETHER)}"
 _LEDGERS = f"SELECT {LEDGER_COLUMNS} FROM ledgers WHERE ledger > ? ORDER BY ledger LIMIT ?"
 _PUT_LEDGER = f"INSERT OR REPLACE INTO ledgers({LEDGER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
-_LIVE = (
-    "SELECT log, sum(last - first + 1), sum(CASE typeof(sizes) WHEN 'integer' THEN sizes * (last - first + 1)"
-    " ELSE stored_bytes(sizes, last - first + 1) END) FROM runs GROUP BY log"
-)
 
 _PAGE = 500
 _KNOWN_LEDGERS = 1 << 18  # the number of ledgers whose last entries a writer remembers, in up to 28 MiB
@@ -121,6 +104,7 @@ class SqliteRunIndex:
         self.unmoved_commits = 0
         self._in_doubt = False  # whether a commit failed that a restart may find complete
         self._writer = writer
+        self._stored = StoredRuns(writer)
         self._readers: list[sqlite3.Connection] = []
         self._last: dict[int, int] = {}
 
@@ -249,7 +233,7 @@ class SqliteRunIndex:
             fresh = set(chain.from_iterable(columns))
         unknown = ascending(fresh)
         known.update(dict.fromkeys(unknown, -1))
-        for found in (last_entries(self._writer, unknown), blocks.last_entries(unknown)):
+        for found in (self._stored.last_entries(unknown), blocks.last_entries(unknown)):
             for ledger_id, last in found.items():
                 known[ledger_id] = max(last, known[ledger_id])
 
@@ -264,7 +248,7 @@ class SqliteRunIndex:
             before = known[ledger_id]
             if first <= before:
                 self._insert(rows[begin:index])
-                self._make_room(row, self._overlapped(row))
+                self._make_room(row, self._stored.overlapped(*_span(row)))
                 begin = index
             known[ledger_id] = last if last > before else before
         self._insert(rows[begin:])
@@ -299,14 +283,6 @@ class SqliteRunIndex:
             self._writer.execute(_DELETE, (row.ledger_id, stored[0].first, stored[-1].first))
             self._insert([part for old in stored for part in without(old, row.first, row.last)])
 
-    def _overlapped(self, row: IndexRow) -> list[IndexRow]:
-        """Return the stored rows that hold entries of ``row``, ascending."""
-        before = floor(self._writer, row.ledger_id, row.first)
-        found = [before] if before is not None and before.last >= row.first else []
-        found += map(row_from, self._writer.execute(_WITHIN, (row.ledger_id, row.first, row.last)))
-        check_place(self._writer, row.ledger_id, found[-1].first if found else row.first)
-        return found
-
     def _move(self, blocks: BlockWriter, batch: IndexBatch) -> None:
         """Replace the stored rows that still refer to the logs from which the rows of a batch were copied."""
         moved = sorted(batch.moved)
@@ -316,9 +292,9 @@ class SqliteRunIndex:
             packed: list[IndexRow] = []
             while taken and _span(taken[0])[:2] <= (row.ledger_id, row.last):
                 packed.append(taken.popleft())
-            stored = self._overlapped(row)
+            stored = self._stored.overlapped(*_span(row))
             for part in still_at(row, sorted(stored + packed), batch.moved_from):
-                self._make_room(part, stored if part is row else self._overlapped(part))
+                self._make_room(part, stored if part is row else self._stored.overlapped(*_span(part)))
                 fresh.append(part)
             left = [part for old in packed for part in without(old, row.first, row.last)]
             fresh += [part for part in left if part.last < row.first]
@@ -390,13 +366,9 @@ class SqliteRunIndex:
             first = rows[-1].last + 1
 
     def _rows(self, ledger_id: int, first: int) -> list[IndexRow]:
-        """Return a page of a ledger's rows; if the page is not full, verify the rows around its end."""
         with self._snapshot() as connection:
-            before = floor(connection, ledger_id, first)
-            rows = [before] if before is not None and before.last >= first else []
-            rows += map(row_from, connection.execute(f"{NEXT}{IN_ORDER}", (ledger_id, first, _PAGE - len(rows))))
+            rows = StoredRuns(connection).rows(ledger_id, first, _PAGE)
             if len(rows) < _PAGE:
-                check_place(connection, ledger_id, rows[-1].first if rows else first)
                 self._deny()
             rows += StoredBlocks(connection).rows(ledger_id, first, _PAGE)
         return sorted(rows)[:_PAGE]
@@ -404,7 +376,7 @@ class SqliteRunIndex:
     def last_entry(self, ledger_id: int) -> int:
         self._deny()
         with self._snapshot() as connection:
-            return max(last_entry(connection, ledger_id), StoredBlocks(connection).last_entry(ledger_id))
+            return max(StoredRuns(connection).last_entry(ledger_id), StoredBlocks(connection).last_entry(ledger_id))
 
     def ledgers(self) -> Iterator[LedgerRow]:
         after = -1
@@ -415,23 +387,15 @@ class SqliteRunIndex:
             after = page[-1][0]
 
     def page(self, after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
-        only = "" if log_ids is None else f" AND log IN ({', '.join('?' * len(log_ids))})"
         with self._snapshot() as connection:
-            floor(connection, *after)
-            found = connection.execute(f"{NEXT}{only}{IN_ORDER}", (*after, *(log_ids or ()), limit))
-            rows = list(map(row_from, found))
-            if len(rows) < limit:
-                check_place(connection, after[0], rows[-1].first if rows else after[1])
-                floor(connection, after[0], MAX_ID)
-                more = (after[0], *(log_ids or ()), limit - len(rows))
-                rows += map(row_from, connection.execute(f"{NEXT_LEDGERS}{only}{IN_ORDER}", more))
+            rows = StoredRuns(connection).page(after, limit, log_ids)
             rows += StoredBlocks(connection).page(after, limit, log_ids)
         return sorted(rows)[:limit]
 
     def live(self) -> dict[int, tuple[int, int]]:
         with self._snapshot() as connection:
             live = StoredBlocks(connection).live()
-            for log_id, count, n_bytes in connection.execute(_LIVE):
+            for log_id, (count, n_bytes) in StoredRuns(connection).live().items():
                 packed_count, packed_bytes = live.get(log_id, (0, 0))
                 live[log_id] = packed_count + count, packed_bytes + n_bytes
         return live
@@ -488,12 +452,8 @@ def _find(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> Inde
         found = StoredBlocks(connection).find(ledger_id, entry_id)
     except DamageError as error:
         found, damage = None, error
-    if found is not None:
-        return found
-    row = floor(connection, ledger_id, entry_id)
-    if row is not None and row.last >= entry_id:
-        return row
-    check_next(connection, ledger_id, entry_id)
-    if damage is not None:
+    if found is None:
+        found = StoredRuns(connection).find(ledger_id, entry_id)
+    if found is None and damage is not None:
         raise damage
-    return None
+    return found
