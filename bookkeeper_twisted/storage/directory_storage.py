@@ -25,7 +25,6 @@ from .entry_log.writer import EntryLogWriter
 from .files.space_reserve import SpaceReserve
 from .index.looked_up import FoundRows, LookedUpRows
 from .index.recent_index import RecentIndex
-from .index.recent_rows import RecentRows
 from .index.rows import packed_where_many
 from .index.scattered import Lookup
 from .interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow
@@ -103,7 +102,7 @@ class DirectoryStorage:
     def add(self, entries: Entries) -> None:
         """Add ``entries`` to the active write cache, and forget the rows of older copies."""
         self.active.add(entries)
-        if self.looked_up.cost:
+        if self.looked_up:
             for ledger_id, first, last in entries.spans():
                 self.looked_up.discard(ledger_id, first, last)
 

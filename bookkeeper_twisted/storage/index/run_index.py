@@ -351,10 +351,7 @@ class SqliteRunIndex:
     def rows_ahead(self, ledger_id: int, entry_id: int, limit: int) -> Sequence[IndexRow | bytes]:
         with self._snapshot() as connection:
             packed = StoredBlocks(connection).rows_ahead(ledger_id, entry_id, limit)
-            row = floor(connection, ledger_id, entry_id) if not packed else None
-            if row is None or row.last < entry_id:
-                return packed
-            return [row, *map(row_from, connection.execute(f"{NEXT}{IN_ORDER}", (ledger_id, entry_id, limit - 1)))]
+            return packed or StoredRuns(connection).rows_ahead(ledger_id, entry_id, limit)
 
     def rows(self, ledger_id: int) -> Iterator[IndexRow]:
         first = 0

@@ -41,6 +41,17 @@ class StoredRuns:
         self._check_next(ledger_id, entry_id)
         return None
 
+    def rows_ahead(self, ledger_id: int, entry_id: int, limit: int) -> list[IndexRow]:
+        """Return the row of an entry, and those of the ledger that follow it; no row if the entry is in none.
+
+        :param limit: most rows.
+        """
+        row = self._floor(ledger_id, entry_id)
+        if row is None or row.last < entry_id:
+            return []
+        following = self._connection.execute(f"{_NEXT}{_IN_ORDER}", (ledger_id, entry_id, limit - 1))
+        return [row, *map(row_from, following)]
+
     def rows(self, ledger_id: int, first: int, limit: int) -> list[IndexRow]:
         """Return the rows of a ledger that end at an entry or later, ascending.
 
