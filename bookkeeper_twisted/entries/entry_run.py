@@ -154,7 +154,7 @@ class EntryRun:
         return self.offsets[index], self.offsets[index + count]
 
     def slice(self, first: int, count: int) -> "EntryRun":
-        """Return ``count`` entries from ``first`` upwards, which must be in the run; the whole run without a copy."""
+        """Return ``count`` entries of the run from ``first`` upwards; without a copy if that is the whole run."""
         if count == self.count:
             return self
         index, stride, offsets = first - self.first, self.stride, self.offsets
@@ -179,7 +179,10 @@ class EntryRun:
         return [data[a + 4 : b] for a, b in pairwise(self.offsets)]
 
     def pieces(self) -> "Sequence[bytes | memoryview]":
-        """Return the bytes of each entry without size words, for a join: views if these cost less than copies."""
+        """Return the bytes of each entry, without size words, for ``b"".join``.
+
+        Large entries are views, which need no copy.
+        """
         if self.size < _VIEWED * self.count:
             return self.entries()
         data = memoryview(self.data)
@@ -189,7 +192,10 @@ class EntryRun:
         return [data[a + 4 : b] for a, b in pairwise(self.offsets)]
 
     def last_add_confirmed(self) -> int:
-        """Return the LAC field of the last entry, which is the highest in an ordinary writer's run; -1 if too short."""
+        """Return the LAC in the last entry, or -1 if the entry is too short for a LAC.
+
+        A writer's LAC never decreases, so this usually is the highest LAC of the run.
+        """
         start, end = self.bounds(self.last, 1)
         lac: int = _LAC.unpack_from(self.data, start + 20)[0] if end - start >= 28 else INVALID_ENTRY_ID
         return lac
@@ -207,7 +213,7 @@ class EntryRun:
         )
 
     def fitting(self, first: int, max_count: int, budget: int, overhead: int) -> int:
-        """Return the number of entries from ``first`` upwards that fit a batch reply.
+        """Return how many entries from ``first`` upwards fit one reply to a batch read.
 
         :param max_count: most entries, > 0.
         :param budget: bytes left for entries; each entry costs its record size plus ``overhead``.
@@ -219,7 +225,7 @@ class EntryRun:
         index = first - self.first
         base = self.offsets[index]
         low, high = 0, limit
-        while low < high:  # a binary search is exact, as the cost grows with the number of entries
+        while low < high:  # the cost grows with the number of entries, so a binary search finds the exact number
             middle = (low + high + 1) // 2
             if self.offsets[index + middle] - base + overhead * middle <= budget:
                 low = middle
