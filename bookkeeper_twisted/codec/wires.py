@@ -113,7 +113,7 @@ class V2Protocol:
         return v2_replies_out.batch_reply(request.version, V2Op.BATCH_READ, status, *ids, runs)
 
     def refusal(self, request: object, status: Status) -> bytes | None:
-        """See :meth:`.IReplyEncoding.refusal`: only adds and reads have an answer for it."""
+        """See :meth:`.IReplyEncoding.refusal`: V2 can refuse only adds and reads."""
         if isinstance(request, AddRun):
             return request.replies(status)
         if isinstance(request, ReadRun):
@@ -150,7 +150,7 @@ class V3Protocol:
         return "V3"
 
     def encode_adds(self, adds: Adds, first_number: int) -> tuple[bytes, bytes]:
-        """See :meth:`.IWireProtocol.encode_adds`; the replies repeat the numbers."""
+        """See :meth:`.IWireProtocol.encode_adds`; the replies repeat the numbers of the requests."""
         key, flags, entries = adds.master_key, adds.flags, adds.entries()
         frames = [
             v3_requests_out.encode_adds(
@@ -181,7 +181,7 @@ class V3Protocol:
         return v3_replies_in.scan(self, data, at, limit, items)
 
     def scan_requests(self, data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
-        """See :meth:`.IWireProtocol.scan_requests`: a frame that is no ``Request`` message is of another protocol."""
+        """See :meth:`.IWireProtocol.scan_requests`: a frame that is no ``Request`` message means another protocol."""
         return v3_requests_in.scan(self, data, at, limit, items)
 
     def add_replies(self, run: AddRun, status: Status, part: Entries | None = None) -> bytes:
