@@ -101,7 +101,7 @@ class Bookie:
         return 0 if self.mode.read_only else 1
 
     def marks(self) -> list[JournalPosition]:
-        """Return the position in each journal below which every record is in storage and on disk (S7)."""
+        """Return, for each journal, the position below which every record is in storage and on disk (S7)."""
         return [commit.mark for commit in self._commits]
 
     # -- adds --
@@ -173,7 +173,7 @@ class Bookie:
         except BookKeeperError as error:
             done(run, error)
             return
-        # Journal the key record before the entry that needs it; storage has key and entry already (S7).
+        # Journal the key record before the entry, as replay needs the key first; storage has both already (S7).
         records = self._adopt_key(handle, master_key)
         if run.last > handle.last_entry:
             handle.last_entry = run.last
@@ -193,7 +193,7 @@ class Bookie:
         self.mode.check(run.ledger_id, high_priority)
         handle = self._handles.get(run.ledger_id)
         if not handle.known and self._storage.was_fenced(run.ledger_id):
-            # The ledger was deleted, and even recovery adds would bring it back.
+            # The ledger was deleted; even recovery adds are refused, as they would bring it back.
             raise LedgerFencedError(run.ledger_id, run.first)
         handle.authorize(master_key)
         if handle.row.fenced and not recovery:
@@ -201,7 +201,7 @@ class Bookie:
         return handle
 
     def _adopt_key(self, handle: LedgerHandle, master_key: bytes) -> bytes:
-        """Return the key record if replay needs it; make an unknown ledger known."""
+        """Make a ledger known with its key; return the key record, or no bytes if the journal has it already."""
         row = handle.row
         if not handle.known or row.master_key != master_key or row.forgotten_at:
             self._handles.save(handle, attrs.evolve(row, master_key=master_key, forgotten_at=0))
@@ -330,8 +330,8 @@ class Bookie:
         return loading if len(on_disk) == len(wanted) else loading.addCallback(_with_missing, missing)
 
     def _missing(self, ledger_id: int, entry_id: int) -> Exception | None:
-        """Return the error for an entry that is not cached, if memory alone proves one (S5)."""
-        if entry_id < 0:  # no ledger has negative ids; a read of the last entry (-1) takes another way
+        """Return the error for an entry that is not in memory, or None if only the index can tell (S5)."""
+        if entry_id < 0:  # no entry has a negative id; a read of the last entry (-1) is not answered here
             return BadRequestError(ledger_id, detail=f"entry id {entry_id}")
         handle = self._handles.find(ledger_id)
         if handle is None:
@@ -381,7 +381,7 @@ class Bookie:
         return waiting
 
     async def _learn_lac(self, handle: LedgerHandle) -> None:
-        """Read the last entry on disk, so that no wait for a LAC continues although that LAC is stored already."""
+        """Read the LAC in the last stored entry, so that no request waits for a LAC that is stored already."""
         try:
             last = await self.last_entry(handle.ledger_id)
             run = self.cached(handle.ledger_id, last)

@@ -61,7 +61,9 @@ class LedgerHandle:
         return self.fencing is None and not self.watches
 
     def authorize(self, master_key: bytes) -> None:
-        """Check the key of a request in constant time; a ledger that :attr:`adopts` a key accepts any key.
+        """Check the key of a request in constant time.
+
+        A ledger that has no key yet (:attr:`adopts`) accepts any key.
 
         :raises UnauthorizedAccessError: the ledger has another key.
         """
@@ -69,12 +71,12 @@ class LedgerHandle:
             raise UnauthorizedAccessError(self.ledger_id)
 
     def update_accepts(self) -> None:
-        """Set :attr:`accepts` after a change of any field that it depends on."""
+        """Update :attr:`accepts` after a change of another field."""
         plain = self.key_journaled and not self.adopts and not self.row.fenced
         self.accepts = self.row.master_key if plain else None
 
     def key_records(self) -> bytes:
-        """Return the key record if replay would not know the key, else no bytes; the key then counts as journaled."""
+        """Return the key record if the journal lacks it, else no bytes; the key counts as journaled from now on."""
         missing, self.key_journaled = not self.key_journaled, True
         self.update_accepts()
         return key_record(self.ledger_id, self.row.master_key) if missing else b""
@@ -129,7 +131,7 @@ class LedgerHandles:
         return handle
 
     def accepting(self, ledger_ids: Sequence[int], master_key: bytes) -> Sequence[LedgerHandle] | None:
-        """Return the handles of ledgers that all accept adds with one key without further checks.
+        """Return the handles of ledgers, if all of them accept adds with this key without further checks.
 
         :param ledger_ids: one for each entry; ids may repeat.
         :returns: one handle for each id; None if one of the ledgers needs checks.
@@ -233,7 +235,7 @@ class LacWatches:
 
         def expired() -> None:
             nonlocal timer, due
-            # The process was held up: wait again, as the sockets may hold the add that raises the LAC.
+            # This process was held up.  Wait once more: an add that raises the LAC may be waiting in a socket.
             if self._clock.seconds() - due > TOLERANCE:
                 due = self._clock.seconds()
                 timer = self._clock.callLater(0, expired)
