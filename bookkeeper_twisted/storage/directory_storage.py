@@ -41,7 +41,7 @@ _NEAR = 2048
 """Entries behind the last look-up of a ledger up to which the next one takes rows along: threads of the read lane take
 turns with the reads of one connection, some tens each."""
 
-_MOST_AHEAD = 64  # the number of ledgers whose looked-up rows the read lane keeps
+_MOST_AHEAD = 64  # the number of ledgers for which index rows are kept on the read lane
 _MOST_ID = 2**63 - 1
 _FULL = (*NO_SPACE, errno.EROFS)
 _DELETED_TOGETHER = 64
@@ -49,7 +49,9 @@ _DELETED_TOGETHER = 64
 
 
 def storage_error(error: OSError, directory: str) -> StorageError:
-    """Return the bookie's error for a failed file operation; a full disk is an error that may pass.
+    """Convert an error of a file operation to a storage error.
+
+    A full disk has a class of its own, because it may get space again.
 
     :param directory: named in the text if ``error`` names no file.
     """
@@ -124,13 +126,13 @@ class DirectoryStorage:
         return held
 
     def next_cached(self, ledger_id: int, entry_id: int) -> int:
-        """Return the lowest entry id of ``ledger_id`` in the write caches not below ``entry_id``, or NO_ENTRY."""
+        """Return the lowest entry id of ``ledger_id`` in the write caches from ``entry_id`` upwards, or NO_ENTRY."""
         return min(self.active.next_from(ledger_id, entry_id), self.flushing.next_from(ledger_id, entry_id))
 
     def resident(
         self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int, window: int = 0
     ) -> EntryRun | None:
-        """Return entries of a log whose row and bytes are in memory, up to the next entry that a write cache holds.
+        """Return entries of a log if their row and bytes are in memory; stop before an entry that a write cache holds.
 
         :param entry_id: of the first entry, which the write caches do not hold.
         :param max_count: most entries.
@@ -157,7 +159,7 @@ class DirectoryStorage:
         return lookup.found
 
     def learn(self) -> None:
-        """Remember the index rows that reading threads looked up, but no row with an entry that a write cache holds."""
+        """Keep the index rows that reading threads have found, except rows with entries that a write cache holds."""
         while self._found:
             n_written, found = self._found.popleft()
             if n_written == self._n_written:
@@ -186,10 +188,13 @@ class DirectoryStorage:
         self.active.discard_ledger(ledger_id)
         self.flushing.discard_ledger(ledger_id)
         self.looked_up.discard(ledger_id, 0, _MOST_ID)
-        self._n_written += 1  # makes learn() ignore the rows of this ledger if the read lane is looking some up
+        self._n_written += 1  # learn() then ignores rows of this ledger that the read lane has looked up meanwhile
 
     def swap(self) -> None:
-        """Swap the write caches for a flush.  The flushing one must be empty: its entries would be lost (trap 12)."""
+        """Swap the write caches for a flush.
+
+        The cache of the last flush must be empty, because its entries would be lost (trap 12).
+        """
         assert not self.flushing
         self.active, self.flushing = self.flushing, self.active
         self.flushing.outgoing = None
@@ -200,7 +205,7 @@ class DirectoryStorage:
         self._n_written += 1
 
     def not_written(self) -> None:
-        """End a failed flush: join both write caches; the newer copy of an entry wins.
+        """End a failed flush: merge the two write caches, where the newer copy of an entry wins.
 
         So the next checkpoint writes all entries below the marks that it makes durable.
         """
@@ -232,7 +237,7 @@ class DirectoryStorage:
         self.entries += self.flushing.count
 
     def make_room(self, ledgers: Sequence[LedgerRow], deleted: Sequence[int], done: set[int]) -> None:
-        """Commit only deletions, so that a full disk gets free space; use the space reserve if necessary.
+        """Commit only deletions of ledgers, so that a full disk gets free space; lend the space reserve if necessary.
 
         The next collection then removes logs.  The active log is ended, since otherwise it could not be collected for
         as long as nothing can be appended.
@@ -302,7 +307,7 @@ class DirectoryStorage:
         batch.mixed += short
 
     def count_live(self) -> dict[int, tuple[int, int]]:
-        """Count the live entries and bytes by entry log, and set :attr:`entries` to the count.  Maintenance lane.
+        """Count the live entries and bytes of each entry log; set :attr:`entries` to the total.  Maintenance lane.
 
         See :meth:`~.interfaces.IRunIndex.live`.
 
@@ -313,7 +318,7 @@ class DirectoryStorage:
         return live
 
     def commit_moved(self, rows: Sequence[IndexRow], moved_from: frozenset[int]) -> None:
-        """Commit the rows of copied entries that still lie in the logs they were copied from.
+        """Commit the rows of entries that compaction has copied, except entries with a newer copy since then.
 
         :param rows: the rows of the copies.
         :param moved_from: ids of the logs that the entries were copied from.
@@ -341,7 +346,7 @@ class DirectoryStorage:
         return None
 
     def _look_up(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Find the row of an entry and often the next rows, which then need no look-up of their own."""
+        """Find the index row of an entry, and often the next rows too, so that the next entries need no look-up."""
         n_written = self._n_written
         row = self.index.find(ledger_id, entry_id)
         if row is None:

@@ -206,7 +206,10 @@ class LedgerStorage:
         return run
 
     def _note_end(self, ledger_id: int, first: int, end: int) -> None:
-        """Record a read of a ledger from ``first`` to ``end``: a read that begins at ``end`` continues in order."""
+        """Record that a read of a ledger ended at ``end``, so that a read that begins there is known to continue it.
+
+        The end recorded at ``first``, where this read began, is dropped.
+        """
         ends = self._ends
         ends.pop((ledger_id, first), None)
         ends[ledger_id, end] = None
@@ -231,7 +234,7 @@ class LedgerStorage:
         directory = self._directory(run.ledger_id)
         directory.learn()
         if epoch != self.epoch:
-            # During the load a write cache may have held newer copies of the later entries: keep only the first one.
+            # Entries left the write caches during the load, so newer copies may exist: keep only the first entry.
             return run.slice(run.first, 1)
         newest = directory.next_cached(run.ledger_id, run.first) - run.first
         if newest < run.count:
@@ -248,7 +251,7 @@ class LedgerStorage:
         return sum(directory.active.count for directory in self.directories)
 
     def read_cache_bytes(self) -> int:
-        """Return the bytes in the read cache, including the windows of readers."""
+        """Return the bytes in the read cache, including bytes that were read ahead for sequential readers."""
         return self._read_cache.cost + self._windows.cost
 
     def ledger_count(self) -> int:

@@ -43,7 +43,7 @@ class MixedRows:
         return len(self.packed)
 
     def but(self, left_out: Sequence[bool]) -> "MixedRows":
-        """Return the rows for which ``left_out`` is false."""
+        """Return these rows except those marked True in ``left_out``."""
         kept = list(map(not_, left_out))
         return MixedRows(
             self.log_id, list(compress(self.ledger_ids, kept)), list(compress(self.first_ids, kept)),
