@@ -1,4 +1,4 @@
-"""Single entries of many ledgers in parallel columns, for a write cache that receives ledgers in turns.
+"""Single entries of many ledgers in parallel columns, as a write cache holds them if the ledgers alternate.
 
 An object for each entry, or for each ledger, would cost more than the entry, both to make and at each scan of the
 garbage collector.  So entries lie in parallel columns in the order of arrival.  A dictionary has the position of the
@@ -54,7 +54,7 @@ def ascending(ids: Iterable[int]) -> list[int]:
 
 
 class LedgerEntries:
-    """The entries of one ledger, for look-ups on the reactor thread.
+    """The entries of one ledger in a write cache, to be looked up on the reactor thread.
 
     :ivar positions: of the entries in the columns, ascending, as are the entry ids.
     """
@@ -78,17 +78,17 @@ class LedgerEntries:
         return self._entry_ids[self.positions[-1]]
 
     def _index(self, entry_id: int) -> int:
-        """Return the index of the first entry whose id is not below ``entry_id``."""
+        """Return the index of the first entry whose id is ``entry_id`` or higher."""
         return bisect_left(self.positions, entry_id, key=self._entry_ids.__getitem__)
 
     def entry(self, entry_id: int) -> bytes | None:
-        """Return the bytes of the entry ``entry_id``, or None if the ledger has no such entry here."""
+        """Return the bytes of the entry ``entry_id``, or None if it is not here."""
         index = self._index(entry_id)
         found = index < len(self.positions) and self._entry_ids[self.positions[index]] == entry_id
         return self._entries[self.positions[index]] if found else None
 
     def find(self, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return the entry ``entry_id`` as a run, or None if the ledger has no such entry here.
+        """Return the entry ``entry_id`` as a run, or None if it is not here.
 
         :param max_count: most entries to return, from ``entry_id`` on; fewer may be returned.
         """
@@ -101,7 +101,7 @@ class LedgerEntries:
         return EntryRun.of_entries(self.ledger_id, entry_id, found) if found else None
 
     def next_from(self, entry_id: int) -> int:
-        """Return the lowest entry id here that is not below ``entry_id``, or :data:`~.run_list.NO_ENTRY`."""
+        """Return the lowest entry id here that is ``entry_id`` or higher, or :data:`~.run_list.NO_ENTRY`."""
         index = self._index(entry_id)
         return self._entry_ids[self.positions[index]] if index < len(self.positions) else NO_ENTRY
 
@@ -112,7 +112,7 @@ class LedgerEntries:
 
 
 class Scattered:
-    """Single entries of one ledger that were found in memory, without a wait for the disk.
+    """The result of a look-up of single entries in memory, which does not wait for the disk.
 
     :ivar entries: in the order of the request; None for an entry that was not found in this way.
     :ivar cached: number of entries from the write caches.
@@ -162,12 +162,12 @@ class SortedEntries:
         return len(self.entries[index]) + 4
 
     def runs(self) -> Iterator[EntryRun]:
-        """Yield the entries as runs, which copy the bytes."""
+        """Yield the entries as runs, whose data are copies."""
         for start, end in pairwise([*self.starts, len(self)]):
             yield EntryRun.of_entries(self.ledger_ids[start], self.entry_ids[start], self.entries[start:end])
 
     def part(self, begin: int, room: int) -> "SortedEntries":
-        """Return entries from index ``begin`` upwards, only whole runs if at least one fits.
+        """Return the entries from index ``begin`` upwards that fit; if a whole run fits, end with a whole run.
 
         :param room: most bytes of the records; the first entry is returned even if it is longer.
         """
@@ -233,7 +233,7 @@ class MixedEntries:
     def add(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes], runs: Mapping[int, RunList]
     ) -> Sequence[int]:
-        """Add entries, except those whose ledger already has an entry with the same or a higher id.
+        """Add entries; leave out entries whose ledger already has an entry with the same or a higher id.
 
         :param ledger_ids: one per entry, as are ``entry_ids`` and ``entries``.
         :param runs: the runs held elsewhere, by ledger.
@@ -275,14 +275,13 @@ class MixedEntries:
         newest = self._newest.get(ledger_id, _NOWHERE)
         if newest < 0 or self._entry_ids[newest] < entry_id:
             return None
-        if self._entry_ids[newest] == entry_id:  # most reads of followers ask for the newest entry, which needs no view
+        if self._entry_ids[newest] == entry_id:  # the usual read of a follower: it needs no view of the ledger
             return EntryRun.of_entries(ledger_id, entry_id, (self._entries[newest],))
         view = self.view(ledger_id)
         return view.find(entry_id, max_count) if view is not None else None
 
     def next_from(self, ledger_id: int, entry_id: int) -> int:
-        """Return the lowest entry id of ``ledger_id`` here not below ``entry_id``, or :data:`~.run_list.NO_ENTRY`.
-        """
+        """Return the lowest entry id of ``ledger_id`` here, ``entry_id`` or higher, or :data:`~.run_list.NO_ENTRY`."""
         if self.last(ledger_id) < entry_id:
             return NO_ENTRY
         view = self.view(ledger_id)
@@ -305,7 +304,7 @@ class MixedEntries:
         return view
 
     def _positions(self, newest: int, known: int = _NOWHERE) -> list[int]:
-        """Return the positions above ``known`` of a ledger's entries, ascending."""
+        """Return the indexes of a ledger's entries in the columns, ascending; only indexes above ``known``."""
         found, older = [], self._older
         while newest > known:
             found.append(newest)

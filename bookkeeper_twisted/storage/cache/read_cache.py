@@ -36,7 +36,7 @@ class ReadCache:
         return run
 
     def keep(self, run: EntryRun) -> None:
-        """Insert a ``run``, unless the cache already has it or the run alone exceeds the limit."""
+        """Insert a ``run``, unless it is cached already or larger than the whole cache may be."""
         if len(run.data) + RUN_OVERHEAD > self.limit:
             return
         held = self.find(run.ledger_id, run.first)

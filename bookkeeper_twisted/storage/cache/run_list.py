@@ -51,7 +51,7 @@ class RunList:
         return None
 
     def next_from(self, entry_id: int) -> int:
-        """Return the lowest entry id here that is not below ``entry_id``, or :data:`NO_ENTRY`."""
+        """Return the lowest entry id here that is ``entry_id`` or higher, or :data:`NO_ENTRY`."""
         index = bisect_right(self.firsts, entry_id)
         if index and self.runs[index - 1].last >= entry_id:
             return entry_id

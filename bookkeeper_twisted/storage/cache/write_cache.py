@@ -71,7 +71,7 @@ class WriteCache:
     def _add_single(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes], size: int
     ) -> None:
-        """Insert entries of any ledgers, in the given order."""
+        """Insert single entries of any ledgers, in the given order."""
         left = self._mixed.add(ledger_ids, entry_ids, entries, self._ledgers)
         self.bytes += size
         self.count += len(entries)
@@ -93,7 +93,10 @@ class WriteCache:
             self._count(new, 1)
 
     def _make_runs(self, ledger_id: int) -> None:
-        """Move a ledger's entries from the columns to runs; add the runs first, as other threads read both."""
+        """Move a ledger's entries from the columns to runs.
+
+        The runs are added first, as other threads read both and must find every entry.
+        """
         runs = self._ledgers.setdefault(ledger_id, RunList())
         for run in self._mixed.runs(ledger_id):
             runs.insert(run)
@@ -102,7 +105,10 @@ class WriteCache:
         self._mixed.take_out(ledger_id)
 
     def _let_go(self, n_bytes: int) -> None:
-        """Free twice as many bytes of the old cache as came in, so that both never exceed the size of the old one."""
+        """Free twice ``n_bytes`` bytes of the old cache for ``n_bytes`` new ones.
+
+        The two caches together thus never exceed the size of the old one.
+        """
         if self.outgoing is not None and not self.outgoing.shrink(2 * n_bytes):
             self.outgoing = None
 
@@ -154,13 +160,12 @@ class WriteCache:
         return found if found is not None else self._mixed.find(ledger_id, entry_id, max_count)
 
     def next_from(self, ledger_id: int, entry_id: int) -> int:
-        """Return the lowest entry id of ``ledger_id`` here not below ``entry_id``, or :data:`~.run_list.NO_ENTRY`.
-        """
+        """Return the lowest entry id of ``ledger_id`` here, ``entry_id`` or higher, or :data:`~.run_list.NO_ENTRY`."""
         runs, single = self._ledgers.get(ledger_id), self._mixed.next_from(ledger_id, entry_id)
         return min(runs.next_from(entry_id), single) if runs is not None else single
 
     def held(self, ledger_id: int) -> "list[RunList | LedgerEntries]":
-        """Return the stores that hold entries of ``ledger_id``; each entry is in only one of them."""
+        """Return the runs and the single entries of ``ledger_id`` that exist; no entry is in both."""
         found = (self._ledgers.get(ledger_id), self._mixed.view(ledger_id))
         return [each for each in found if each is not None]
 
