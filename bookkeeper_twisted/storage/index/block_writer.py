@@ -59,7 +59,7 @@ class BlockWriter(StoredBlocks):
         ((self._next_id,),) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM blocks").fetchall()
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
-        """Add the rows ``mixed`` as a generation; the index must not have any of their entries."""
+        """Add ``mixed`` rows as a new generation of blocks; the index must not have any of their entries yet."""
         packed = packed_of(mixed)
         if not packed:
             return
@@ -123,7 +123,7 @@ class BlockWriter(StoredBlocks):
     # -- taking out --
 
     def take_out(self, spans: Iterable[Span], log_ids: Collection[int] | None = None) -> list[IndexRow]:
-        """Remove the rows that hold any entry of the given spans.
+        """Remove and return the rows that hold an entry of any of the ``spans``.
 
         :param log_ids: only rows of these logs.
         :returns: the removed rows.
@@ -136,7 +136,7 @@ class BlockWriter(StoredBlocks):
         return rows_of_packed(taken)
 
     def delete(self, ledger_ids: Iterable[int]) -> None:
-        """Remove the rows of ledgers, except from a generation in which a block next to the rows is damaged.
+        """Remove the rows of ledgers; a generation stays unchanged if a block next to the rows is damaged.
 
         :param ledger_ids: of the ledgers.
         """
@@ -153,7 +153,10 @@ class BlockWriter(StoredBlocks):
 
     @contextmanager
     def _undone_if_damaged(self) -> Iterator[None]:
-        """Undo the changes that meet a damaged block, which must not make a commit of other entries fail."""
+        """Undo the changes of a ``with`` block that meets a damaged block of the index.
+
+        Such damage must not make a commit of other entries fail.
+        """
         before = list(self.generations)
         self._connection.execute("SAVEPOINT part")
         try:
@@ -181,14 +184,14 @@ class BlockWriter(StoredBlocks):
     # -- merging --
 
     def _merge(self, n_rows: int) -> None:
-        """Merge about ``n_rows`` rows, beginning with the rows of low levels."""
+        """Merge about ``n_rows`` rows, those of low levels first."""
         for level in sorted({generation.level for generation in self.generations}):
             with self._undone_if_damaged():
                 while n_rows > 0 and (sources := self._sources(level)):
                     n_rows -= self._merge_step(sources, self._target(level + 1, sources))
 
     def _sources(self, level: int) -> list[Generation]:
-        """Return the oldest generations of a level, marked as sources of a merge, or none if too few are whole."""
+        """Return the generations of a level to be merged, oldest first, or none if there are too few of them."""
         of_level = [each for each in self.generations if each.level == level]
         sources = [each for each in of_level if each.role == SOURCE]
         if sources:
@@ -245,7 +248,7 @@ class BlockWriter(StoredBlocks):
 
 
 class _Knife:
-    """A remover of rows from one generation."""
+    """The removal of rows from one generation."""
 
     def __init__(self, writer: BlockWriter, generation: Generation, log_ids: Collection[int] | None) -> None:
         self._writer = writer
@@ -255,7 +258,7 @@ class _Knife:
         self._gone: set[int] = set()  # indexes of the rows to remove from the present block
 
     def cut(self, spans: Iterable[Span]) -> list[bytes]:
-        """Remove the rows that overlap any of the ascending ``spans``, and return these rows."""
+        """Remove and return the rows that overlap any of the ascending ``spans``."""
         cursor = self._cursor
         for ledger_id, first, last in spans:
             key, end = key_of(ledger_id, first), key_of(ledger_id, last)
@@ -273,7 +276,7 @@ class _Knife:
             self._cursor.go(key)
 
     def _take(self, key: bytes, end: bytes) -> None:
-        """Remove the rows of the present block that begin at ``end`` or before, and end at ``key`` or later."""
+        """Remove the rows of the present block that begin at or before ``end`` and end at or after ``key``."""
         block = self._cursor.block
         if block is None:
             return

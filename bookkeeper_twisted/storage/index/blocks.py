@@ -31,7 +31,7 @@ _GENERATION = struct.Struct(">QHHII")
 
 
 def key_of(ledger_id: int, entry_id: int) -> bytes:
-    """Return the key of ``entry_id`` in the order of packed rows.
+    """Return the key of ``entry_id``, by which packed rows are ordered.
 
     No row has ids below 0: the key is before all rows of the ledger, or before all rows if ``ledger_id`` < 0.
     """
@@ -52,17 +52,17 @@ def rows_of_packed(packed: Iterable[bytes]) -> list[IndexRow]:
 
 
 def last_of(packed: bytes) -> int:
-    """Return the last entry of a ``packed`` row."""
+    """Return the id of the last entry of a ``packed`` row."""
     return int.from_bytes(packed[8:16], "big") + int.from_bytes(packed[16:20], "big") - 1
 
 
 def log_of(packed: bytes) -> bytes:
-    """Return the packed id of the entry log of a ``packed`` row."""
+    """Return the id of the entry log of a ``packed`` row, as the bytes in that row."""
     return packed[_LOG]
 
 
 def packed_logs(log_ids: Iterable[int]) -> frozenset[bytes]:
-    """Return ``log_ids`` in the form of :func:`log_of`."""
+    """Pack ``log_ids`` as packed rows contain them, to be compared with :func:`log_of`."""
     return frozenset(log_id.to_bytes(4, "big") for log_id in log_ids)
 
 
@@ -72,7 +72,7 @@ def _rows_of(form: str, count: int) -> struct.Struct:
 
 
 def pack_rows(count: int, columns: Sequence[Iterable[int]]) -> list[bytes]:
-    """Pack rows given as columns, in the order of the numbers of a row.
+    """Pack rows that are given as columns, one column for each number of a packed row.
 
     :param count: number of rows; columns may be longer.
     """
@@ -92,7 +92,7 @@ def cut_rows(rows: bytes) -> tuple[bytes, ...]:
 
 
 def live_of(rows: bytes) -> list[tuple[int, int, int]]:
-    """Return entry log, entries and bytes of each row in ``rows``, the joined bytes of packed rows."""
+    """Return the entry log, the number of entries and their bytes for each row in the joined packed ``rows``."""
     numbers = _rows_of("16xII4xI4x", len(rows) // ROW_BYTES).unpack(rows)
     counts, logs, sizes = numbers[::3], numbers[1::3], numbers[2::3]
     return [(log_id, count, count * size) for log_id, count, size in zip(logs, counts, sizes, strict=True)]
@@ -133,7 +133,7 @@ class Block:
         return bisect_right(range(len(self)), key, key=self.key) - 1
 
     def around(self, key: bytes) -> tuple[bytes, bytes]:
-        """Return the row at or before ``key``, and the key of the next row, which is empty after the last row.
+        """Return the row at or before ``key``, and the key of the row after it (empty after the last row).
 
         :param key: at or after the first row.
         """
@@ -147,7 +147,7 @@ def block_values(generation: int, rows: bytes) -> Values:
 
 
 def joined(packed: Sequence[bytes]) -> list[bytes]:
-    """Join ordered ``packed`` rows to the bytes of one block each."""
+    """Join ordered ``packed`` rows to blocks, and return the bytes of each block."""
     return [b"".join(packed[at : at + BLOCK_ROWS]) for at in range(0, len(packed), BLOCK_ROWS)]
 
 

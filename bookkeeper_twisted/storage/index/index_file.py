@@ -40,7 +40,7 @@ EVERY_TABLE = ("1",)
 """Argument of the check of the structure: all tables, one problem is enough."""
 READ_AT_START = ("ledgers", "state")
 
-_INSTRUCTIONS = 100_000  # the number of SQLite's instructions between two checks; they take some 10 ms
+_INSTRUCTIONS = 100_000  # SQLite calls back after each such number of its instructions, which take some 10 ms
 
 LEDGER_COLUMNS = "ledger, master_key, fenced, explicit_lac, forgotten_at, crc"
 
@@ -237,9 +237,9 @@ def storage_errors(path: str) -> Iterator[None]:
     except sqlite3.Error as e:
         extended = getattr(e, "sqlite_errorcode", 0)
         code = extended & 0xFF
-        if code in _DAMAGED or "decode" in str(e):  # "decode" is in the error for a text value that is not UTF-8
+        if code in _DAMAGED or "decode" in str(e):  # the error for a text value that is not UTF-8
             raise DamageError(f"{path} is damaged: {e}") from e
-        if extended == sqlite3.SQLITE_IOERR_SHMSIZE:  # the connections share memory by a file beside the index
+        if extended == sqlite3.SQLITE_IOERR_SHMSIZE:  # the file through which connections share memory is too short
             raise NoWritableDirectoryError(f"{path}: the disk has no space for the 32 KiB that opening it takes") from e
         if code in _FULL:
             raise NoWritableDirectoryError(f"{path}: {e}") from e

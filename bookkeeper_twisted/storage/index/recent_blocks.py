@@ -26,7 +26,7 @@ _BEHIND = b"\xff" * (ROW_BYTES - 16)
 
 
 class _Flush:
-    """The rows of one flush, where the rows of some ledgers may be hidden.
+    """The rows of one flush; rows of a ledger are hidden once they may be out of date.
 
     :ivar blocks: the packed rows, in order.
     :ivar log_ids: ids of the logs of its entries.
@@ -60,7 +60,7 @@ class _Flush:
         return ledger_id in self._hidden
 
     def block_of(self, key: bytes) -> tuple[bytes, bytes, tuple[bytes, ...]]:
-        """Return the rows of the block that covers a key, and the first keys of this block and of the next one.
+        """Return the rows of the block around a key, and the first keys of this block and of the next one.
 
         :returns: no rows before the first block; an unreachable key for the block after the last one.
         """
@@ -70,15 +70,17 @@ class _Flush:
         return begin, end, cut_rows(self.blocks[index - 1]) if index else ()
 
     def hide(self, ledger_id: int, last: int, first: int) -> None:
-        """Hide the rows of a ledger if any row may have one of the entries ``first .. last``."""
+        """Hide the rows of a ledger if one of them may hold an entry of ``first .. last``."""
         packed, _ = self.around(ledger_id, last)
         if packed is not None and last_of(packed) >= first:
             self._hidden.add(ledger_id)
 
 
 class LedgerBlocks:
-    """The rows of one ledger in a flush.  A look-up searches a block and unpacks one row; the next look-up, which is
-    likely to be near, finds the block cut into rows.
+    """The rows of one ledger in a flush.
+
+    A look-up searches a block and unpacks one row.  The next look-up is likely to be near, and finds the block cut into
+    rows.
     """
 
     __slots__ = ("_flush", "_ledger_id", "_begin", "_end", "_rows", "_found")
@@ -123,8 +125,9 @@ class RecentBlocks:
         self._flushes: tuple[_Flush, ...] = ()
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the newest row of ``entry_id`` of ``ledger_id``, or None if memory lacks it or a newer row overlaps
-        its rest.
+        """Return the newest row of ``entry_id`` of ``ledger_id``, or None.
+
+        None also if a newer row holds some of the later entries of that row.
         """
         newer = NO_ENTRY
         for flush in self._flushes:
@@ -157,7 +160,7 @@ class RecentBlocks:
         self._flushes = flushes
 
     def discard(self, ledger_id: int, first: int, last: int) -> None:
-        """Hide the rows of ``ledger_id`` if any row may hold an entry of ``first .. last``, inclusive."""
+        """Hide the rows of ``ledger_id`` if one of them may hold an entry of ``first .. last``, inclusive."""
         for flush in self._flushes:
             flush.hide(ledger_id, last, first)
 

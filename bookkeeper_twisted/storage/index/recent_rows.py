@@ -49,7 +49,7 @@ class SortedRows:
         return row if row.last >= entry_id else None
 
     def replaced(self, rows: _Rows) -> "SortedRows":
-        """Return these rows without each row that shares an entry with any of ``rows`` (ascending and disjoint)."""
+        """Return these rows except those that share an entry with one of ``rows`` (ascending and disjoint)."""
         if self._chunks[-1][1][-1].last < rows[0].first:
             return self
         return self._each(rows, _not_overlapped)
@@ -62,7 +62,7 @@ class SortedRows:
         return self._each(rows, lambda part, held: sorted(held + part, key=_first))
 
     def without(self, rows: _Rows) -> "SortedRows":
-        """Return these rows without the row objects in ``rows``."""
+        """Return these rows except the row objects in ``rows``."""
         firsts, held = self._chunks[0]
         # Usual case: the oldest commit, which is dropped first, has the lowest entries.
         if all(map(is_, rows, chain(held, (None,)))):
@@ -72,13 +72,13 @@ class SortedRows:
         return self._each(rows, lambda _, held: (row for row in held if id(row) not in gone))
 
     def outside(self, first: int, last: int) -> "SortedRows":
-        """Return these rows without the rows that hold any entry of ``first .. last``, inclusive."""
+        """Return these rows except those that hold an entry of ``first .. last``, inclusive."""
         if self._chunks[-1][1][-1].last < first:
             return self
         return self._changed(first, last, lambda held: (row for row in held if row.last < first or row.first > last))
 
     def _each(self, rows: _Rows, change: Callable[[_Rows, _Rows], Iterable[IndexRow]]) -> "SortedRows":
-        """Change each chunk to which some rows belong; ``change`` receives these rows and the chunk's present rows."""
+        """Change each chunk that covers some of ``rows``; ``change`` receives these and the chunk's present rows."""
         changed, begin = self, 0
         while begin < len(rows):
             index = bisect_right(changed._starts, rows[begin].first)
@@ -162,7 +162,7 @@ class RecentRows:
             self._ledgers.pop(ledger_id, None)
 
     def _newest(self, rows: Sequence[IndexRow]) -> int:
-        """Return the index of the first row to keep: the rows from there to the end fit the limit."""
+        """Return the index of the first row to keep, so that all rows from there to the end fit the limit."""
         left, index, ledger_id = self.limit, len(rows), -1
         while index:
             row = rows[index - 1]

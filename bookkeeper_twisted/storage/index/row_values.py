@@ -28,7 +28,10 @@ _WIDTHS = {1: "B", 2: "H"}
 
 
 def values_of(rows: Sequence[IndexRow]) -> Iterable[Values]:
-    """Return the column values of index ``rows``; if all rows are even, without a Python call for each row."""
+    """Return the column values of index ``rows``.
+
+    Rows whose records all have one size need no Python call for each row.
+    """
     if bytes in set(map(type, map(_sizes, rows))):
         return map(_row_values, rows)
     packed = map(add, starmap(_EVEN.pack, map(_numbers, rows)), map(_checksums, rows))
@@ -54,7 +57,7 @@ def _narrowed(sizes: bytes) -> bytes:
 
 
 def _parts(sizes: bytes, count: int) -> tuple[int, Sequence[int]]:
-    """Return the lowest record size, and for each record the bytes above that size.
+    """Split stored record sizes into the lowest size, and what each record has above it.
 
     :raises struct.error: the number of sizes is not ``count``.
     """
@@ -66,7 +69,7 @@ def _parts(sizes: bytes, count: int) -> tuple[int, Sequence[int]]:
 
 
 def stored_bytes(sizes: bytes, count: int) -> int:
-    """Return the bytes of the records of a row.
+    """Return how many bytes the records of a row take in the log.
 
     :param sizes: as they are stored if they differ.
     :param count: of the records.

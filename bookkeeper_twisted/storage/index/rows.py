@@ -1,4 +1,4 @@
-"""Geometry of index rows: record offsets, cuts, checksums.
+"""Computations on index rows: record offsets, parts of rows, checksums.
 
 A row describes one contiguous piece of an entry log, ``offset`` being that of the first record's size
 word.  Record offsets here are relative to it.
@@ -68,7 +68,7 @@ def mixed_rows_of(
 
 
 def packed_where_many(rows: Sequence[IndexRow]) -> tuple[list[IndexRow], list[MixedRows]]:
-    """Pack the ``rows`` of ledgers with only short rows, if there are many such rows.
+    """Pack the ``rows`` of all ledgers whose rows are short, if that makes many packed rows.
 
     :returns: the unpacked rows, and the packed ones.
     """
@@ -97,7 +97,7 @@ def _packed(rows: Sequence[IndexRow]) -> MixedRows:
 
 
 def can_be_packed(row: IndexRow) -> bool:
-    """Test whether a ``row`` has one size and one checksum."""
+    """Test whether all records of a ``row`` have one size, and one checksum covers them all."""
     return isinstance(row.sizes, int) and len(row.checksums) == 4
 
 
@@ -170,7 +170,7 @@ def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
 
 
 def still_at(moved: IndexRow, stored: Sequence[IndexRow], moved_from: Collection[int]) -> list[IndexRow]:
-    """Return the parts of a copied row whose entries still lie in the logs from which they were copied.
+    """Return the parts of a copied row whose entries have not moved or been replaced since they were copied.
 
     :param moved: the row of the copy.
     :param stored: the rows that hold the entries now, ascending.
@@ -194,14 +194,14 @@ def live_bytes(index: IRunIndex) -> int:
 
 
 def row_bytes(row: IndexRow) -> int:
-    """Return the bytes of the records of a ``row``, including their size words."""
+    """Return how many bytes the records of a ``row`` take, including their size words."""
     if isinstance(row.sizes, int):
         return row.sizes * (row.last - row.first + 1)
     return sum(struct.unpack(f">{len(row.sizes) // 4}I", row.sizes))
 
 
 def first_bad_block(row: IndexRow, total: int, start: int, data: Buffer) -> int | None:
-    """Compare the checksums of all blocks that lie completely in ``data``.
+    """Verify the checksums of all blocks that lie completely in ``data``.
 
     :param total: bytes of the row.
     :param start: offset of ``data`` in the row.

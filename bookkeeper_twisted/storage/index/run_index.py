@@ -102,7 +102,7 @@ class SqliteRunIndex:
         self.complete = complete
         self.lookups = 0
         self.unmoved_commits = 0
-        self._in_doubt = False  # whether a commit failed that a restart may find complete
+        self._in_doubt = False  # whether a commit failed that may be complete in the file after a restart
         self._writer = writer
         self._stored = StoredRuns(writer)
         self._readers: list[sqlite3.Connection] = []
@@ -168,7 +168,7 @@ class SqliteRunIndex:
                 self._commit(batch)
         except StorageError as error:
             self._last.clear()  # the failed commit may have set some of the remembered last entries
-            # Without disk space the failed commit is not complete in the log.
+            # If the disk is full, the write-ahead log does not hold the whole failed commit, so a restart ignores it.
             if not isinstance(error, NoWritableDirectoryError):
                 self._overwrite()
             raise
@@ -238,7 +238,10 @@ class SqliteRunIndex:
                 known[ledger_id] = max(last, known[ledger_id])
 
     def _put(self, blocks: BlockWriter, rows: Sequence[IndexRow]) -> None:
-        """Insert rows, where later rows replace earlier ones; insert rows that replace nothing by one call."""
+        """Insert rows, where later rows replace earlier ones.
+
+        Rows that replace nothing are inserted by one call.
+        """
         known, begin = self._last, 0
         late = [_span(row) for row in rows if row.first <= known[row.ledger_id]]
         if late:  # move the stored rows that the new ones overlap from blocks to the table of runs
@@ -284,7 +287,7 @@ class SqliteRunIndex:
             self._insert([part for old in stored for part in without(old, row.first, row.last)])
 
     def _move(self, blocks: BlockWriter, batch: IndexBatch) -> None:
-        """Replace the stored rows that still refer to the logs from which the rows of a batch were copied."""
+        """Replace the stored rows of copied entries, if the rows still refer to the logs that were copied."""
         moved = sorted(batch.moved)
         taken = deque(sorted(blocks.take_out(map(_span, moved), batch.moved_from)) if moved else ())
         fresh: list[IndexRow] = []
@@ -443,7 +446,10 @@ def _ledger(row: IndexRow) -> int:
 
 
 def _find(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> IndexRow | None:
-    """Find the row that holds an entry; raise an error for a damaged block only if no other table has the row."""
+    """Find the row that holds an entry.
+
+    If a block is damaged, the row may still be in the table of runs; the error is raised only if it is not.
+    """
     damage: DamageError | None = None
     try:
         found = StoredBlocks(connection).find(ledger_id, entry_id)

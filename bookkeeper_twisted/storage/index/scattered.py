@@ -1,4 +1,4 @@
-"""Single entries of one ledger in any order: located by one loop, read by one call per log."""
+"""Single entries of one ledger in any order: located in memory one by one, then read by one call for each log."""
 
 from collections.abc import Callable, Sequence
 
@@ -54,7 +54,7 @@ class Lookup:
         self._lowest = min([runs.first for runs in halves], default=NO_ENTRY)
 
     def find(self, entry_ids: Sequence[int], max_bytes: int) -> None:
-        """Look entries up, and add them to :attr:`found` and :attr:`logs`.
+        """Look entries up in memory; put the results into :attr:`found`, and what must be read into :attr:`logs`.
 
         :param entry_ids: in any order.
         :param max_bytes: the look-up ends when the entries have so many bytes; at least one is looked up.
@@ -79,7 +79,7 @@ class Lookup:
         return None
 
     def _in_rows(self, position: int, entry_id: int) -> int:
-        """Record the read of an entry if a table has the row of the entry.
+        """Look up the row of an entry in the tables of rows in memory; if there is one, record the read of the entry.
 
         :returns: the bytes of the record, 0 if there is none to read.
         """
@@ -105,7 +105,7 @@ class Lookup:
             if not start and size <= CHECKSUM_BLOCK:
                 checksum = row.checksums
             elif start <= (start + size - 1) // CHECKSUM_BLOCK * CHECKSUM_BLOCK:
-                return 0  # the last block has a checksum that verifies this record: read the whole row
+                return 0  # a checksum of the row covers the whole record, and only a read of the row can use it
         elif size >= CHECKSUM_BLOCK:
             return 0
         records = self.logs.get(row.log_id)

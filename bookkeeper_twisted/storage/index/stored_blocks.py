@@ -130,7 +130,7 @@ class StoredBlocks:
         return block.around(key) if block is not None else (b"", b"")
 
     def rows(self, ledger_id: int, first: int, limit: int) -> list[IndexRow]:
-        """Return the rows of a ledger that end at an entry or later, ascending.
+        """Return the rows of a ledger that end at or after an entry, ascending.
 
         :param first: the entry.
         :param limit: most rows.
@@ -157,7 +157,7 @@ class StoredBlocks:
         return rows_of_packed(islice(found, limit))
 
     def _packed(self, number: int, key: bytes) -> Iterator[bytes]:
-        """Yield the rows of a generation, beginning with the last row that begins at or before a key."""
+        """Yield the rows of a generation, from the last row at or before a key onwards."""
         block = self.floor(number, key)
         if block is not None:
             yield from cut_rows(block.rows)[block.floor(key) :]
@@ -237,7 +237,7 @@ class Cursor:
         self._begun = False
 
     def leaves(self, key: bytes) -> bool:
-        """Test whether a move to ``key`` changes the block."""
+        """Test whether ``key`` lies outside the present block."""
         return not self._begun or (self.following is not None and key >= self.following.first)
 
     def go(self, key: bytes) -> None:
@@ -251,7 +251,7 @@ class Cursor:
             self.block, self._begun = block, True
 
     def _stepped(self, key: bytes) -> bool:
-        """Try to move to a key by one step to the following block."""
+        """Try to reach a key by moving to the next block; return whether the key is there."""
         if self.following is None:
             return False
         try:
