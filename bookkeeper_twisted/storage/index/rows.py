@@ -80,7 +80,7 @@ def packed_where_many(rows: Sequence[IndexRow]) -> tuple[list[IndexRow], list[Mi
 
 
 def packed_rows(rows: Iterable[IndexRow]) -> list[MixedRows]:
-    """Pack ``rows`` that share no entry and for which :func:`can_be_packed` is true, some thousand rows at a time."""
+    """Pack ``rows``, some thousand at a time; they share no entry, and :func:`can_be_packed` is true for each row."""
     by_log = dict[int, list[IndexRow]]()
     for row in sorted(rows):
         by_log.setdefault(row.log_id, []).append(row)
