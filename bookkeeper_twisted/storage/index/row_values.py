@@ -102,7 +102,7 @@ def row_from(values: Values) -> IndexRow:
 
 
 def _widened(sizes: int | bytes, count: int) -> int | bytes:
-    """Convert the stored record sizes of a row to the form that rows have in memory."""
+    """Expand stored record sizes to a ``u32`` for each record; a single number stays as it is."""
     if isinstance(sizes, int) or len(sizes) == _LEAST.size * count:
         return sizes
     least, more = _parts(sizes, count)
