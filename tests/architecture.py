@@ -31,21 +31,23 @@ LAYER_0 = frozenset(
 
 _DOORS_OURS = (
     LAYER_0
-    | {"codec", "ledger", "storage", "metadata", "placement", "protocol", "bookie", "client", "autorecovery"}
+    | {"security", "codec", "ledger", "storage", "metadata", "placement", "protocol"}
+    | {"bookie", "client", "autorecovery"}
 )
 
 # What a package, or a module of its own row, may import of ours.
 OURS: dict[str, frozenset[str]] = {
     **dict.fromkeys(LAYER_0, LAYER_0),
+    "security": LAYER_0 | {"security"},
     "codec": LAYER_0 | {"codec"},
     "ledger": LAYER_0 | {"ledger", "codec"},
     "storage": LAYER_0 | {"storage"},
     "metadata": LAYER_0 | {"metadata", "codec.metadata_formats"},
     "placement": LAYER_0 | {"placement", "ledger", "metadata"},
-    "protocol": LAYER_0 | {"protocol", "codec"},
-    "bookie": LAYER_0 | {"bookie", "codec", "storage", "metadata", "protocol"},
+    "protocol": LAYER_0 | {"protocol", "codec", "security"},
+    "bookie": LAYER_0 | {"bookie", "security", "codec", "storage", "metadata", "protocol"},
     "blocking_reads": LAYER_0 | {"blocking_reads", "codec", "ledger"},
-    "client": LAYER_0 | {"client", "codec", "ledger", "metadata", "placement", "protocol"},
+    "client": LAYER_0 | {"client", "security", "codec", "ledger", "metadata", "placement", "protocol"},
     "autorecovery": LAYER_0 | {"autorecovery", "codec", "ledger", "metadata", "placement", "client"},
     # of storage: what entry log files look like, for work on the files of many bookies; of cli: the end of a process
     "spark": LAYER_0
@@ -71,6 +73,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "metrics": _BASE | {"prometheus_client"},
     "crc32c": _BASE | {"crc32c", "google_crc32c"},
     **dict.fromkeys(("limits", "python_logging", "shared_result"), _TWISTED),
+    "security": _TWISTED | {"OpenSSL", "cryptography", "service_identity"},
     "codec": _BASE | {"google"},
     "ledger": _BASE | {"pyarrow"},
     "storage": _BASE | {"rocksdict"},
@@ -101,6 +104,7 @@ WORLD = frozenset(
 # The production adapters, and what each of them is the door to.
 DOORS: dict[str, frozenset[str]] = {
     "blocking/reactor_thread.py": frozenset({"threading"}),
+    "security/keys.py": frozenset({"pathlib"}),
     "storage/files/filesystem.py": frozenset({"os", "fcntl", "mmap"}),
     "storage/files/disk_queue.py": frozenset({"mmap"}),
     "storage/index/index_file.py": frozenset({"sqlite3"}),

@@ -14,6 +14,8 @@ zookeeper =
 tools =
 arrow =
     pyarrow >= 18
+tls =
+    Twisted[tls] >= 24.7
 spark =
     pyspark
 """
@@ -24,7 +26,8 @@ class FloorsTests(SynchronousTestCase):
 
     def test_oldest(self) -> None:
         """Everything is wanted at its floor, the extras that count included."""
-        self.assertEqual(floors(_SETUP), ["Twisted==24.7", "attrs==23.2", "kazoo==2.10", "pyarrow==18"])
+        pins = ["Twisted==24.7", "attrs==23.2", "kazoo==2.10", "pyarrow==18", "Twisted[tls]==24.7"]
+        self.assertEqual(floors(_SETUP), pins)
 
     def test_no_floor(self) -> None:
         """A library without a floor is a mistake."""

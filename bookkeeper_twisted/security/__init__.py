@@ -1,0 +1,16 @@
+"""TLS and the identities of peers: private keys, certificates, and the contexts that connections are made from.
+
+Theory of operation.  A store of keys or certificates is one file, or two for PEM, as the keys of Apache's
+``bk_server.conf`` name them (:mod:`.keys`); stores of Java are read without Java (:mod:`.jks`).  A bookie makes one
+:class:`~.contexts.ServerTls` and a client one :class:`~.contexts.ClientTls` when it starts: both read their files
+then, so a file that cannot be used ends the start with a :class:`~bookkeeper_twisted.errors.ConfigError`.  From then on
+each new connection is made from the newest context.  Before that the files are looked at, at most once in
+``refresh_seconds``; changed files make a new context for this and later connections, and files that cannot be used are
+one line of the log.  A connection keeps the context that it began with, so no change of files ends a connection.
+
+A peer is verified inside the handshake (:mod:`.openssl`): the chain of its certificate up to a trusted one, and at the
+client the name or address that was connected to.  :mod:`.principals` says who the peer is, for the rules of access.
+
+Only :mod:`.keys` and :mod:`.openssl` import the libraries of the extra ``tls``; the other modules import these two when
+the first context is made.
+"""

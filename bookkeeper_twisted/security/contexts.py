@@ -1,0 +1,264 @@
+"""The TLS of a bookie and of a client: connections from files that may change while the process runs."""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import attrs
+from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IOpenSSLServerConnectionCreator
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from ..errors import ConfigError, IncorrectParameterError
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+    from OpenSSL.SSL import Connection, Context
+    from twisted.protocols.tls import TLSMemoryBIOProtocol
+
+    from .keys import StoreFiles
+
+KINDS = ("PEM", "PKCS12", "JKS")
+"""Types of stores, as Java names them."""
+
+PROTOCOLS = ("TLSv1.2", "TLSv1.3")
+"""Names of the protocols that are spoken, as Java has them."""
+
+_OLD = frozenset({"SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1"})
+"""Protocols that Java knows too; RFC 8996 forbids them, and they are not spoken here whatever is configured."""
+
+T = TypeVar("T")
+
+
+def _words(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the names in a text with commas, or those given."""
+    parts = given.split(",") if isinstance(given, str) else given
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+def _kind(given: str) -> str:
+    return given.strip().upper()
+
+
+@attrs.frozen(kw_only=True)
+class TlsSettings:
+    """The settings of TLS; the names in quotes are those of ``bk_server.conf``.
+
+    :ivar key_store_type: ``PEM``, ``PKCS12`` or ``JKS`` ("tlsKeyStoreType").
+    :ivar key_store: the private key in PEM, or the store ("tlsKeyStore").
+    :ivar key_store_password_path: the file with its password, may be empty ("tlsKeyStorePasswordPath").
+    :ivar certificate_path: for PEM the chain of the key's certificate ("tlsCertificatePath").
+    :ivar trust_store_type: as ``key_store_type`` ("tlsTrustStoreType").
+    :ivar trust_store: issuers of the certificates of peers ("tlsTrustStore").
+    :ivar trust_store_password_path: the file with its password, may be empty ("tlsTrustStorePasswordPath").
+    :ivar protocols: a tuple, or a text with commas; empty: all ("tlsEnabledProtocols").  Those before TLS 1.2 are
+        left out.
+    :ivar ciphers: suites by their names in Java (IANA) or OpenSSL, a tuple or a text with commas; empty: the default
+        ("tlsEnabledCipherSuites").
+    :ivar client_authentication: at a bookie: clients have to show a certificate, which is verified; at a client: its
+        certificate is shown ("tlsClientAuthentication").
+    :ivar hostname_verification: whether the certificate of a bookie has to name the host that the client connects to
+        ("tlsHostnameVerificationEnabled").
+    :ivar refresh_seconds: the shortest time between two looks at the files.
+    """
+
+    key_store_type: str = attrs.field(default="JKS", converter=_kind)
+    key_store: str = ""
+    key_store_password_path: str = ""
+    certificate_path: str = ""
+    trust_store_type: str = attrs.field(default="JKS", converter=_kind)
+    trust_store: str = ""
+    trust_store_password_path: str = ""
+    protocols: tuple[str, ...] = attrs.field(default=PROTOCOLS, converter=_words)
+    ciphers: tuple[str, ...] = attrs.field(default=(), converter=_words)
+    client_authentication: bool = False
+    hostname_verification: bool = True
+    refresh_seconds: float = 5.0
+
+    def __attrs_post_init__(self) -> None:
+        for key, kind in (("tlsKeyStoreType", self.key_store_type), ("tlsTrustStoreType", self.trust_store_type)):
+            if kind not in KINDS:
+                raise ConfigError(f"{key} = {kind!r}: expected one of {', '.join(KINDS)}")
+        for name in self.protocols:
+            if name not in PROTOCOLS and name not in _OLD:
+                raise ConfigError(f"tlsEnabledProtocols: {name!r} is unknown, expected {' or '.join(PROTOCOLS)}")
+        if not self.spoken:
+            raise ConfigError(
+                f"tlsEnabledProtocols = {','.join(self.protocols)!r}: only {' and '.join(PROTOCOLS)} are spoken"
+            )
+
+    @property
+    def spoken(self) -> tuple[str, ...]:
+        """The protocols that are configured and spoken."""
+        return tuple(name for name in PROTOCOLS if name in self.protocols or not self.protocols)
+
+    @property
+    def keys(self) -> "StoreFiles":
+        """The files of the key store."""
+        from .keys import StoreFiles
+
+        chain = self.certificate_path if self.key_store_type == "PEM" else ""
+        return StoreFiles("tlsKeyStore", self.key_store_type, self.key_store, self.key_store_password_path, chain)
+
+    @property
+    def trusted(self) -> "StoreFiles":
+        """The files of the trust store."""
+        from .keys import StoreFiles
+
+        return StoreFiles("tlsTrustStore", self.trust_store_type, self.trust_store, self.trust_store_password_path)
+
+
+class _Renewed(Generic[T]):
+    """An object that is made from files, and made again when they have changed."""
+
+    _log = Logger()
+
+    def __init__(
+        self, stores: Iterable["StoreFiles"], make: Callable[[], T], refresh: float, seconds: Callable[[], float]
+    ) -> None:
+        self._paths = [path for store in stores for path in store.paths]
+        self._make = make
+        self._refresh = refresh
+        self._seconds = seconds
+        self._looked = seconds()
+        # looked at before they are read: a change in between is found by the next look
+        self._seen = self._look()
+        self._made = make()
+
+    def get(self) -> T:
+        """Return the newest that could be made."""
+        now = self._seconds()
+        if not 0 <= now - self._looked < self._refresh:  # a clock that was put back must not end the looking
+            self._looked = now
+            seen = self._look()
+            if seen != self._seen:
+                self._seen = seen
+                self._renew()
+        return self._made
+
+    def _look(self) -> object:
+        from .keys import look_at
+
+        return look_at(self._paths)
+
+    def _renew(self) -> None:
+        try:
+            self._made = self._make()
+        except ConfigError as error:
+            self._log.error(
+                "the files of TLS have changed and cannot be used, the previous ones stay in use: {reason}",
+                reason=str(error),
+            )
+        except Exception:  # whatever it is, connections have to go on with what is there
+            self._log.failure("the files of TLS have changed and cannot be used, the previous ones stay in use")
+        else:
+            self._log.info("the files of TLS have changed: new connections use the new ones")
+
+
+@implementer(IOpenSSLServerConnectionCreator)
+class ServerTls:
+    """The TLS of a bookie.
+
+    :param seconds: a clock of seconds since 1970, as a reactor's.
+    :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
+    """
+
+    _log = Logger()
+
+    def __init__(self, settings: TlsSettings, seconds: Callable[[], float]) -> None:
+        _require_library()
+        self._settings = settings
+        self._seconds = seconds
+        stores = (settings.keys, settings.trusted) if settings.client_authentication else (settings.keys,)
+        self._context = _Renewed(stores, self._make, settings.refresh_seconds, seconds)
+
+    def _make(self) -> "Context":
+        from . import keys, openssl
+
+        identity = keys.read_identity(self._settings.keys)
+        trusted = keys.read_trusted(self._settings.trusted) if self._settings.client_authentication else None
+        context = openssl.server_context(identity, trusted, self._settings.spoken, self._settings.ciphers)
+        read = (self._settings.keys, identity.chain), (self._settings.trusted, trusted or ())
+        _warn(self._log, self._seconds(), read)
+        return context
+
+    def serverConnectionForTLS(self, tlsProtocol: "TLSMemoryBIOProtocol") -> "Connection":
+        from OpenSSL.SSL import Connection
+
+        return Connection(self._context.get(), None)
+
+
+class ClientTls:
+    """The TLS of a client.
+
+    A bookie verifies the certificate of a client after the client's handshake has ended (TLS 1.3): a refusal is then
+    the first thing that the client receives.
+
+    :param seconds: a clock of seconds since 1970, as a reactor's.
+    :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
+    """
+
+    _log = Logger()
+
+    def __init__(self, settings: TlsSettings, seconds: Callable[[], float]) -> None:
+        _require_library()
+        self._settings = settings
+        self._seconds = seconds
+        stores = (settings.keys, settings.trusted) if settings.client_authentication else (settings.trusted,)
+        self._context = _Renewed(stores, self._make, settings.refresh_seconds, seconds)
+
+    def _make(self) -> "Context":
+        from . import keys, openssl
+
+        identity = keys.read_identity(self._settings.keys) if self._settings.client_authentication else None
+        trusted = keys.read_trusted(self._settings.trusted)
+        context = openssl.client_context(identity, trusted, self._settings.spoken, self._settings.ciphers)
+        shown = identity.chain if identity is not None else ()
+        _warn(self._log, self._seconds(), ((self._settings.keys, shown), (self._settings.trusted, trusted)))
+        return context
+
+    def connecting_to(self, host: str) -> IOpenSSLClientConnectionCreator:
+        """Return the creator of connections to a bookie.
+
+        :param host: a host name or an IP address, without a port.
+        :raises IncorrectParameterError: it can be neither.
+        """
+        try:
+            name = host.removesuffix(".").encode("idna").decode("ascii")
+        except UnicodeError:
+            name = ""
+        if not name:
+            raise IncorrectParameterError(f"host: {host!r} is no host name")
+        return _ToHost(name, self._context.get, self._settings.hostname_verification)
+
+
+@implementer(IOpenSSLClientConnectionCreator)
+class _ToHost:
+    """Makes the connections to one host."""
+
+    def __init__(self, host: str, context: Callable[[], "Context"], verified: bool) -> None:
+        self._host = host
+        self._context = context
+        self._verified = verified
+
+    def clientConnectionForTLS(self, tlsProtocol: "TLSMemoryBIOProtocol") -> "Connection":
+        from . import openssl
+
+        return openssl.HostConnection(self._context(), self._host, self._verified)
+
+
+def _require_library() -> None:
+    try:
+        from . import openssl  # noqa: F401
+    except ImportError as error:
+        name = (error.name or "a library").partition(".")[0]
+        raise ConfigError(f"TLS needs {name}, which is not installed: pip install 'bookkeeper-twisted[tls]'") from None
+
+
+def _warn(log: Logger, now: float, read: Iterable[tuple["StoreFiles", Iterable["Certificate"]]]) -> None:
+    """Log which of the certificates that were read have expired."""
+    from .keys import expired
+
+    for files, certificates in read:
+        for sentence in expired(files, certificates, datetime.fromtimestamp(now, UTC)):
+            log.warn("{sentence}", sentence=sentence)

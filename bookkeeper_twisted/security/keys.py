@@ -1,0 +1,298 @@
+"""Private keys, certificates and trusted certificates in the files that a configuration names.
+
+=======  ==============================================================  ===============================================
+type     key store                                                       trust store
+=======  ==============================================================  ===============================================
+PEM      the private key, encrypted or not; the chain of its             one certificate or more
+         certificate is in a file of its own, ``tlsCertificatePath``
+PKCS12   the first private key and the chain of its certificate          certificates; of a private key its own, too
+JKS      as PKCS12                                                       as PKCS12
+=======  ==============================================================  ===============================================
+
+The content tells PKCS12 and JKS apart, not the configured type: so does Java, whose ``keytool`` has written
+PKCS12 into files of any name since Java 9.
+
+Every error is a :class:`~bookkeeper_twisted.errors.ConfigError` that names the key of the configuration and the file,
+and never a password.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import attrs
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed448 import Ed448PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_der_private_key, load_pem_private_key
+from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
+
+from ..errors import CodecError, ConfigError
+from . import jks
+
+T = TypeVar("T")
+PrivateKey = RSAPrivateKey | EllipticCurvePrivateKey | Ed25519PrivateKey | Ed448PrivateKey
+
+_KEY_BLOCK = re.compile(rb"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?-----END \1-----", re.DOTALL)
+_SPACE = "".join(map(chr, range(33)))
+"""The characters that Java's ``trim`` removes."""
+
+_UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm)
+"""What the library raises for a wrong password and for bytes that it cannot read."""
+
+
+@attrs.frozen
+class StoreFiles:
+    """The files of a store.
+
+    :ivar name: the key of the configuration that names the store: ``tlsKeyStore`` or ``tlsTrustStore``.
+    :ivar kind: ``PEM``, ``PKCS12`` or ``JKS``.
+    :ivar password_path: the file with the password; empty: there is no password.
+    :ivar certificate_path: the file with the certificates of a key in PEM, else empty.
+    """
+
+    name: str
+    kind: str
+    path: str
+    password_path: str = ""
+    certificate_path: str = ""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All files of the store."""
+        return tuple(path for path in (self.path, self.password_path, self.certificate_path) if path)
+
+    def refusal(self, reason: str) -> ConfigError:
+        """Return the error for a store that cannot be used.
+
+        :param reason: a sentence about the file.
+        """
+        return _refusal(self.name, self.path, reason)
+
+
+@attrs.frozen
+class KeyAndChain:
+    """A private key with the chain of its certificate, the key's own certificate first."""
+
+    key: PrivateKey = attrs.field(repr=False)
+    chain: tuple[x509.Certificate, ...]
+
+
+class Look(NamedTuple):
+    """The identity, size and time of a file, by which a change is seen without reading the file."""
+
+    device: int
+    inode: int
+    size: int
+    changed: int
+
+
+def look_at(paths: Iterable[str]) -> tuple[Look | None, ...]:
+    """Return the looks of some files.
+
+    :param paths: the files, which need not exist.
+    :returns: one for each; None for a file that cannot be found.
+    """
+    return tuple(map(_look_at, paths))
+
+
+def _look_at(path: str) -> Look | None:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return Look(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def read_identity(files: StoreFiles) -> KeyAndChain:
+    """Read the private key of a key store and the chain of its certificate.
+
+    :raises ConfigError: a file cannot be read, has no key or no certificate, or the two do not belong together.
+    """
+    data = _read(files.name, files.path)
+    password = _password(files)
+    if files.kind == "PEM":
+        identity = KeyAndChain(_pem_key(files, data, password), _pem_chain(files))
+    elif data.startswith(jks.MAGIC):
+        identity = _jks_identity(files, data, password)
+    else:
+        identity = _pkcs12_identity(files, data, password)
+    key, certificate = identity.key.public_key(), _parsed(files, identity.chain[0].public_key)
+    if certificate != key:
+        where = f", {files.certificate_path!r}," if files.certificate_path else ""
+        raise files.refusal(f"its private key is not that of the certificate{where} beside it")
+    return identity
+
+
+def read_trusted(files: StoreFiles) -> tuple[x509.Certificate, ...]:
+    """Read the certificates of a trust store.
+
+    :raises ConfigError: the file cannot be read or has no certificate.
+    """
+    data = _read(files.name, files.path)
+    if files.kind == "PEM":
+        return _pem_certificates(files.name, files.path, data)
+    password = _password(files)
+    if data.startswith(jks.MAGIC):
+        store = _jks(files, data, password)
+        encoded = (*store.trusted, *(key.chain[0] for key in store.keys if key.chain))
+        trusted = tuple(_certificate(files, each) for each in encoded)
+    else:
+        _, chain, others = _pkcs12(files, data, password)
+        trusted = (*others, *chain[:1])
+    if not trusted:
+        raise files.refusal("it has no certificate to trust")
+    return trusted
+
+
+def expired(files: StoreFiles, certificates: Iterable[x509.Certificate], now: datetime) -> list[str]:
+    """Return a sentence about each certificate that is out of date.
+
+    :param files: the store that the certificates are from.
+    """
+    named = ("tlsCertificatePath", files.certificate_path) if files.certificate_path else (files.name, files.path)
+    return [
+        f"{named[0]} = {named[1]!r}: the certificate of {certificate.subject.rfc4514_string()} expired at "
+        f"{certificate.not_valid_after_utc:%Y-%m-%d %H:%M} UTC"
+        for certificate in certificates
+        if certificate.not_valid_after_utc < now
+    ]
+
+
+# ---- files and passwords -----------------------------------------------------------------------------
+
+
+def _refusal(key: str, path: str, reason: str) -> ConfigError:
+    return ConfigError(f"{key} = {path!r}: {reason}")
+
+
+def _read(key: str, path: str) -> bytes:
+    if not path:
+        raise ConfigError(f"{key} is not set: it has to name a file")
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise _refusal(key, path, error.strerror or "it cannot be read") from None
+
+
+def _password(files: StoreFiles) -> str:
+    """Return the password of a store; empty if no file is named."""
+    if not files.password_path:
+        return ""
+    key = f"{files.name}PasswordPath"
+    try:
+        password = _read(key, files.password_path).decode()
+    except UnicodeDecodeError:
+        password = None
+    if password is None:  # outside the handler: the error would carry the password along
+        raise _refusal(key, files.password_path, "the password is not UTF-8")
+    return password.strip(_SPACE)
+
+
+def _parsed(files: StoreFiles, parse: Callable[[], T], reason: str = "it has a certificate that cannot be read") -> T:
+    """Call a function of the library, and turn its errors into that of the store."""
+    try:
+        return parse()
+    except _UNREADABLE:
+        raise files.refusal(reason) from None
+
+
+def _certificate(files: StoreFiles, der: bytes) -> x509.Certificate:
+    return _parsed(files, lambda: x509.load_der_x509_certificate(der))
+
+
+def _usable(files: StoreFiles, key: object) -> PrivateKey:
+    if not isinstance(key, PrivateKey):
+        raise files.refusal(f"its private key is of a kind that TLS does not use, {type(key).__name__}")
+    return key
+
+
+# ---- PEM ---------------------------------------------------------------------------------------------
+
+
+def _pem_key(files: StoreFiles, data: bytes, password: str) -> PrivateKey:
+    block = _KEY_BLOCK.search(data)  # the file may have certificates and parameters of curves beside it
+    if block is None:
+        raise files.refusal("it has no private key in PEM")
+    if not (block[1].startswith(b"ENCRYPTED") or b"Proc-Type: 4,ENCRYPTED" in block[0]):
+        return _usable(files, _parsed(files, lambda: load_pem_private_key(block[0], None), "its key cannot be read"))
+    if not password:
+        raise files.refusal(f"its key is encrypted, and {files.name}PasswordPath gives no password")
+    wrong = f"its key cannot be read with the password of {files.name}PasswordPath, {files.password_path!r}"
+    return _usable(files, _parsed(files, lambda: load_pem_private_key(block[0], password.encode()), wrong))
+
+
+def _pem_chain(files: StoreFiles) -> tuple[x509.Certificate, ...]:
+    key = "tlsCertificatePath"
+    return _pem_certificates(key, files.certificate_path, _read(key, files.certificate_path))
+
+
+def _pem_certificates(key: str, path: str, data: bytes) -> tuple[x509.Certificate, ...]:
+    try:
+        return tuple(x509.load_pem_x509_certificates(data))
+    except _UNREADABLE:
+        raise _refusal(key, path, "it has no certificate in PEM, or one that cannot be read") from None
+
+
+# ---- PKCS12 and JKS ----------------------------------------------------------------------------------
+
+
+def _wrong(files: StoreFiles) -> str:
+    """Return the reason if a store cannot be opened."""
+    if files.password_path:
+        return f"its password is not that of {files.name}PasswordPath, {files.password_path!r}, or it is damaged"
+    return f"it has a password, and {files.name}PasswordPath names none; or it is damaged"
+
+
+def _pkcs12(
+    files: StoreFiles, data: bytes, password: str
+) -> tuple[object, tuple[x509.Certificate, ...], tuple[x509.Certificate, ...]]:
+    """Return the key of a store or None, the chain of the key's certificate, and the certificates beside that."""
+    if not data.startswith(b"\x30"):
+        raise files.refusal("it is neither a PKCS12 nor a JKS store")
+    store = _parsed(files, lambda: load_pkcs12(data, password.encode() or None), _wrong(files))
+    others = [each.certificate for each in store.additional_certs]
+    chain = _chain(store.cert.certificate, others) if store.cert is not None else ()
+    for certificate in chain[1:]:
+        others.remove(certificate)
+    return store.key, chain, tuple(others)
+
+
+def _chain(first: x509.Certificate, others: Sequence[x509.Certificate]) -> tuple[x509.Certificate, ...]:
+    """Return a certificate and those that have issued one another, as far as they are among ``others``."""
+    chain = [first]
+    while issuer := next((c for c in others if c.subject == chain[-1].issuer and c not in chain), None):
+        chain.append(issuer)
+    return tuple(chain)
+
+
+def _pkcs12_identity(files: StoreFiles, data: bytes, password: str) -> KeyAndChain:
+    key, chain, _ = _pkcs12(files, data, password)
+    if key is None or not chain:
+        raise files.refusal("it has no private key with a certificate")
+    return KeyAndChain(_usable(files, key), chain)
+
+
+def _jks(files: StoreFiles, data: bytes, password: str) -> jks.JksStore:
+    try:
+        return jks.read_jks(data, password)
+    except CodecError as error:
+        raise files.refusal(f"{error} ({files.name}PasswordPath = {files.password_path!r})") from None
+
+
+def _jks_identity(files: StoreFiles, data: bytes, password: str) -> KeyAndChain:
+    found = next((key for key in _jks(files, data, password).keys if key.chain), None)
+    if found is None:
+        raise files.refusal("it has no private key with a certificate")
+    try:
+        der = jks.unprotect(found.protected, password)
+    except CodecError as error:
+        raise files.refusal(str(error)) from None
+    key = _parsed(files, lambda: load_der_private_key(der, None), "its private key cannot be read")
+    first, *others = (_certificate(files, each) for each in found.chain)
+    return KeyAndChain(_usable(files, key), _chain(first, others))

@@ -1,0 +1,215 @@
+"""OpenSSL's contexts: what is spoken, what is shown to the peer, and what the peer has to show.
+
+The rules for both sides: TLS 1.2 and 1.3; no compression (CRIME), no renegotiation, and no resumption of sessions,
+so every handshake verifies the peer, and no key of tickets outlives its connections.  Whoever is in the trust store is
+trusted, an intermediate issuer as well as a root: Java has the same rule.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from ipaddress import ip_address
+
+from cryptography.x509 import Certificate
+from OpenSSL import SSL
+from OpenSSL.crypto import X509, X509StoreFlags
+from service_identity import CertificateError, VerificationError
+from service_identity.cryptography import verify_certificate_hostname, verify_certificate_ip_address
+
+from ..errors import ConfigError
+from .keys import KeyAndChain
+
+DEFAULT_CIPHERS = (
+    "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256",
+    "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384",
+    "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305",
+)  # fmt: skip
+"""The suites of TLS 1.2 in Mozilla's intermediate set, those with a new key for each connection."""
+
+_VERSIONS = {"TLSv1.2": SSL.TLS1_2_VERSION, "TLSv1.3": SSL.TLS1_3_VERSION}
+
+_REASONS = {
+    2: "its issuer is not in the trust store",
+    7: "its signature is wrong",
+    9: "it is not valid yet",
+    10: "it has expired",
+    18: "it has signed itself and is not in the trust store",
+    19: "the root of its chain is not in the trust store",
+    20: "its issuer is not in the trust store",
+    21: "its issuer is not in the trust store",
+    24: "its issuer is no certificate authority",
+    26: "it is not made for this side of a connection",
+}
+"""Words for the numbers that ``X509_STORE_CTX_get_error`` returns."""
+
+
+class PeerCertificateError(SSL.Error):
+    """The certificate of the peer was refused; the text says which and why.
+
+    It ends the handshake with an alert.  Twisted's TLS passes it on as the reason of ``connectionLost``.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__([("bookkeeper-twisted", "certificate", reason)])  # the shape that Twisted looks into
+        self._reason = reason
+
+    def __str__(self) -> str:
+        return self._reason
+
+
+def server_context(
+    identity: KeyAndChain, trusted: Sequence[Certificate] | None, protocols: Sequence[str], ciphers: Sequence[str]
+) -> SSL.Context:
+    """Return the context of a bookie's connections.
+
+    :param trusted: issuers of the certificates that clients have to show; None: they show none.
+    :param protocols: of ``TLSv1.2`` and ``TLSv1.3``.
+    :param ciphers: names of suites; empty: the default.
+    :raises ConfigError: OpenSSL refuses one of the arguments.
+    """
+    context = _context(protocols, ciphers)
+    context.set_options(SSL.OP_CIPHER_SERVER_PREFERENCE)
+    _show(context, identity)
+    if trusted is not None:
+        _trust(context, trusted)
+        for certificate in trusted:
+            context.add_client_ca(certificate)
+        context.set_verify(SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT, _verify_chain)
+    return context
+
+
+def client_context(
+    identity: KeyAndChain | None, trusted: Sequence[Certificate], protocols: Sequence[str], ciphers: Sequence[str]
+) -> SSL.Context:
+    """Return the context of a client's connections, which are of the class :class:`HostConnection`.
+
+    :param identity: shown to bookies that ask for it; None: nothing is shown.
+    :param trusted: issuers of the certificates of bookies.
+    :param protocols: as for :func:`server_context`, like ``ciphers``.
+    :raises ConfigError: OpenSSL refuses one of the arguments.
+    """
+    context = _context(protocols, ciphers)
+    if identity is not None:
+        _show(context, identity)
+    _trust(context, trusted)
+    context.set_verify(SSL.VERIFY_PEER, _verify_bookie)
+    return context
+
+
+class HostConnection(SSL.Connection):
+    """A connection of a client, which knows the host that it is to.
+
+    :param host: a host name or an IP address; a name is sent to the bookie (SNI).
+    :param verified: whether the bookie's certificate has to name ``host``.
+    """
+
+    # not the connection's "app data": Twisted puts an object of its own there
+    def __init__(self, context: SSL.Context, host: str, verified: bool) -> None:
+        super().__init__(context, None)
+        self.expected = host if verified else None
+        if not _is_address(host):
+            self.set_tlsext_host_name(host.encode("ascii"))
+
+
+def _context(protocols: Sequence[str], ciphers: Sequence[str]) -> SSL.Context:
+    context = SSL.Context(SSL.TLS_METHOD)
+    versions = [_VERSIONS[name] for name in _spoken(protocols, ciphers)]
+    context.set_min_proto_version(min(versions))
+    context.set_max_proto_version(max(versions))
+    context.set_options(SSL.OP_NO_COMPRESSION | SSL.OP_NO_RENEGOTIATION | SSL.OP_NO_TICKET)
+    context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
+    context.set_mode(SSL.MODE_RELEASE_BUFFERS)
+    older = [name for name in ciphers if not _is_of_13(name)]
+    _limit(context.set_cipher_list, older or DEFAULT_CIPHERS)
+    if len(older) < len(ciphers):
+        _limit(context.set_tls13_ciphersuites, [name for name in ciphers if _is_of_13(name)])
+    return context
+
+
+def _is_of_13(name: str) -> bool:
+    """Test whether a suite is one of TLS 1.3; their names do not say how keys are exchanged."""
+    return name.startswith("TLS_") and "_WITH_" not in name
+
+
+def _spoken(protocols: Sequence[str], ciphers: Sequence[str]) -> Sequence[str]:
+    """Return those protocols for which there are suites: a list of suites is for all protocols, as in Java."""
+    if not ciphers:
+        return protocols
+    with_suites = {"TLSv1.3" if _is_of_13(name) else "TLSv1.2" for name in ciphers}
+    spoken = [name for name in protocols if name in with_suites]
+    if not spoken:
+        raise ConfigError(f"tlsEnabledCipherSuites: none of the suites is one of {', '.join(protocols)}")
+    return spoken
+
+
+def _limit(limit: Callable[[bytes], None], names: Sequence[str]) -> None:
+    """Set the suites of a context, after each name alone: OpenSSL ignores unknown names beside known ones."""
+    for text in (*names, ":".join(names)):
+        try:
+            limit(text.encode("ascii"))
+        except (SSL.Error, ValueError):
+            raise ConfigError(f"tlsEnabledCipherSuites: OpenSSL knows no suite {text!r}") from None
+
+
+def _show(context: SSL.Context, identity: KeyAndChain) -> None:
+    first, *others = identity.chain
+    try:
+        context.use_certificate(first)
+        context.use_privatekey(identity.key)
+        for certificate in others:
+            context.add_extra_chain_cert(certificate)
+        context.check_privatekey()
+    except SSL.Error as error:
+        raise ConfigError(f"tlsKeyStore: OpenSSL refuses the certificate or its key: {_text(error)}") from None
+
+
+def _text(error: SSL.Error) -> str:
+    return "; ".join(reason for _, _, reason in error.args[0]) if error.args else "no reason is given"
+
+
+def _trust(context: SSL.Context, certificates: Iterable[Certificate]) -> None:
+    store = context.get_cert_store()
+    assert store is not None
+    store.set_flags(X509StoreFlags.PARTIAL_CHAIN)
+    for certificate in certificates:
+        store.add_cert(X509.from_cryptography(certificate))
+
+
+# ---- verification, inside the handshake --------------------------------------------------------------
+
+
+def _verify_chain(connection: SSL.Connection, certificate: X509, number: int, depth: int, valid: int) -> bool:
+    """Refuse a chain that OpenSSL finds invalid.
+
+    OpenSSL calls this for each certificate of a chain, from the issuer's to the peer's own, at depth 0.
+    """
+    if not valid:
+        name = certificate.to_cryptography().subject.rfc4514_string()
+        reason = _REASONS.get(number, f"error {number} of OpenSSL's X509_V_ERR")
+        raise PeerCertificateError(f"the certificate of {name} is refused: {reason}")
+    return True
+
+
+def _verify_bookie(connection: SSL.Connection, certificate: X509, number: int, depth: int, valid: int) -> bool:
+    """Refuse an invalid chain, and a certificate that does not name the host."""
+    _verify_chain(connection, certificate, number, depth, valid)
+    if not isinstance(connection, HostConnection):
+        raise PeerCertificateError("the certificate is refused: the host is unknown")
+    if depth == 0 and connection.expected is not None:
+        _verify_host(certificate.to_cryptography(), connection.expected)
+    return True
+
+
+def _verify_host(certificate: Certificate, host: str) -> None:
+    verify = verify_certificate_ip_address if _is_address(host) else verify_certificate_hostname
+    try:
+        verify(certificate, host)
+    except (VerificationError, CertificateError, ValueError):
+        name = certificate.subject.rfc4514_string()
+        raise PeerCertificateError(f"the certificate of {name} is refused: it is not one for {host}") from None
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,69 @@
+"""The principals of peers: the identities that their connections have shown."""
+
+import re
+from typing import TYPE_CHECKING, Literal
+
+import attrs
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
+_ROLES = "0"
+"""The code of the roles in an organizational unit, as ``0:writer,reader;1:cluster``."""
+
+_CODED = re.compile("([0-9]+):(.*)")
+
+
+@attrs.frozen
+class Principal:
+    """The identity of a peer.
+
+    :ivar kind: how the peer has shown its identity.
+    :ivar name: of a certificate the subject in the form of RFC 4514, else the name of the user.
+    :ivar roles: those that the certificate gives it; Apache's ``BookieAuthZFactory`` compares only the first.
+    :ivar uris: URIs of the certificate's alternative names, as ``spiffe://domain/service``.
+    """
+
+    kind: Literal["certificate", "sasl", "token", "none"]
+    name: str = ""
+    roles: tuple[str, ...] = ()
+    uris: tuple[str, ...] = ()
+
+
+NOBODY = Principal("none")
+"""The principal of a peer that has not shown who it is."""
+
+
+def principal_of(certificate: "Certificate") -> Principal:
+    """Return the principal of a certificate that was verified in the handshake.
+
+    :param certificate: the peer's own, ``connection.get_peer_certificate(as_cryptography=True)``.
+    """
+    from cryptography.x509 import ExtensionNotFound, NameOID, SubjectAlternativeName, UniformResourceIdentifier
+
+    # Java looks at one unit only, the first in the order of the certificate
+    units = certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATIONAL_UNIT_NAME)
+    unit = units[0].value if units else ""
+    try:
+        names = certificate.extensions.get_extension_for_class(SubjectAlternativeName).value
+    except (ExtensionNotFound, ValueError):  # a name that cannot be parsed gives no rights
+        uris: list[str] = []
+    else:
+        uris = names.get_values_for_type(UniformResourceIdentifier)
+    roles = roles_of(unit) if isinstance(unit, str) else ()
+    return Principal("certificate", certificate.subject.rfc4514_string(), roles, tuple(uris))
+
+
+def roles_of(unit: str) -> tuple[str, ...]:
+    """Return the roles in the text of an organizational unit: those under code 0, as Java's ``CertUtils`` reads them.
+
+    :param unit: as ``0:role,role;1:cluster``.
+    """
+    codes: dict[str, str] = {}
+    for part in unit.split(";"):
+        if match := _CODED.fullmatch(part):
+            codes[match[1]] = match[2]
+    roles = [role.strip() for role in codes.get(_ROLES, "").split(",")]
+    while roles and not roles[-1]:
+        roles.pop()
+    return tuple(roles)

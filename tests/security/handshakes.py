@@ -1,0 +1,98 @@
+"""Handshakes between two connections of OpenSSL, in memory."""
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+from OpenSSL import SSL
+
+from bookkeeper_twisted.security.contexts import ClientTls, ServerTls
+
+
+@attrs.define
+class Ends:
+    """The two ends of a connection.
+
+    :ivar errors: what ended the handshake of the server and of the client, or what the client reads
+        first; None: nothing.
+    """
+
+    server: SSL.Connection
+    client: SSL.Connection
+    errors: list[SSL.Error | None] = attrs.field(factory=lambda: [None, None])
+
+    def move(self) -> bool:
+        """Give each end what the other has written; return whether there was anything."""
+        return bool(_copied(self.server, self.client) + _copied(self.client, self.server))
+
+    def shake(self) -> None:
+        """Make the handshake, as far as it goes."""
+        done = [False, False]
+        for _ in range(10):
+            for i, end in enumerate((self.server, self.client)):
+                if self.errors[i] is None:
+                    # a client of TLS 1.3 is done before the server has looked at its certificate
+                    done[i] = done[i] or self._try(i, end.do_handshake)
+                    if done[i]:
+                        self._try(i, lambda end=end: end.recv(1))  # type: ignore[misc]
+            if not self.move():
+                return
+
+    def _try(self, i: int, step: Callable[[], Any]) -> bool:
+        try:
+            step()
+        except SSL.WantReadError:
+            return False
+        except SSL.Error as error:
+            self.errors[i] = error
+            return False
+        return True
+
+    @property
+    def reasons(self) -> tuple[str, str]:
+        """The texts of the errors of server and client."""
+        server, client = ("" if error is None else str(error) for error in self.errors)
+        return server, client
+
+    def say(self) -> bytes:
+        """Send bytes from the client to the server; return what arrives."""
+        self.client.send(b"entry")
+        self.move()
+        return self.server.recv(100)
+
+
+def _copied(source: SSL.Connection, target: SSL.Connection) -> int:
+    count = 0
+    while True:
+        try:
+            data = source.bio_read(1 << 16)
+        except SSL.Error:
+            return count
+        target.bio_write(data)
+        count += len(data)
+
+
+def shaken(server: ServerTls, client: ClientTls, host: str = "bookie.example") -> Ends:
+    """The ends of a connection after its handshake."""
+    unused: Any = None
+    ends = Ends(server.serverConnectionForTLS(unused), client.connecting_to(host).clientConnectionForTLS(unused))
+    ends.server.set_accept_state()
+    ends.client.set_connect_state()
+    ends.shake()
+    return ends
+
+
+def greeting(version: bytes) -> bytes:
+    """The first record of a client that speaks this version at most."""
+
+    def counted(data: bytes, size: int = 2) -> bytes:
+        return len(data).to_bytes(size) + data
+
+    suites = b"\xc0\x09\xc0\x0a\xc0\x13\xc0\x14\xc0\x2b\xc0\x23"
+    groups, points, signatures = b"\x00\x17\x00\x18", b"\x00", b"\x04\x03\x02\x03\x04\x01"
+    extensions = b"".join(
+        kind.to_bytes(2) + counted(counted(data, size))
+        for kind, data, size in ((10, groups, 2), (11, points, 1), (13, signatures, 2))
+    )
+    body = version + bytes(32) + b"\x00" + counted(suites) + b"\x01\x00" + counted(extensions)
+    return b"\x16\x03\x01" + counted(b"\x01" + counted(body, 3))

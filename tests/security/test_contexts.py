@@ -1,0 +1,478 @@
+"""Connections between the TLS of a bookie and of a client."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.serialization import Encoding
+from OpenSSL import SSL
+from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IOpenSSLServerConnectionCreator
+from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.task import Clock
+from twisted.protocols.tls import TLSMemoryBIOFactory
+from twisted.python.failure import Failure
+from twisted.test.iosim import connectedServerAndClient
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from bookkeeper_twisted.errors import ConfigError, IncorrectParameterError
+from bookkeeper_twisted.security import contexts
+from bookkeeper_twisted.security.contexts import ClientTls, ServerTls, TlsSettings
+from bookkeeper_twisted.security.openssl import PeerCertificateError
+from bookkeeper_twisted.security.principals import principal_of
+
+from .certificates import EXPIRED, FIXTURES, Folder, authority, bookie, client, issued
+from .handshakes import Ends, greeting, shaken
+
+ROOT = Path(__file__).parents[2]
+NOW = 1_767_225_600.0
+"""The begin of 2026."""
+
+
+class TlsCase(SynchronousTestCase):
+    """Has the files of a bookie and of a client that trust one authority."""
+
+    def setUp(self) -> None:
+        """Writes them."""
+        self.clock = Clock()
+        self.clock.advance(NOW)
+        self.bookie, self.client = Folder(Path(self.mktemp())), Folder(Path(self.mktemp()))
+        self.bookie.put_pair(bookie(), authority())
+        self.client.put_pair(client(), authority())
+        self.logged: list[dict[str, Any]] = []
+        for kind in (contexts._Renewed, ServerTls, ClientTls):
+            self.patch(kind, "_log", kind._log.__class__(observer=self.logged.append))  # type: ignore[arg-type]
+
+    def server(self, **others: object) -> ServerTls:
+        """The TLS of the bookie."""
+        return ServerTls(self.bookie.settings(**others), self.clock.seconds)
+
+    def peer(self, **others: object) -> ClientTls:
+        """The TLS of the client."""
+        return ClientTls(self.client.settings(**others), self.clock.seconds)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Level and text of what was logged since the last call."""
+        found = [(e["log_level"].name, str(e["log_format"]).format(**e)) for e in self.logged]
+        self.logged.clear()
+        return found
+
+
+class HandshakeTests(TlsCase):
+    """Who is let in, and who is believed."""
+
+    def test_good(self) -> None:
+        """A client believes the bookie that it meant; bytes pass, by TLS 1.3, without compression and tickets."""
+        ends = shaken(self.server(), self.peer())
+        self.assertEqual(ends.reasons, ("", ""))
+        self.assertEqual(ends.say(), b"entry")
+        self.assertEqual(ends.client.get_protocol_version_name(), "TLSv1.3")
+        self.assertIsNone(ends.server.get_peer_certificate())
+        self.assertEqual(ends.server.get_servername(), b"bookie.example")
+        self.assertEqual(self.lines(), [])
+
+    def test_interfaces(self) -> None:
+        """Both sides are what Twisted's TLS takes."""
+        verifyObject(IOpenSSLServerConnectionCreator, self.server())
+        verifyObject(IOpenSSLClientConnectionCreator, self.peer().connecting_to("h"))
+
+    def test_stores_of_java(self) -> None:
+        """The stores of Java work on both sides."""
+        for suffix in ("jks", "p12"):
+            password = self.bookie.put("password", b"sesame\n")
+            settings = TlsSettings(
+                key_store=str(FIXTURES / f"chain.{suffix}"), key_store_password_path=password,
+                trust_store=str(FIXTURES / f"trust.{suffix}"), trust_store_password_path=password,
+                client_authentication=True,
+            )  # fmt: skip
+            ends = shaken(ServerTls(settings, self.clock.seconds), ClientTls(settings, self.clock.seconds))
+            self.assertEqual(ends.reasons, ("", ""))
+
+    def _refused(self, ends: Ends, *texts: str) -> None:
+        """The client refuses the bookie, with these texts, and says so to the bookie."""
+        self.assertIsInstance(ends.errors[1], PeerCertificateError)
+        for text in texts:
+            self.assertIn(text, ends.reasons[1])
+        self.assertIn("alert", ends.reasons[0])
+
+    def test_wrong_authority(self) -> None:
+        """A bookie with a certificate of another authority is refused, whether its name is verified or not."""
+        self.client.put_pair(client(), authority("other"))
+        for verified in (True, False):
+            self._refused(shaken(self.server(), self.peer(hostname_verification=verified)), "CN=", "trust store")
+
+    def test_signed_itself(self) -> None:
+        """A bookie that has signed its certificate itself is refused, unless the certificate is trusted."""
+        own = issued("own", hosts=["bookie.example"])
+        self.bookie.put_pair(own, authority())
+        self._refused(shaken(self.server(), self.peer()), "CN=own is refused: it has signed itself")
+        self.client.put_pair(client(), own)
+        self.assertEqual(shaken(self.server(), self.peer()).reasons, ("", ""))
+
+    def test_intermediate_trusted(self) -> None:
+        """An intermediate issuer in the trust store is trusted without its root, as in Java."""
+        self.client.put("trust.pem", bookie().chain[1].public_bytes(Encoding.PEM))
+        self.assertEqual(shaken(self.server(), self.peer()).reasons, ("", ""))
+
+    def test_wrong_host(self) -> None:
+        """A certificate for another host is refused; not if names are not verified."""
+        for host in ("other.example", "rack.example", "a.b.rack.example", "bookie", "bookie_1"):
+            self._refused(shaken(self.server(), self.peer(), host), "CN=bookie is refused", f"not one for {host}")
+        self.assertEqual(shaken(self.server(), self.peer(hostname_verification=False), "other").reasons, ("", ""))
+
+    def test_hosts(self) -> None:
+        """Names with a dot at their end, in capitals, and those of a wildcard are those of the certificate."""
+        for host in ("bookie.example.", "BOOKIE.example", "r1.rack.example"):
+            self.assertEqual(shaken(self.server(), self.peer(), host).reasons, ("", ""), host)
+
+    def test_common_name(self) -> None:
+        """The common name of a subject is no host name: one without alternative names is for no host."""
+        self.bookie.put_pair(issued("bookie.example", authority()), authority())
+        self._refused(shaken(self.server(), self.peer()), "not one for bookie.example")
+
+    def test_addresses(self) -> None:
+        """Addresses are compared with those of the certificate, and are not sent as a name."""
+        for host in ("192.0.2.7", "2001:db8::7", "2001:DB8:0::7"):
+            ends = shaken(self.server(), self.peer(), host)
+            self.assertEqual(ends.reasons, ("", ""), host)
+            self.assertIsNone(ends.server.get_servername())
+        for host in ("192.0.2.8", "2001:db8::8"):
+            self._refused(shaken(self.server(), self.peer(), host), f"not one for {host}")
+
+    def test_no_host(self) -> None:
+        """What can be no host name is refused before there is a connection."""
+        for host in ("", ".", "a" * 64, "a..b"):
+            self.assertRaises(IncorrectParameterError, self.peer().connecting_to, host)
+
+    def test_expired(self) -> None:
+        """A bookie with an old certificate starts with a warning; clients refuse it."""
+        self.bookie.put_pair(issued("old", authority(), ["bookie.example"], until=EXPIRED), authority())
+        server = self.server()
+        ((level, text),) = self.lines()
+        self.assertEqual(level, "warn")
+        self.assertIn("tlsCertificatePath = ", text)
+        self.assertIn("the certificate of CN=old expired at 2020-01-02", text)
+        self._refused(shaken(server, self.peer()), "CN=old is refused: it has expired")
+
+    def test_session_not_resumed(self) -> None:
+        """A session is not resumed: a certificate is verified in each handshake."""
+        server, peer = self.server(), self.peer(protocols="TLSv1.2")
+        session = shaken(server, peer).client.get_session()
+        assert session is not None
+        unused: Any = None
+        maker = peer.connecting_to("bookie.example")
+        ends = Ends(server.serverConnectionForTLS(unused), maker.clientConnectionForTLS(unused))
+        ends.client.set_session(session)
+        ends.server.set_accept_state()
+        ends.client.set_connect_state()
+        ends.shake()
+        self.assertEqual(ends.reasons, ("", ""))
+        again = ends.client.get_session()
+        self.assertNotEqual(ends.client.master_key(), b"")
+        self.assertIsNot(again, session)
+        self.assertFalse(_is_resumed(ends.client))
+
+
+def _is_resumed(connection: SSL.Connection) -> bool:
+    """Whether the handshake took up an older session."""
+    return bool(SSL._lib.SSL_session_reused(connection._ssl))  # type: ignore[attr-defined]
+
+
+class ClientAuthenticationTests(TlsCase):
+    """Certificates of clients."""
+
+    def test_shown(self) -> None:
+        """The bookie has the certificate of the client, and so its principal."""
+        ends = shaken(self.server(client_authentication=True), self.peer(client_authentication=True))
+        self.assertEqual((ends.reasons, ends.say()), (("", ""), b"entry"))
+        shown = ends.server.get_peer_certificate(as_cryptography=True)
+        assert shown is not None
+        self.assertEqual(principal_of(shown).roles, ("writer", "reader"))
+
+    def test_not_asked_for(self) -> None:
+        """A bookie that asks for none gets none, and needs no trust store."""
+        server = self.server(trust_store="/nowhere")
+        ends = shaken(server, self.peer(client_authentication=True))
+        self.assertEqual(ends.reasons, ("", ""))
+        self.assertIsNone(ends.server.get_peer_certificate())
+
+    def test_missing(self) -> None:
+        """A client without a certificate is refused by a bookie that asks for one."""
+        for version in ("TLSv1.2", "TLSv1.3"):
+            ends = shaken(self.server(client_authentication=True), self.peer(protocols=version))
+            self.assertIn("peer did not return a certificate", ends.reasons[0])
+            self.assertIn("alert", ends.reasons[1])
+
+    def test_wrong_authority(self) -> None:
+        """A client with a certificate of another authority is refused."""
+        self.client.put_pair(issued("client", authority("other")), authority())
+        ends = shaken(self.server(client_authentication=True), self.peer(client_authentication=True))
+        self.assertIn("CN=other is refused: the root of its chain is not in the trust store", ends.reasons[0])
+        self.assertIn("alert", ends.reasons[1])
+
+    def test_expired(self) -> None:
+        """A client with an old certificate is refused."""
+        self.client.put_pair(issued("client", authority(), until=EXPIRED), authority())
+        ends = shaken(self.server(client_authentication=True), self.peer(client_authentication=True))
+        self.assertIn("CN=client is refused: it has expired", ends.reasons[0])
+
+    def test_host_of_client(self) -> None:
+        """The bookie compares no host name with the certificate of a client."""
+        server = self.server(client_authentication=True, hostname_verification=True)
+        self.assertEqual(shaken(server, self.peer(client_authentication=True)).reasons, ("", ""))
+
+
+class RulesTests(TlsCase):
+    """Protocols and suites."""
+
+    def _answer(self, server: ServerTls, version: bytes) -> tuple[bytes, str]:
+        """The record with which a bookie answers a client, and the error of its handshake."""
+        unused: Any = None
+        connection = server.serverConnectionForTLS(unused)
+        connection.set_accept_state()
+        connection.bio_write(greeting(version))
+        try:
+            connection.do_handshake()
+        except SSL.WantReadError:
+            error = ""
+        except SSL.Error as failed:
+            error = str(failed)
+        return connection.bio_read(1000), error
+
+    def test_old_protocols(self) -> None:
+        """Clients with TLS 1.1 and older are refused, even if the suites and the configured protocols allow them."""
+        server = self.server(ciphers=("ALL:@SECLEVEL=0", "TLS_AES_128_GCM_SHA256"), protocols="TLSv1,TLSv1.1,TLSv1.2")
+        self.assertEqual(self._answer(server, b"\x03\x03")[1], "")
+        for version in (b"\x03\x02", b"\x03\x01", b"\x03\x00"):
+            record, error = self._answer(server, version)
+            self.assertRegex(error, "unsupported protocol|version too low")
+            self.assertEqual((record[:1], record[-2:]), (b"\x15", b"\x02\x46"))  # an alert: protocol version
+
+    def test_chosen(self) -> None:
+        """One protocol alone can be configured."""
+        for name in ("TLSv1.2", "TLSv1.3"):
+            ends = shaken(self.server(protocols=name), self.peer())
+            self.assertEqual(ends.client.get_protocol_version_name(), name)
+        ends = shaken(self.server(protocols="TLSv1.2"), self.peer(protocols="TLSv1.3"))
+        self.assertIn("unsupported protocol", ends.reasons[0])
+
+    def test_suites(self) -> None:
+        """Suites have their names in Java or in OpenSSL; a list limits all protocols, as in Java."""
+        java, openssl = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "ECDHE-ECDSA-AES256-GCM-SHA384"
+        for name in (java, openssl):
+            ends = shaken(self.server(ciphers=name), self.peer())
+            self.assertEqual(ends.client.get_cipher_name(), openssl)
+            self.assertEqual(ends.client.get_protocol_version_name(), "TLSv1.2")
+        ends = shaken(self.server(ciphers=[java, "TLS_AES_128_GCM_SHA256"]), self.peer())
+        self.assertEqual(ends.client.get_cipher_name(), "TLS_AES_128_GCM_SHA256")
+        ends = shaken(self.server(ciphers="TLS_AES_128_GCM_SHA256"), self.peer(protocols="TLSv1.2"))
+        self.assertIn("unsupported protocol", ends.reasons[0])
+
+    def test_default_suites(self) -> None:
+        """By default all suites of TLS 1.2 have forward secrecy and authenticated encryption."""
+        unused: Any = None
+        names = self.server(protocols="TLSv1.2").serverConnectionForTLS(unused).get_cipher_list()
+        older = [name for name in names if not name.startswith("TLS_")]
+        self.assertEqual(len(older), 6)
+        for name in older:
+            self.assertRegex(name, "^ECDHE-.*(GCM|CHACHA20)")
+
+    def test_unknown(self) -> None:
+        """What is unknown, or is not spoken, is a mistake in the configuration that names its key."""
+        for key, wrong in {
+            "tlsEnabledProtocols: 'TLSv2'": {"protocols": "TLSv1.2,TLSv2"},
+            "tlsEnabledProtocols = 'TLSv1,TLSv1.1'": {"protocols": "TLSv1,TLSv1.1"},
+            "tlsEnabledCipherSuites: OpenSSL knows no suite 'NONE'": {"ciphers": "ECDHE-RSA-AES128-GCM-SHA256,NONE"},
+            "tlsEnabledCipherSuites: OpenSSL knows no suite 'TLS_NONE'": {"ciphers": "TLS_NONE"},
+            "tlsEnabledCipherSuites: none of": {"ciphers": "TLS_AES_128_GCM_SHA256", "protocols": "TLSv1.2"},
+            "tlsKeyStoreType = 'BKS'": {"key_store_type": "bks"},
+            "tlsTrustStoreType = ''": {"trust_store_type": ""},
+        }.items():
+            self.assertIn(key, str(self.assertRaises(ConfigError, self.server, **wrong)))
+
+    def test_renegotiation(self) -> None:
+        """Neither side takes part in a renegotiation."""
+        ends = shaken(self.server(protocols="TLSv1.2"), self.peer())
+        self.assertRaises(SSL.Error, ends.client.renegotiate)
+
+    def test_java_names(self) -> None:
+        """Kinds and lists are taken as files have them."""
+        settings = TlsSettings(key_store_type=" pem ", protocols=" TLSv1.3 , TLSv1.2,", ciphers="a, b")
+        self.assertEqual((settings.key_store_type, settings.ciphers), ("PEM", ("a", "b")))
+        self.assertEqual(settings.spoken, ("TLSv1.2", "TLSv1.3"))
+        self.assertEqual(TlsSettings(protocols="").spoken, ("TLSv1.2", "TLSv1.3"))
+
+
+_WITHOUT = """
+import sys
+sys.modules.update(dict.fromkeys(("OpenSSL", "cryptography", "service_identity")))
+from bookkeeper_twisted.errors import ConfigError
+from bookkeeper_twisted.security.contexts import ClientTls, ServerTls, TlsSettings
+from bookkeeper_twisted.security.principals import NOBODY
+print(NOBODY.kind)
+for kind in (ServerTls, ClientTls):
+    try:
+        kind(TlsSettings(), float)
+    except ConfigError as error:
+        print(error)
+"""
+"""A program where the libraries are missing."""
+
+
+class StartTests(TlsCase):
+    """What ends the start of a process."""
+
+    def test_files(self) -> None:
+        """A file that cannot be used is a mistake in the configuration, at the sides that need it."""
+        for key, maker, wrong in (
+            ("tlsKeyStore = '/n", self.server, {"key_store": "/n"}),
+            ("tlsTrustStore is not set", self.server, {"trust_store": "", "client_authentication": True}),
+            ("tlsTrustStore is not set", self.peer, {"trust_store": ""}),
+            ("tlsKeyStore is not set", self.peer, {"key_store": "", "client_authentication": True}),
+        ):
+            self.assertIn(key, str(self.assertRaises(ConfigError, maker, **wrong)))
+        self.peer(key_store="", certificate_path="")
+
+    def test_no_library(self) -> None:
+        """Without the extra the error says what to install; the rooms of the package can be imported."""
+        done = subprocess.run([sys.executable, "-c", _WITHOUT], capture_output=True, text=True, cwd=ROOT)
+        wanted = "TLS needs cryptography, which is not installed: pip install 'bookkeeper-twisted[tls]'\n"
+        self.assertEqual((done.stdout, done.stderr), ("none\n" + 2 * wanted, ""))
+
+    def test_silent(self) -> None:
+        """Nothing that is shown of the objects has a password or a key."""
+        password = self.bookie.put("password", b"sesame")
+        self.bookie.put("key.pem", bookie().key_pem("sesame"))
+        server = self.server(key_store_password_path=password)
+        self.assertNotIn("sesame", repr(server) + repr(vars(server)) + repr(server._settings))
+
+
+class RenewalTests(TlsCase):
+    """Files that change while the process runs."""
+
+    def setUp(self) -> None:
+        """Makes both sides."""
+        super().setUp()
+        self.tls, self.other = self.server(), self.peer()
+        self.old = shaken(self.tls, self.other)
+
+    def _serial(self, ends: Ends) -> int:
+        shown = ends.client.get_peer_certificate(as_cryptography=True)
+        assert shown is not None
+        return shown.serial_number
+
+    def test_exchanged(self) -> None:
+        """New connections have the new certificate, once the files were looked at; old connections go on."""
+        new = issued("new", authority(), ["bookie.example"])
+        self.bookie.put_pair(new, authority())
+        self.clock.advance(4.9)
+        self.assertEqual(self._serial(shaken(self.tls, self.other)), bookie().chain[0].serial_number)
+        self.clock.advance(0.1)
+        self.assertEqual(self._serial(shaken(self.tls, self.other)), new.chain[0].serial_number)
+        self.assertEqual(self.old.say(), b"entry")
+        self.assertEqual(self.lines(), [("info", "the files of TLS have changed: new connections use the new ones")])
+        self.clock.advance(100)
+        shaken(self.tls, self.other)
+        self.assertEqual(self.lines(), [])
+
+    def test_trust_exchanged(self) -> None:
+        """A client believes those whom its new trust store names, and no longer those of the old one."""
+        self.client.put("trust.pem", authority("other").chain_pem())
+        self.clock.advance(5)
+        self.assertIsInstance(shaken(self.tls, self.other).errors[1], PeerCertificateError)
+        self.client.put("trust.pem", authority().chain_pem())
+        self.clock.advance(5)
+        self.assertEqual(shaken(self.tls, self.other).reasons, ("", ""))
+
+    def test_one_after_the_other(self) -> None:
+        """A key without its certificate yet leaves the old ones in use; with its certificate it is taken."""
+        new = issued("new", authority(), ["bookie.example"])
+        self.bookie.put("key.pem", new.key_pem())
+        self.clock.advance(5)
+        self.assertEqual(self._serial(shaken(self.tls, self.other)), bookie().chain[0].serial_number)
+        self.bookie.put("chain.pem", new.chain_pem())
+        self.clock.advance(5)
+        self.assertEqual(self._serial(shaken(self.tls, self.other)), new.chain[0].serial_number)
+        self.assertEqual([level for level, _ in self.lines()], ["error", "info"])
+
+    def test_broken(self) -> None:
+        """Files that cannot be used leave the old ones in use, with one line for each change."""
+        for content in (b"nothing", None, b"nothing else"):
+            path = self.bookie.put("key.pem", content or b"")
+            if content is None:
+                Path(path).unlink()
+            for _ in range(3):
+                self.clock.advance(5)
+                ends = shaken(self.tls, self.other)
+                self.assertEqual(ends.reasons, ("", ""))
+                self.assertEqual(self._serial(ends), bookie().chain[0].serial_number)
+            ((level, text),) = self.lines()
+            self.assertEqual(level, "error")
+            self.assertIn("the previous ones stay in use: tlsKeyStore = ", text)
+
+    def test_unexpected(self) -> None:
+        """An error that nobody foresaw does not reach the connection, and is in the log."""
+
+        def fail() -> None:
+            raise ZeroDivisionError
+
+        self.patch(self.tls._context, "_make", fail)
+        self.bookie.put("key.pem", b"changed")
+        self.clock.advance(5)
+        self.assertEqual(shaken(self.tls, self.other).reasons, ("", ""))
+        self.assertEqual([level for level, _ in self.lines()], ["critical"])
+
+    def test_clock_put_back(self) -> None:
+        """A clock that was put back does not end the looking."""
+        new = issued("new", authority(), ["bookie.example"])
+        self.bookie.put_pair(new, authority())
+        self.clock.rightNow = 5.0
+        self.assertEqual(self._serial(shaken(self.tls, self.other)), new.chain[0].serial_number)
+
+
+class _Recorder(Protocol):
+    """Keeps what it gets."""
+
+    def __init__(self) -> None:
+        self.received = b""
+        self.lost: Failure | None = None
+
+    def connectionMade(self) -> None:
+        assert self.transport is not None
+        self.transport.write(b"hello")
+
+    def dataReceived(self, data: bytes) -> None:
+        self.received += data
+
+    def connectionLost(self, reason: Failure = Failure(Exception())) -> None:  # noqa: B008
+        self.lost = reason
+
+
+class TwistedTests(TlsCase):
+    """The same below Twisted's TLS."""
+
+    def _ends(self, host: str) -> tuple[_Recorder, _Recorder]:
+        ends = _Recorder(), _Recorder()
+        factories = [Factory.forProtocol(lambda end=end: end) for end in ends]  # type: ignore[misc, arg-type]
+        server = TLSMemoryBIOFactory(self.server(), False, factories[0], self.clock)
+        client = TLSMemoryBIOFactory(self.peer().connecting_to(host), True, factories[1], self.clock)
+        _, _, pump = connectedServerAndClient(lambda: server.buildProtocol(None), lambda: client.buildProtocol(None))
+        for _ in range(3):
+            self.clock.advance(0)
+            pump.flush()
+        return ends
+
+    def test_good(self) -> None:
+        """Bytes pass in both directions."""
+        server, client = self._ends("bookie.example")
+        self.assertEqual((server.received, client.received), (b"hello", b"hello"))
+
+    def test_wrong_host(self) -> None:
+        """The client loses the connection with the reason; no byte of its data has left."""
+        server, client = self._ends("other.example")
+        assert client.lost is not None and server.lost is not None
+        self.assertIsInstance(client.lost.value, PeerCertificateError)
+        self.assertIn("not one for other.example", client.lost.getErrorMessage())
+        self.assertEqual((server.received, client.received), (b"", b""))
+        self.assertIn("alert", str(server.lost.value))

@@ -1,0 +1,215 @@
+"""Keys and certificates in files."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.dsa import generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.errors import ConfigError
+from bookkeeper_twisted.security.keys import StoreFiles, expired, look_at, read_identity, read_trusted
+
+from .certificates import EXPIRED, FIXTURES, PASSWORD, Folder, authority, bookie, issued
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class FilesCase(SynchronousTestCase):
+    """Has a directory."""
+
+    def setUp(self) -> None:
+        """Makes it."""
+        self.folder = Folder(Path(self.mktemp()))
+        self.password = self.folder.put("password", b" sesame\r\n")
+
+    def _refused(self, files: StoreFiles, *texts: str, trusted: bool = False) -> None:
+        """Reading fails with these texts, and never shows the password."""
+        error = self.assertRaises(ConfigError, read_trusted if trusted else read_identity, files)
+        for text in texts:
+            self.assertIn(text, str(error))
+        self.assertNotIn(PASSWORD, str(error))
+        self.assertNotIn("mellon", str(error))
+        self.assertIsNone(error.__cause__)
+
+
+class PemTests(FilesCase):
+    """Files in PEM."""
+
+    def _files(self, key: bytes, chain: bytes, password: str = "") -> StoreFiles:
+        paths = self.folder.put("key", key), self.folder.put("chain", chain)
+        return StoreFiles("tlsKeyStore", "PEM", paths[0], password, paths[1])
+
+    def test_read(self) -> None:
+        """A key and its chain are read."""
+        identity = read_identity(self._files(bookie().key_pem(), bookie().chain_pem()))
+        self.assertEqual(identity.chain, bookie().chain)
+        self.assertEqual(identity.key.private_numbers(), bookie().key.private_numbers())  # type: ignore[union-attr]
+
+    def test_encrypted(self) -> None:
+        """An encrypted key is read with its password, in both forms of encryption."""
+        for form in (PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL):
+            files = self._files(bookie().key_pem(PASSWORD, form), bookie().chain_pem(), self.password)
+            self.assertEqual(read_identity(files).chain, bookie().chain)
+            other = self._files(bookie().key_pem("mellon", form), bookie().chain_pem(), self.password)
+            self._refused(other, "tlsKeyStore = ", "cannot be read with the password of tlsKeyStorePasswordPath")
+            self._refused(self._files(bookie().key_pem(PASSWORD, form), bookie().chain_pem()), "gives no password")
+
+    def test_password_without_need(self) -> None:
+        """A password for a key that has none does no harm."""
+        files = self._files(bookie().key_pem(), bookie().chain_pem(), self.password)
+        self.assertEqual(read_identity(files).chain, bookie().chain)
+
+    def test_one_file(self) -> None:
+        """Key and certificates may be in one file."""
+        both = bookie().chain_pem() + bookie().key_pem(form=PrivateFormat.TraditionalOpenSSL)
+        self.assertEqual(read_identity(self._files(both, both)).chain, bookie().chain)
+
+    def test_refused(self) -> None:
+        """A file without a key, without a certificate, or with another key's certificate is refused."""
+        key, chain = bookie().key_pem(), bookie().chain_pem()
+        self._refused(self._files(chain, chain), "tlsKeyStore = ", "/key'", "no private key in PEM")
+        self._refused(self._files(key, key), "tlsCertificatePath = ", "/chain'", "no certificate in PEM")
+        self._refused(self._files(key, b""), "tlsCertificatePath = ", "no certificate in PEM")
+        self._refused(self._files(key, chain.replace(b"MII", b"AAA")), "no certificate in PEM, or one that cannot")
+        self._refused(self._files(key, authority().chain_pem()), "is not that of the certificate", "/chain'")
+        self._refused(self._files(key.replace(b"\nM", b"\nA"), chain), "its key cannot be read")
+        other = generate_private_key(1024).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        self._refused(self._files(other, chain), "a kind that TLS does not use, DSAPrivateKey")
+
+    def test_missing(self) -> None:
+        """Files that are missing, and keys without a value, are named."""
+        files = self._files(bookie().key_pem(), bookie().chain_pem())
+        nowhere = str(self.folder.path / "nowhere")
+        self._refused(StoreFiles("tlsKeyStore", "PEM", nowhere), f"tlsKeyStore = {nowhere!r}: No such file")
+        self._refused(StoreFiles("tlsKeyStore", "PEM", ""), "tlsKeyStore is not set")
+        self._refused(StoreFiles("tlsKeyStore", "PEM", files.path), "tlsCertificatePath is not set")
+        self._refused(StoreFiles("tlsKeyStore", "PEM", files.path, "", nowhere), f"tlsCertificatePath = {nowhere!r}")
+        self._refused(StoreFiles("tlsKeyStore", "PEM", files.path, nowhere), f"tlsKeyStorePasswordPath = {nowhere!r}")
+        self._refused(StoreFiles("tlsTrustStore", "PEM", nowhere), f"tlsTrustStore = {nowhere!r}", trusted=True)
+
+    def test_password_not_text(self) -> None:
+        """A password that is not UTF-8 is refused, and the error carries none of its bytes."""
+        binary = self.folder.put("binary", b"sesame\xff")
+        files = StoreFiles("tlsKeyStore", "PEM", self._files(b"", b"").path, binary)
+        self._refused(files, "tlsKeyStorePasswordPath = ", "not UTF-8")
+        self.assertIsNone(self.assertRaises(ConfigError, read_identity, files).__context__)
+
+    def test_trusted(self) -> None:
+        """A trust store has one certificate or more, and needs no password."""
+        path = self.folder.put("trust", authority().chain_pem() + b"text\n" + authority("other").chain_pem())
+        self.assertEqual(
+            read_trusted(StoreFiles("tlsTrustStore", "PEM", path)), authority().chain + authority("other").chain
+        )
+        empty = self.folder.put("empty", b"")
+        self._refused(StoreFiles("tlsTrustStore", "PEM", empty), "tlsTrustStore = ", "/empty'", trusted=True)
+
+
+class StoreTests(FilesCase):
+    """Files in PKCS12 and JKS."""
+
+    def _files(self, name: str, kind: str = "JKS", password: str | None = None) -> StoreFiles:
+        return StoreFiles("tlsKeyStore", kind, str(FIXTURES / name), self.password if password is None else password)
+
+    def _put(self, data: bytes, password: str = "") -> StoreFiles:
+        return StoreFiles("tlsKeyStore", "PKCS12", self.folder.put("store", data), password)
+
+    def test_keytool(self) -> None:
+        """Java's stores of both kinds give the same, whatever kind is configured: Java reads both as either."""
+        identities = [
+            read_identity(self._files(name, kind)) for name in ("chain.jks", "chain.p12") for kind in ("JKS", "PKCS12")
+        ]
+        names = {tuple(c.subject.rfc4514_string() for c in identity.chain) for identity in identities}
+        self.assertEqual(names, {("CN=bookie,OU=0:bookie\\;1:fixtures", "CN=Fixture CA")})
+        for name in ("trust.jks", "trust.p12"):
+            trusted = read_trusted(self._files(name))
+            self.assertEqual([c.subject.rfc4514_string() for c in trusted], ["CN=Fixture CA"])
+
+    def test_mixed(self) -> None:
+        """Of a store with a key and a trusted certificate both certificates are trusted, as in Java."""
+        for name in ("chain.jks", "chain.p12"):
+            trusted = {c.subject.rfc4514_string() for c in read_trusted(self._files(name))}
+            self.assertEqual(trusted, {"CN=Fixture CA", "CN=bookie,OU=0:bookie\\;1:fixtures"})
+
+    def test_issuers_are_not_trusted(self) -> None:
+        """The issuers of a key's own certificate are not trusted because they are in its chain."""
+        trusted = read_trusted(self._put(bookie().pkcs12(""), ""))
+        self.assertEqual(trusted, bookie().chain[:1])
+
+    def test_order(self) -> None:
+        """The chain of a key is put in order, and what does not belong to it is left out."""
+        identity = read_identity(self._put(bookie().pkcs12(PASSWORD, authority("other").chain), self.password))
+        self.assertEqual(identity.chain, bookie().chain)
+
+    def test_other_password_of_key(self) -> None:
+        """A key in JKS with another password than its store is refused, as Java does, with what to do."""
+        self._refused(self._files("other_password.jks"), "other_password.jks'", "keytool -keypasswd")
+
+    def test_wrong_password(self) -> None:
+        """A wrong password is named by its key and file."""
+        wrong = self.folder.put("wrong", b"mellon")
+        for name in ("chain.jks", "chain.p12"):
+            for trusted in (False, True):
+                self._refused(self._files(name, password=wrong), f"{name}'", "tlsKeyStorePasswordPath", wrong,
+                              trusted=trusted)  # fmt: skip
+                self._refused(self._files(name, password=""), f"{name}'", "tlsKeyStorePasswordPath", trusted=trusted)
+
+    def test_no_key(self) -> None:
+        """A store without a key is no key store."""
+        for name in ("trust.jks", "trust.p12"):
+            self._refused(self._files(name), f"{name}'", "no private key with a certificate")
+
+    def test_no_certificates(self) -> None:
+        """A store without certificates is no trust store."""
+        how = NoEncryption()
+        bare = pkcs12.serialize_key_and_certificates(None, bookie().key, None, None, how)
+        self._refused(self._put(bare), "no certificate to trust", trusted=True)
+        self._refused(self._put(bare), "no private key with a certificate")
+
+    def test_other_bytes(self) -> None:
+        """Other bytes are no store."""
+        self._refused(self._put(bookie().key_pem()), "neither a PKCS12 nor a JKS store")
+        self._refused(self._put(b"\x30nothing"), "it is damaged")
+
+    def test_silent(self) -> None:
+        """The text of an identity shows no key."""
+        self.assertNotIn("key", repr(read_identity(self._files("ec.jks"))).replace("bookie", ""))
+
+
+class ExpiredTests(FilesCase):
+    """``expired``."""
+
+    def test_named(self) -> None:
+        """A certificate that is out of date is named with its file; others are not."""
+        old = issued("old", authority(), until=EXPIRED)
+        files = StoreFiles("tlsKeyStore", "PEM", "/k", "", "/c")
+        self.assertEqual(
+            expired(files, old.chain, NOW),
+            ["tlsCertificatePath = '/c': the certificate of CN=old expired at 2020-01-02 00:00 UTC"],
+        )
+        (sentence,) = expired(StoreFiles("tlsTrustStore", "JKS", "/t"), old.chain, NOW)
+        self.assertTrue(sentence.startswith("tlsTrustStore = '/t': "))
+
+
+class LookTests(FilesCase):
+    """``look_at``."""
+
+    def test_changes(self) -> None:
+        """A file that was replaced, removed or written again looks different; one that was read does not."""
+        path = self.folder.put("a", b"1")
+        looks = [look_at([path])]
+        Path(path).read_bytes()
+        self.assertEqual(look_at([path]), looks[0])
+        self.folder.put("a", b"1")
+        looks.append(look_at([path]))
+        Path(path).write_bytes(b"22")
+        looks.append(look_at([path]))
+        Path(path).unlink()
+        looks.append(look_at([path]))
+        self.assertEqual(len(set(looks)), 4)
+        self.assertEqual(looks[-1], (None,))
+
+    def test_paths(self) -> None:
+        """All files of a store are looked at."""
+        self.assertEqual(StoreFiles("tlsKeyStore", "PEM", "a", "b", "c").paths, ("a", "b", "c"))
+        self.assertEqual(StoreFiles("tlsKeyStore", "JKS", "a").paths, ("a",))
