@@ -77,19 +77,26 @@ class StoreFiles:
 
 @attrs.frozen
 class KeyAndChain:
-    """A private key with the chain of its certificate, the key's own certificate first."""
+    """A private key with the chain of its certificate, the key's own certificate first.
 
+    :ivar files: where they are from.
+    """
+
+    files: StoreFiles
     key: PrivateKey = attrs.field(repr=False)
     chain: tuple[x509.Certificate, ...]
 
 
 class Look(NamedTuple):
-    """The identity, size and time of a file, by which a change is seen without reading the file."""
+    """The identity, size and time of a file, by which a change is seen without reading the file.
+
+    The time is that of the last change of content or attributes, which no program can set.
+    """
 
     device: int
     inode: int
     size: int
-    changed: int
+    changed_ns: int
 
 
 def look_at(paths: Iterable[str]) -> tuple[Look | None, ...]:
@@ -106,7 +113,7 @@ def _look_at(path: str) -> Look | None:
         found = Path(path).stat()
     except OSError:
         return None
-    return Look(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    return Look(found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns)
 
 
 def read_identity(files: StoreFiles) -> KeyAndChain:
@@ -117,7 +124,7 @@ def read_identity(files: StoreFiles) -> KeyAndChain:
     data = _read(files.name, files.path)
     password = _password(files)
     if files.kind == "PEM":
-        identity = KeyAndChain(_pem_key(files, data, password), _pem_chain(files))
+        identity = KeyAndChain(files, _pem_key(files, data, password), _pem_chain(files))
     elif data.startswith(jks.MAGIC):
         identity = _jks_identity(files, data, password)
     else:
@@ -191,7 +198,8 @@ def _password(files: StoreFiles) -> str:
         password = None
     if password is None:  # outside the handler: the error would carry the password along
         raise _refusal(key, files.password_path, "the password is not UTF-8")
-    return password.strip(_SPACE)
+    # Java trims the passwords of stores, and takes those of keys in PEM as they are
+    return password.rstrip("\r\n") if files.kind == "PEM" else password.strip(_SPACE)
 
 
 def _parsed(files: StoreFiles, parse: Callable[[], T], reason: str = "it has a certificate that cannot be read") -> T:
@@ -275,7 +283,7 @@ def _pkcs12_identity(files: StoreFiles, data: bytes, password: str) -> KeyAndCha
     key, chain, _ = _pkcs12(files, data, password)
     if key is None or not chain:
         raise files.refusal("it has no private key with a certificate")
-    return KeyAndChain(_usable(files, key), chain)
+    return KeyAndChain(files, _usable(files, key), chain)
 
 
 def _jks(files: StoreFiles, data: bytes, password: str) -> jks.JksStore:
@@ -295,4 +303,4 @@ def _jks_identity(files: StoreFiles, data: bytes, password: str) -> KeyAndChain:
         raise files.refusal(str(error)) from None
     key = _parsed(files, lambda: load_der_private_key(der, None), "its private key cannot be read")
     first, *others = (_certificate(files, each) for each in found.chain)
-    return KeyAndChain(_usable(files, key), _chain(first, others))
+    return KeyAndChain(files, _usable(files, key), _chain(first, others))

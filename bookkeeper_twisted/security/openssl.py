@@ -27,16 +27,19 @@ DEFAULT_CIPHERS = (
 _VERSIONS = {"TLSv1.2": SSL.TLS1_2_VERSION, "TLSv1.3": SSL.TLS1_3_VERSION}
 
 _REASONS = {
-    2: "its issuer is not in the trust store",
+    2: "its issuer is neither sent nor in the trust store",
     7: "its signature is wrong",
     9: "it is not valid yet",
     10: "it has expired",
     18: "it has signed itself and is not in the trust store",
     19: "the root of its chain is not in the trust store",
-    20: "its issuer is not in the trust store",
-    21: "its issuer is not in the trust store",
-    24: "its issuer is no certificate authority",
+    20: "its issuer is neither sent nor in the trust store",
+    21: "its issuer is neither sent nor in the trust store",
     26: "it is not made for this side of a connection",
+    66: "its key is too short",
+    67: "its key is too short",
+    68: "its signature is of a kind that is too weak",
+    79: "it is not that of a certificate authority, and has issued another",
 }
 """Words for the numbers that ``X509_STORE_CTX_get_error`` returns."""
 
@@ -158,7 +161,7 @@ def _show(context: SSL.Context, identity: KeyAndChain) -> None:
             context.add_extra_chain_cert(certificate)
         context.check_privatekey()
     except SSL.Error as error:
-        raise ConfigError(f"tlsKeyStore: OpenSSL refuses the certificate or its key: {_text(error)}") from None
+        raise identity.files.refusal(f"OpenSSL refuses the certificate or its key: {_text(error)}") from None
 
 
 def _text(error: SSL.Error) -> str:

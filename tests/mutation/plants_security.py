@@ -5,6 +5,7 @@ from .plant import Plant
 _CONTEXTS, _KEYS = "security/contexts.py", "security/keys.py"
 _JKS, _OPENSSL, _PRINCIPALS = "security/jks.py", "security/openssl.py", "security/principals.py"
 _MADE, _READ = ["tests.security.test_contexts"], ["tests.security.test_keys"]
+_RENEWED = ["tests.security.test_renewal"]
 _STORES, _NAMED = ["tests.security.test_jks"], ["tests.security.test_principals"]
 
 PLANTS = (
@@ -90,41 +91,41 @@ PLANTS = (
     ),
     Plant(
         "changed files are not read", _CONTEXTS,
-        "seen != self._seen", "False", _MADE, where="_Renewed.get",
+        "seen != self._seen", "False", _RENEWED, where="_Renewed.get",
     ),
     Plant(
         "files are looked at for every connection", _CONTEXTS,
-        "not 0 <= now - self._looked < self._refresh", "True", _MADE, where="_Renewed.get",
+        "not 0 <= now - self._looked < self._refresh", "True", _RENEWED, where="_Renewed.get",
     ),
     Plant(
         "a clock that was put back ends the looking", _CONTEXTS,
-        "not 0 <= now - self._looked < self._refresh", "now - self._looked >= self._refresh", _MADE,
+        "not 0 <= now - self._looked < self._refresh", "now - self._looked >= self._refresh", _RENEWED,
         where="_Renewed.get",
     ),
     Plant(
         "broken files are a line of the log at every look", _CONTEXTS,
-        "self._seen = seen", "", _MADE, where="_Renewed.get",
+        "self._seen = seen", "", _RENEWED, where="_Renewed.get",
     ),
     Plant(
         "broken files end the connections that follow", _CONTEXTS,
         "self._log.error(\n"
         "    'the files of TLS have changed and cannot be used, the previous ones stay in use: {reason}',\n"
         "    reason=str(error),\n)",
-        "raise", _MADE, where="_Renewed._renew",
+        "raise", _RENEWED, where="_Renewed._renew",
     ),
     Plant(
         "a bookie does not see that its trust store has changed", _CONTEXTS,
         "(settings.keys, settings.trusted) if settings.client_authentication else (settings.keys,)",
-        "(settings.keys,)", _MADE, where="ServerTls.__init__",
+        "(settings.keys,)", _RENEWED, where="ServerTls.__init__",
     ),
     Plant(
         "a client does not see that its certificate has changed", _CONTEXTS,
         "(settings.keys, settings.trusted) if settings.client_authentication else (settings.trusted,)",
-        "(settings.trusted,)", _MADE, where="ClientTls.__init__",
+        "(settings.trusted,)", _RENEWED, where="ClientTls.__init__",
     ),
     Plant(
         "a file that was replaced by one of its size and time looks unchanged", _KEYS,
-        "Look(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)",
+        "Look(found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns)",
         "Look(0, 0, found.st_size, 0)", _READ, where="_look_at",
     ),
     Plant(
@@ -136,8 +137,16 @@ PLANTS = (
         "certificate != key", "False", _READ, where="read_identity",
     ),
     Plant(
-        "a password has the end of its line", _KEYS,
+        "the password of a store has the end of its line", _KEYS,
         "password.strip(_SPACE)", "password", _READ, where="_password",
+    ),
+    Plant(
+        "the password of a key in PEM has the end of its line", _KEYS,
+        "password.rstrip('\\r\\n')", "password", _READ, where="_password",
+    ),
+    Plant(
+        "the password of a key in PEM is trimmed", _KEYS,
+        "password.rstrip('\\r\\n')", "password.strip()", _READ, where="_password",
     ),
     Plant(
         "the error for a password that is not text has the password", _KEYS,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
@@ -104,6 +104,16 @@ def bookie() -> Pair:
 def client() -> Pair:
     """A client's key, made once."""
     return issued("client", authority(), units=["0:writer,reader;1:cluster"])
+
+
+def weak() -> tuple[bytes, bytes]:
+    """A key of RSA that is too short, and its certificate, in PEM."""
+    key = rsa.generate_private_key(65537, 1024)
+    builder = x509.CertificateBuilder().subject_name(named("weak")).issuer_name(named("weak")).serial_number(1)
+    dated = builder.not_valid_before(BEFORE).not_valid_after(AFTER)
+    certificate = dated.public_key(key.public_key()).sign(key, SHA256())
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return pem, certificate.public_bytes(Encoding.PEM)
 
 
 EXPIRED = BEFORE + timedelta(days=1)

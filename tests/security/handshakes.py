@@ -1,12 +1,21 @@
-"""Handshakes between two connections of OpenSSL, in memory."""
+"""Handshakes between the TLS of a bookie and of a client, in memory."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import attrs
 from OpenSSL import SSL
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.security import contexts
 from bookkeeper_twisted.security.contexts import ClientTls, ServerTls
+
+from .certificates import Folder, authority, bookie, client
+
+NOW = 1_767_225_600.0
+"""The begin of 2026."""
 
 
 @attrs.define
@@ -96,3 +105,32 @@ def greeting(version: bytes) -> bytes:
     )
     body = version + bytes(32) + b"\x00" + counted(suites) + b"\x01\x00" + counted(extensions)
     return b"\x16\x03\x01" + counted(b"\x01" + counted(body, 3))
+
+
+class TlsCase(SynchronousTestCase):
+    """Has the files of a bookie and of a client that trust one authority."""
+
+    def setUp(self) -> None:
+        """Writes them."""
+        self.clock = Clock()
+        self.clock.advance(NOW)
+        self.bookie, self.client = Folder(Path(self.mktemp())), Folder(Path(self.mktemp()))
+        self.bookie.put_pair(bookie(), authority())
+        self.client.put_pair(client(), authority())
+        self.logged: list[dict[str, Any]] = []
+        for kind in (contexts._Renewed, ServerTls, ClientTls):
+            self.patch(kind, "_log", kind._log.__class__(observer=self.logged.append))  # type: ignore[arg-type]
+
+    def server(self, **others: object) -> ServerTls:
+        """The TLS of the bookie."""
+        return ServerTls(self.bookie.settings(**others), self.clock.seconds)
+
+    def peer(self, **others: object) -> ClientTls:
+        """The TLS of the client."""
+        return ClientTls(self.client.settings(**others), self.clock.seconds)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Level and text of what was logged since the last call."""
+        found = [(e["log_level"].name, str(e["log_format"]).format(**e)) for e in self.logged]
+        self.logged.clear()
+        return found

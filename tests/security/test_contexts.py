@@ -9,61 +9,27 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IOpenSSLServerConnectionCreator
 from twisted.internet.protocol import Factory, Protocol
-from twisted.internet.task import Clock
 from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 from twisted.test.iosim import connectedServerAndClient
-from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.errors import ConfigError, IncorrectParameterError
-from bookkeeper_twisted.security import contexts
 from bookkeeper_twisted.security.contexts import ClientTls, ServerTls, TlsSettings
 from bookkeeper_twisted.security.openssl import PeerCertificateError
 from bookkeeper_twisted.security.principals import principal_of
 
-from .certificates import EXPIRED, FIXTURES, Folder, authority, bookie, client, issued
-from .handshakes import Ends, greeting, shaken
+from .certificates import EXPIRED, FIXTURES, authority, bookie, client, issued, weak
+from .handshakes import Ends, TlsCase, greeting, shaken
 
 ROOT = Path(__file__).parents[2]
-NOW = 1_767_225_600.0
-"""The begin of 2026."""
-
-
-class TlsCase(SynchronousTestCase):
-    """Has the files of a bookie and of a client that trust one authority."""
-
-    def setUp(self) -> None:
-        """Writes them."""
-        self.clock = Clock()
-        self.clock.advance(NOW)
-        self.bookie, self.client = Folder(Path(self.mktemp())), Folder(Path(self.mktemp()))
-        self.bookie.put_pair(bookie(), authority())
-        self.client.put_pair(client(), authority())
-        self.logged: list[dict[str, Any]] = []
-        for kind in (contexts._Renewed, ServerTls, ClientTls):
-            self.patch(kind, "_log", kind._log.__class__(observer=self.logged.append))  # type: ignore[arg-type]
-
-    def server(self, **others: object) -> ServerTls:
-        """The TLS of the bookie."""
-        return ServerTls(self.bookie.settings(**others), self.clock.seconds)
-
-    def peer(self, **others: object) -> ClientTls:
-        """The TLS of the client."""
-        return ClientTls(self.client.settings(**others), self.clock.seconds)
-
-    def lines(self) -> list[tuple[str, str]]:
-        """Level and text of what was logged since the last call."""
-        found = [(e["log_level"].name, str(e["log_format"]).format(**e)) for e in self.logged]
-        self.logged.clear()
-        return found
 
 
 class HandshakeTests(TlsCase):
     """Who is let in, and who is believed."""
 
     def test_good(self) -> None:
-        """A client believes the bookie that it meant; bytes pass, by TLS 1.3, without compression and tickets."""
+        """A client believes the bookie that it meant; bytes pass, by TLS 1.3."""
         ends = shaken(self.server(), self.peer())
         self.assertEqual(ends.reasons, ("", ""))
         self.assertEqual(ends.say(), b"entry")
@@ -109,6 +75,22 @@ class HandshakeTests(TlsCase):
         self._refused(shaken(self.server(), self.peer()), "CN=own is refused: it has signed itself")
         self.client.put_pair(client(), own)
         self.assertEqual(shaken(self.server(), self.peer()).reasons, ("", ""))
+
+    def test_trusted_itself(self) -> None:
+        """A certificate that is trusted itself, not by its issuer, is one for its hosts alone."""
+        self.client.put("trust.pem", bookie().chain[0].public_bytes(Encoding.PEM))
+        self.assertEqual(shaken(self.server(), self.peer()).reasons, ("", ""))
+        self._refused(shaken(self.server(), self.peer(), "other.example"), "not one for other.example")
+
+    def test_no_authority(self) -> None:
+        """A certificate that was issued by one that may not issue any is refused."""
+        self.bookie.put_pair(issued("bookie", issued("plain", authority()), ["bookie.example"]), authority())
+        self._refused(shaken(self.server(), self.peer()), "CN=plain is refused: it is not that of a certificate auth")
+
+    def test_incomplete(self) -> None:
+        """A bookie that leaves out its intermediate issuer is refused."""
+        self.bookie.put("chain.pem", bookie().chain[0].public_bytes(Encoding.PEM))
+        self._refused(shaken(self.server(), self.peer()), "its issuer is neither sent nor in the trust store")
 
     def test_intermediate_trusted(self) -> None:
         """An intermediate issuer in the trust store is trusted without its root, as in Java."""
@@ -327,6 +309,14 @@ class StartTests(TlsCase):
             self.assertIn(key, str(self.assertRaises(ConfigError, maker, **wrong)))
         self.peer(key_store="", certificate_path="")
 
+    def test_weak(self) -> None:
+        """A key that OpenSSL does not use, as it is too short, is a mistake in the configuration."""
+        files = weak()
+        self.bookie.put("key.pem", files[0])
+        self.bookie.put("chain.pem", files[1])
+        error = self.assertRaises(ConfigError, self.server)
+        self.assertIn("/key.pem': OpenSSL refuses the certificate or its key: ee key too small", str(error))
+
     def test_no_library(self) -> None:
         """Without the extra the error says what to install; the rooms of the package can be imported."""
         done = subprocess.run([sys.executable, "-c", _WITHOUT], capture_output=True, text=True, cwd=ROOT)
@@ -339,107 +329,6 @@ class StartTests(TlsCase):
         self.bookie.put("key.pem", bookie().key_pem("sesame"))
         server = self.server(key_store_password_path=password)
         self.assertNotIn("sesame", repr(server) + repr(vars(server)) + repr(server._settings))
-
-
-class RenewalTests(TlsCase):
-    """Files that change while the process runs."""
-
-    def setUp(self) -> None:
-        """Makes both sides."""
-        super().setUp()
-        self.tls, self.other = self.server(), self.peer()
-        self.old = shaken(self.tls, self.other)
-
-    def _serial(self, ends: Ends) -> int:
-        shown = ends.client.get_peer_certificate(as_cryptography=True)
-        assert shown is not None
-        return shown.serial_number
-
-    def test_exchanged(self) -> None:
-        """New connections have the new certificate, once the files were looked at; old connections go on."""
-        new = issued("new", authority(), ["bookie.example"])
-        self.bookie.put_pair(new, authority())
-        self.clock.advance(4.9)
-        self.assertEqual(self._serial(shaken(self.tls, self.other)), bookie().chain[0].serial_number)
-        self.clock.advance(0.1)
-        self.assertEqual(self._serial(shaken(self.tls, self.other)), new.chain[0].serial_number)
-        self.assertEqual(self.old.say(), b"entry")
-        self.assertEqual(self.lines(), [("info", "the files of TLS have changed: new connections use the new ones")])
-        self.clock.advance(100)
-        shaken(self.tls, self.other)
-        self.assertEqual(self.lines(), [])
-
-    def test_trust_exchanged(self) -> None:
-        """A client believes those whom its new trust store names, and no longer those of the old one."""
-        self.client.put("trust.pem", authority("other").chain_pem())
-        self.clock.advance(5)
-        self.assertIsInstance(shaken(self.tls, self.other).errors[1], PeerCertificateError)
-        self.client.put("trust.pem", authority().chain_pem())
-        self.clock.advance(5)
-        self.assertEqual(shaken(self.tls, self.other).reasons, ("", ""))
-
-    def test_trust_of_bookie(self) -> None:
-        """A bookie lets in those whom its new trust store names, and no longer those of the old one."""
-        tls, other = self.server(client_authentication=True), self.peer(client_authentication=True)
-        self.assertEqual(shaken(tls, other).reasons, ("", ""))
-        self.bookie.put("trust.pem", authority("other").chain_pem())
-        self.clock.advance(5)
-        self.assertIsInstance(shaken(tls, other).errors[0], PeerCertificateError)
-
-    def test_certificate_of_client(self) -> None:
-        """A client shows its new certificate on new connections."""
-        tls, other = self.server(client_authentication=True), self.peer(client_authentication=True)
-        new = issued("new", authority())
-        self.client.put("key.pem", new.key_pem())
-        self.client.put("chain.pem", new.chain_pem())
-        self.clock.advance(5)
-        shown = shaken(tls, other).server.get_peer_certificate(as_cryptography=True)
-        self.assertEqual(shown, new.chain[0])
-
-    def test_one_after_the_other(self) -> None:
-        """A key without its certificate yet leaves the old ones in use; with its certificate it is taken."""
-        new = issued("new", authority(), ["bookie.example"])
-        self.bookie.put("key.pem", new.key_pem())
-        self.clock.advance(5)
-        self.assertEqual(self._serial(shaken(self.tls, self.other)), bookie().chain[0].serial_number)
-        self.bookie.put("chain.pem", new.chain_pem())
-        self.clock.advance(5)
-        self.assertEqual(self._serial(shaken(self.tls, self.other)), new.chain[0].serial_number)
-        self.assertEqual([level for level, _ in self.lines()], ["error", "info"])
-
-    def test_broken(self) -> None:
-        """Files that cannot be used leave the old ones in use, with one line for each change."""
-        for content in (b"nothing", None, b"nothing else"):
-            path = self.bookie.put("key.pem", content or b"")
-            if content is None:
-                Path(path).unlink()
-            for _ in range(3):
-                self.clock.advance(5)
-                ends = shaken(self.tls, self.other)
-                self.assertEqual(ends.reasons, ("", ""))
-                self.assertEqual(self._serial(ends), bookie().chain[0].serial_number)
-            ((level, text),) = self.lines()
-            self.assertEqual(level, "error")
-            self.assertIn("the previous ones stay in use: tlsKeyStore = ", text)
-
-    def test_unexpected(self) -> None:
-        """An error that nobody foresaw does not reach the connection, and is in the log."""
-
-        def fail() -> None:
-            raise ZeroDivisionError
-
-        self.patch(self.tls._context, "_make", fail)
-        self.bookie.put("key.pem", b"changed")
-        self.clock.advance(5)
-        self.assertEqual(shaken(self.tls, self.other).reasons, ("", ""))
-        self.assertEqual([level for level, _ in self.lines()], ["critical"])
-
-    def test_clock_put_back(self) -> None:
-        """A clock that was put back does not end the looking."""
-        new = issued("new", authority(), ["bookie.example"])
-        self.bookie.put_pair(new, authority())
-        self.clock.rightNow = 5.0
-        self.assertEqual(self._serial(shaken(self.tls, self.other)), new.chain[0].serial_number)
 
 
 class _Recorder(Protocol):

@@ -21,7 +21,7 @@ class FilesCase(SynchronousTestCase):
     def setUp(self) -> None:
         """Makes it."""
         self.folder = Folder(Path(self.mktemp()))
-        self.password = self.folder.put("password", b" sesame\r\n")
+        self.password = self.folder.put("password", b"sesame\r\n")
 
     def _refused(self, files: StoreFiles, *texts: str, trusted: bool = False) -> None:
         """Reading fails with these texts, and never shows the password."""
@@ -58,6 +58,12 @@ class PemTests(FilesCase):
     def test_password_without_need(self) -> None:
         """A password for a key that has none does no harm."""
         files = self._files(bookie().key_pem(), bookie().chain_pem(), self.password)
+        self.assertEqual(read_identity(files).chain, bookie().chain)
+
+    def test_password_as_it_is(self) -> None:
+        """The password of a key loses the end of its line alone: spaces are part of it, as in Java."""
+        spaced = self.folder.put("spaced", b" sesame \n")
+        files = self._files(bookie().key_pem(" sesame "), bookie().chain_pem(), spaced)
         self.assertEqual(read_identity(files).chain, bookie().chain)
 
     def test_one_file(self) -> None:
@@ -125,6 +131,12 @@ class StoreTests(FilesCase):
             trusted = read_trusted(self._files(name))
             self.assertEqual([c.subject.rfc4514_string() for c in trusted], ["CN=Fixture CA"])
 
+    def test_trimmed(self) -> None:
+        """The password of a store is trimmed, as in Java."""
+        spaced = self.folder.put("spaced", b" \tsesame \n")
+        for name in ("trust.jks", "trust.p12"):
+            self.assertEqual(len(read_trusted(self._files(name, password=spaced))), 1)
+
     def test_mixed(self) -> None:
         """Of a store with a key and a trusted certificate both certificates are trusted, as in Java."""
         for name in ("chain.jks", "chain.p12"):
@@ -173,7 +185,9 @@ class StoreTests(FilesCase):
 
     def test_silent(self) -> None:
         """The text of an identity shows no key."""
-        self.assertNotIn("key", repr(read_identity(self._files("ec.jks"))).replace("bookie", ""))
+        shown = repr(read_identity(self._files("ec.jks")))
+        self.assertIn("chain=", shown)
+        self.assertNotIn("key=", shown)
 
 
 class ExpiredTests(FilesCase):
