@@ -7,34 +7,18 @@ a :class:`ClientError` is made by the client, a :class:`StorageError` by the eng
 """
 
 import errno
-import re
 from enum import IntEnum
 from typing import ClassVar
 
 import attrs
+
+from .masking import without_credentials
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 """Error numbers of a disk without space, for all users or for this one."""
 
 NO_FILES = (errno.EMFILE, errno.ENFILE)
 """Error numbers of a process or machine without free file descriptors, which no disk is to blame for."""
-
-MASK = "******"
-"""The text that is shown instead of a secret: a password, a key that is derived from one, a credential."""
-
-
-def masked(secret: object) -> str:
-    """Return the ``repr`` of a ``secret``, which shows only whether the secret is set."""
-    return MASK if secret else repr(secret)
-
-
-_CREDENTIALS = re.compile(r"(?<=//)\S*(?=@)")
-"""A pattern that matches up to the last ``@``, because a password may contain ``/``, ``,`` and ``@``."""
-
-
-def without_credentials(text: str) -> str:
-    """Return a ``text`` in which user and password of each URI are masked."""
-    return _CREDENTIALS.sub(MASK, text)
 
 
 class Status(IntEnum):
@@ -334,6 +318,17 @@ class DigestMatchError(ClientError):
 
     def __str__(self) -> str:
         return f"ledger {self.ledger_id} entry {self.entry_id}: {self.detail}"
+
+
+@attrs.define(eq=False)
+class SecurityError(ClientError):
+    """The connection to a bookie could not be encrypted, or its certificate is not to be trusted."""
+
+    code = -24
+    detail: str
+
+    def __str__(self) -> str:
+        return self.detail
 
 
 class LedgerRecoveryError(ClientError):

@@ -267,6 +267,7 @@ class ConnectionMetrics:
         self.timed_out = instruments.counter("bookie_connections_timed_out")
         self.broken = instruments.counter("bookie_connections_broken")
         self.shed = instruments.counter("bookie_connections_shed")
+        self.failed_handshakes = instruments.counter("bookie_connections_failed_handshakes")
         self.active = instruments.counter("bookie_connections_active")
         self.pending_bytes = instruments.counter("bookie_connections_pending_bytes")
 

@@ -8,7 +8,8 @@ from enum import IntEnum, IntFlag, StrEnum
 import attrs
 
 from .arguments import check_integer
-from .errors import IncorrectParameterError, masked
+from .errors import IncorrectParameterError
+from .masking import masked
 
 INVALID_ENTRY_ID = -1
 """The id of no entry; in a read request, of the last entry."""

@@ -25,7 +25,7 @@ MAX_FUNCTION_LINES = 50
 MAX_ROOM_MODULES = 15
 
 LAYER_0 = frozenset(
-    {"arguments", "config", "crc32c", "entries", "errors", "instruments", "limits", "metrics", "model"}
+    {"arguments", "config", "crc32c", "entries", "errors", "instruments", "limits", "masking", "metrics", "model"}
     | {"python_logging", "shared_result"}
 )
 

@@ -28,7 +28,7 @@ FOLLOWED = ("docs/install.rst", "docs/quickstart.rst", "docs/testing.rst")
 
 OUTSIDE = (
     "sudo", "docker", "podman", "systemctl", "journalctl", "curl", "apt", "kubectl", "python3 -m venv", "cp",
-    "mv", "kill",
+    "mv", "kill", "openssl",
 )  # fmt: skip
 """How commands begin that are not ours."""
 

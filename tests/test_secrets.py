@@ -14,7 +14,8 @@ from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.config.fields import fields_of, from_options, resolve
-from bookkeeper_twisted.errors import MASK, ConfigError, InvalidMetadataUriError, without_credentials
+from bookkeeper_twisted.errors import ConfigError, InvalidMetadataUriError
+from bookkeeper_twisted.masking import MASK, without_credentials
 from bookkeeper_twisted.metadata.drivers import create_driver
 from bookkeeper_twisted.metadata.interfaces import MetadataOptions
 from bookkeeper_twisted.model import DigestType, LedgerMetadata, Segment

@@ -28,6 +28,7 @@ from .checkpointer import Checkpointer, LastCheckpoint, is_disk_full, is_out_of_
 from .group_commit import CommitOptions, GroupCommit
 from .interfaces import IStorageExecutor
 from .requests.context import RequestContext, RequestLimits
+from .requests.encryption import Encryption
 from .requests.request_processor import RequestProcessor
 
 T = TypeVar("T")
@@ -47,6 +48,7 @@ class EngineOptions:
     server: ServerLimits = attrs.field(factory=ServerLimits)
     tcp_no_delay: bool = True
     authentication: IAuthenticationProvider = attrs.field(factory=AuthenticationDisabled)
+    encryption: Encryption | None = None
 
 
 class Engine:
@@ -95,7 +97,7 @@ class Engine:
         self.context = RequestContext(
             self.bookie, clock, requests, partial(self._flushed, disk_usage), options.requests
         )
-        processor = RequestProcessor(self.context, options.authentication)
+        processor = RequestProcessor(self.context, options.authentication, options.encryption)
         self.factory = BookieServerFactory(
             self.outbox, processor.open_session, clock, ConnectionMetrics(self.instruments), options.server,
             options.tcp_no_delay, wire_protocols(),

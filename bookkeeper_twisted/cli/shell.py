@@ -16,7 +16,8 @@ from ..bookie.lifecycle.identity import bookie_id
 from ..config.bookie import BookieConfig
 from ..config.client import ClientConfig
 from ..config.fields import Setting, from_environment, from_file
-from ..errors import BookKeeperError, ConfigError, IncorrectParameterError, NotInitializedError, without_credentials
+from ..errors import BookKeeperError, ConfigError, IncorrectParameterError, NotInitializedError
+from ..masking import without_credentials
 from ..model import check_ledger_id
 from .commands import COMMANDS
 from .shell_command import (

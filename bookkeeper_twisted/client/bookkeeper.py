@@ -31,7 +31,7 @@ from .connections.bookie_client import BookieAddresses, NetworkBookieClient
 from .connections.metrics import ClientMetrics
 from .context import ClientContext
 from .interfaces import IBookieClient
-from .production import local_host_name, rack_resolver, system_chance, tcp_endpoints
+from .production import local_host_name, rack_resolver, system_chance, tcp_endpoints, tls_to_bookies
 from .reading.read_handle import LedgerReader
 from .recovery.ledger_recovery import LedgerRecovery
 from .writing.adv_write_handle import AdvLedgerWriter
@@ -143,7 +143,8 @@ class BookKeeper:
             config.client_auth_provider_factory_class, "clientAuthProviderFactoryClass",
             config.origin("client_auth_provider_factory_class"), config.allow_insecure_connections,
         )  # fmt: skip
-        client = NetworkBookieClient(reactor, addresses.resolve, config, answered, metrics, authentication)
+        encryption = tls_to_bookies(addresses, config, reactor.seconds) if config.encrypts else None
+        client = NetworkBookieClient(reactor, addresses.resolve, config, answered, metrics, authentication, encryption)
         return cls(reactor, driver, client, chance, config, placement, quarantine)
 
     @property

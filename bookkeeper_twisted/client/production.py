@@ -2,12 +2,13 @@
 
 import random
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from twisted.internet.abstract import isIPAddress, isIPv6Address
 from twisted.internet.endpoints import HostnameEndpoint, TCP4ClientEndpoint, TCP6ClientEndpoint
-from twisted.internet.interfaces import IReactorCore, IStreamClientEndpoint
+from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IReactorCore, IStreamClientEndpoint
 
 from ..config.client import SCRIPT_RACKS, ClientConfig
 from ..ledger.placement import Chance
@@ -16,7 +17,9 @@ from ..placement.factories import create_rack_resolver
 from ..placement.rack_script import RackScript
 from ..placement.racks import IRackResolver, MappingResolver, NoRacks, ScriptResolver
 from ..protocol.direct_transport import direct_reactor
-from .connections.bookie_client import EndpointOf
+from ..security.contexts import ClientTls, settings_of
+from .connections.bookie_client import BookieAddresses, EndpointOf
+from .connections.bookie_socket import EncryptionOf
 
 
 def tcp_endpoints(reactor: IReactorCore, config: ClientConfig) -> EndpointOf:
@@ -37,6 +40,21 @@ def tcp_endpoints(reactor: IReactorCore, config: ClientConfig) -> EndpointOf:
         return HostnameEndpoint(dialling, host, port, timeout)
 
     return endpoint_of
+
+
+def tls_to_bookies(addresses: BookieAddresses, config: ClientConfig, seconds: Callable[[], float]) -> EncryptionOf:
+    """Return the maker of the client's end of TLS connections, which reads the files that the configuration names.
+
+    :param addresses: tells which host a bookie is on, whose name or address its certificate has to have.
+    :param seconds: the time in seconds since 1970.
+    :raises bookkeeper_twisted.errors.ConfigError: a file cannot be used, or the extra ``tls`` is not installed.
+    """
+    tls = ClientTls(settings_of(config), seconds)
+
+    async def to_bookie(bookie_id: str) -> IOpenSSLClientConnectionCreator:
+        return tls.connecting_to(await addresses.host_of(bookie_id))
+
+    return to_bookie
 
 
 def system_chance() -> Chance:

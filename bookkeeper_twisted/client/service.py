@@ -12,7 +12,8 @@ from twisted.python.failure import Failure
 
 from ..arguments import check_type
 from ..config.client import ClientConfig
-from ..errors import ClientClosedError, MetadataError, without_credentials
+from ..errors import ClientClosedError, MetadataError
+from ..masking import without_credentials
 from .bookkeeper import BookKeeper
 
 _LONGEST_PAUSE = 30.0

@@ -6,7 +6,8 @@ Fields that a protocol does not have are ignored when encoding for it.
 
 import attrs
 
-from ..errors import Status, masked
+from ..errors import Status
+from ..masking import masked
 from .runs import IReplyEncoding
 
 

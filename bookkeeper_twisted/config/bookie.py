@@ -46,6 +46,10 @@ class BookieConfig(AutorecoveryConfig):
     bookie_auth_provider_factory_class: str = setting(
         "bookieAuthProviderFactoryClass", "", TEXT, "plugin that authenticates clients; empty: none has to", java="none"
     )
+    tls_required: bool = setting(
+        "tlsRequired", False, BOOLEAN, "refuse requests of clients that have not begun TLS; Java's bookies cannot",
+        java="none",
+    )  # fmt: skip
     max_connections: int = setting(
         "maxConnections", 10000, integer(1), "connections served at a time; beyond that the idlest goes for a new one",
         java="none",
@@ -375,11 +379,17 @@ class BookieConfig(AutorecoveryConfig):
         return f"sqlite:///{self.ledger_directories[0]}/metadata.db" if self.ledger_directories else ""
 
     def _check(self) -> None:
+        super()._check()
+        self._check_tls()
         self._check_identity()
         self._check_directories()
         self._check_sizes()
         self._check_compactions()
         self._check_disk_usage()
+
+    def _check_tls(self) -> None:
+        if self.tls_required and not self.encrypts:
+            raise self._error("tls_required", "needs tlsProviderFactoryClass, which is not set")
 
     def _check_identity(self) -> None:
         try:

@@ -23,6 +23,9 @@ class ClientConfig(MetadataConfig):
     client_connect_timeout_millis: int = setting(
         "clientConnectTimeoutMillis", 10000, integer(1), "how long a connection attempt may take", unit="ms"
     )
+    client_auth_required: bool = setting(
+        "clientAuthRequired", False, BOOLEAN, "refuse bookies that say they authenticate nobody"
+    )
     client_auth_provider_factory_class: str = setting(
         "clientAuthProviderFactoryClass", "", TEXT, "plugin that authenticates this client; empty: none", java="none"
     )

@@ -12,7 +12,8 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from ..errors import MASK, ConfigError, without_credentials
+from ..errors import ConfigError
+from ..masking import MASK, without_credentials
 from .properties import read_properties
 
 T = TypeVar("T")

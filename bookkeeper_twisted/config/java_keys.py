@@ -13,13 +13,12 @@ _OFF = frozenset({"", "null", "none", "false", "no", "off", "f", "n"})
 _ABSENT = frozenset({"", "null", "none"})
 
 PROTECTION_KEYS: Mapping[str, frozenset[str]] = {
-    **dict.fromkeys(("tlsClientAuthentication", "httpServerTlsEnable", "bookieTLSEnabled"), _OFF),
+    **dict.fromkeys(("httpServerTlsEnable", "bookieTLSEnabled"), _OFF),
     **dict.fromkeys(
         """
         authorizedRoles bookieAuthProviderFactoryClass certificatePath clientAuthProviderFactoryClass
         jaasBookieSectionName jaasClientAllowedIds permittedStartupUsers saslJaasBookieSectionName
-        saslJaasClientAllowedIds saslJaasClientSectionName tlsCertificatePath tlsKeyStore tlsKeyStorePasswordPath
-        tlsProvider tlsProviderFactoryClass tlsTrustStore tlsTrustStorePasswordPath
+        saslJaasClientAllowedIds saslJaasClientSectionName
         """.split(),  # noqa: SIM905
         _ABSENT,
     ),
@@ -33,7 +32,7 @@ _NO_AUTHENTICATION = "AuthenticationDisabledAuthProviderFactory"
 
 UNUSED_PREFIXES = (
     "dbStorage_rocksDB_", "dbStorage_directIOEntryLoggerTotal", "dbStorage_directIOEntryLoggerRead",
-    "prometheusStatsLatency", "tls", "httpServerKeyStore", "httpServerTrustStore", "codahale",
+    "prometheusStatsLatency", "httpServerKeyStore", "httpServerTrustStore", "codahale",
 )  # fmt: skip
 
 UNUSED_KEYS = frozenset(
@@ -69,7 +68,7 @@ UNUSED_KEYS = frozenset(
     storage.cluster.controller.schedule.interval.ms storage.range.store.dirs
     storage.serve.readonly.tables storageserver.grpc.port
     useTransactionalCompaction verifyMetadataOnGC
-    stickyReadSEnabled useV2WireProtocol writeBufferSizeBytes zkRequestRateLimit
+    stickyReadSEnabled tlsProvider useV2WireProtocol writeBufferSizeBytes zkRequestRateLimit
     """.split()  # noqa: SIM905
 )
 

@@ -3,11 +3,11 @@
 import attrs
 
 from .fields import BOOLEAN, TEXT, decimal, integer, setting
-from .settings import Config
+from .tls import TlsConfig
 
 
 @attrs.frozen(kw_only=True)
-class MetadataConfig(Config):
+class MetadataConfig(TlsConfig):
     """The settings that a metadata driver needs besides the URI."""
 
     zk_timeout: int = setting(

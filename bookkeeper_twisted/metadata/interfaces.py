@@ -7,7 +7,7 @@ import attrs
 from twisted.python.failure import Failure
 from zope.interface import Attribute, Interface
 
-from ..errors import masked
+from ..masking import masked
 from ..model import AuditorCheck, BookieServiceInfo, LedgerMetadata, UnderreplicatedLedger
 
 T = TypeVar("T")

@@ -6,8 +6,9 @@ from twisted.plugin import IPlugin, getPlugins
 from zope.interface import implementer
 
 from ..config.client import ClientConfig
-from ..errors import ConfigError, without_credentials
+from ..errors import ConfigError
 from ..ledger.placement import Chance
+from ..masking import without_credentials
 from ..metadata.interfaces import IMetadataDriver, IRackStore
 from .interfaces import IPlacementPolicy, IPlacementPolicyFactory, IRackResolverFactory
 from .rack_aware import RackAwarePlacement

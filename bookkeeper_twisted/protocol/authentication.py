@@ -1,9 +1,12 @@
 """Authentication of connections by plugins: interfaces, the provider without authentication, and the plugin search.
 
+A connection that is encrypted has finished its TLS handshake before: the certificate of the peer is known then.
+
 A provider makes one exchange for each connection and side.  The client's exchange makes the first token; then each
 side makes a token from the token it received, in AUTH requests and their responses, until both are complete.
 """
 
+import attrs
 from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 from twisted.plugin import IPlugin, getPlugins
@@ -11,15 +14,35 @@ from zope.interface import Attribute, Interface, implementer
 
 from ..codec.operations import AUTH_DISABLED_PLUGIN
 from ..errors import ConfigError
+from ..security.principals import NOBODY, Principal
 
 _log = Logger()
 _JAVA = "org.apache.bookkeeper.auth.AuthProviderFactoryFactory$"
+
+
+MAX_TOKEN = 64 * 1024
+"""Bytes of the longest token that a peer may send; a Kerberos ticket with many groups has some 12 KiB."""
+
+
+@attrs.frozen
+class Peer:
+    """The other end of a connection that is to be authenticated.
+
+    :ivar address: the address and port of a client, or the id of a bookie.
+    :ivar certified: the principal of its certificate; NOBODY if it has shown none.
+    :ivar is_encrypted: whether the connection is encrypted, so that passwords can be sent.
+    """
+
+    address: str
+    certified: Principal = NOBODY
+    is_encrypted: bool = False
 
 
 class IAuthenticationExchange(Interface):
     """One side of the exchange on one connection.  Reactor thread."""
 
     complete: bool = Attribute("Whether this side has nothing more to ask of its peer.")
+    principal: Principal = Attribute("Who the peer has proven to be, once the exchange is complete.")
 
     def next_token(received: bytes | None) -> "Deferred[bytes]":
         """Return the token to send next.
@@ -37,28 +60,34 @@ class IAuthenticationProvider(Interface):
     )
     plugin: str = Attribute("The name in AUTH frames.")
 
-    def bookie_exchange(peer: str) -> IAuthenticationExchange:
-        """Return the bookie's side of an exchange for a connection.
+    def bookie_exchange(peer: Peer) -> IAuthenticationExchange:
+        """Return the bookie's side of an exchange with a client.
 
-        If it is complete from the start, the peer is admitted without a token.
+        If it is complete from the start, the client is admitted without a token.
 
-        :param peer: address and port of the client.
+        :param peer: the client.
         """
 
-    def client_exchange(bookie_id: str) -> IAuthenticationExchange:
-        """Return the client's side of an exchange for a connection.
+    def client_exchange(peer: Peer) -> IAuthenticationExchange:
+        """Return the client's side of an exchange with a bookie.
 
         If it is complete from the start, the client sends no token.
 
-        :param bookie_id: the bookie at the other end of the connection.
+        :param peer: the bookie.
         """
 
 
 @implementer(IAuthenticationExchange)
 class NoExchange:
-    """An exchange that is complete from the start."""
+    """An exchange that is complete from the start.
+
+    :ivar principal: of the peer's certificate.
+    """
 
     complete = True
+
+    def __init__(self, peer: Peer) -> None:
+        self.principal = peer.certified
 
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":
         """Return the empty token."""
@@ -77,13 +106,13 @@ class AuthenticationDisabled:
     )  # fmt: skip
     plugin = AUTH_DISABLED_PLUGIN
 
-    def bookie_exchange(self, peer: str) -> IAuthenticationExchange:
+    def bookie_exchange(self, peer: Peer) -> IAuthenticationExchange:
         """See :meth:`IAuthenticationProvider.bookie_exchange`."""
-        return NoExchange()
+        return NoExchange(peer)
 
-    def client_exchange(self, bookie_id: str) -> IAuthenticationExchange:
+    def client_exchange(self, peer: Peer) -> IAuthenticationExchange:
         """See :meth:`IAuthenticationProvider.client_exchange`."""
-        return NoExchange()
+        return NoExchange(peer)
 
 
 def authentication_provider(name: str, key: str, origin: str, insecure: bool = False) -> IAuthenticationProvider:

@@ -1,7 +1,7 @@
 """The states of a connection between a client and a bookie, which are the same on both sides.
 
-Authentication is a state of its own, so that nothing but its own frames is sent or served before it has ended; a layer
-of encryption is one more state between CONNECTING and AUTHENTICATING.
+Encryption and authentication are states of their own, so that nothing but their own bytes is sent or served before they
+have ended: first the TLS handshake, then the exchange of tokens, then requests.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,8 @@ from enum import Enum
 class ConnectionState(Enum):
     """The states of a connection.
 
-    CONNECTING: there is no socket yet, or nothing was exchanged over it.
+    CONNECTING: there is no socket yet, or nothing was exchanged over it; the first frame may begin the encryption.
+    ENCRYPTING: the TLS handshake is under way; what was received before it is dropped.
     AUTHENTICATING: the two sides exchange tokens; requests wait at the client and are refused by the bookie.
     READY: requests are sent and answered.
     CLOSING: no more requests; earlier requests may still be answered.
@@ -19,6 +20,7 @@ class ConnectionState(Enum):
     """
 
     CONNECTING = "connecting"
+    ENCRYPTING = "encrypting"
     AUTHENTICATING = "authenticating"
     READY = "ready"
     CLOSING = "closing"
@@ -28,7 +30,8 @@ class ConnectionState(Enum):
 _S = ConnectionState
 
 NEXT: Mapping[ConnectionState, frozenset[ConnectionState]] = {
-    _S.CONNECTING: frozenset({_S.AUTHENTICATING, _S.READY, _S.CLOSED}),
+    _S.CONNECTING: frozenset({_S.ENCRYPTING, _S.AUTHENTICATING, _S.READY, _S.CLOSING, _S.CLOSED}),
+    _S.ENCRYPTING: frozenset({_S.AUTHENTICATING, _S.READY, _S.CLOSING, _S.CLOSED}),
     _S.AUTHENTICATING: frozenset({_S.READY, _S.CLOSING, _S.CLOSED}),
     _S.READY: frozenset({_S.CLOSING, _S.CLOSED}),
     _S.CLOSING: frozenset({_S.CLOSED}),

@@ -1,11 +1,12 @@
 """The interfaces between a connection and the session that answers its requests."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from twisted.internet.interfaces import ITransport
+from twisted.internet.interfaces import IOpenSSLServerConnectionCreator, ITransport
 from zope.interface import Attribute, Interface
 
+from ..security.principals import Principal
 from .connection_state import ConnectionState
 from .turns import Turns
 
@@ -17,6 +18,8 @@ class IServerConnection(Interface):
     host: str = Attribute("The address of the other end, the same for all connections from there.")
     state: ConnectionState = Attribute("Where the connection is in its life.")
     closed: bool = Attribute("Whether it is gone; replies are dropped then.")
+    principal: Principal = Attribute("Who the peer has proven to be.")
+    is_encrypted: bool = Attribute("Whether the TLS handshake is complete.")
     has_room: bool = Attribute("Whether more replies should be made now (S11).")
     is_scarce: bool = Attribute("Whether replies of all connections take so much that each has few (S11).")
     turns: Turns = Attribute("What requests may take of a turn of the reactor.")
@@ -52,10 +55,19 @@ class IServerConnection(Interface):
         """
 
     def enter(state: ConnectionState) -> None:
-        """Report the start or the end of the authentication.
+        """Report the start or the end of the authentication, and that requests are answered.
 
         :param state: the next state.
         :raises ValueError: it must not follow the present one.
+        """
+
+    def permit_silence() -> None:
+        """Set no time limit for the first frame, as the peer need not prove who it is."""
+
+    def encrypt(creator: IOpenSSLServerConnectionCreator, encrypted: Callable[[], None]) -> None:
+        """Begin the TLS handshake behind the queued replies; drop all that was received and not passed on.
+
+        :param encrypted: called once the handshake is complete; :attr:`principal` is known then.
         """
 
     def end() -> None:

@@ -9,6 +9,7 @@ from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IOpenSS
 from twisted.logger import Logger
 from zope.interface import implementer
 
+from ..config.tls import TlsConfig
 from ..errors import ConfigError, IncorrectParameterError
 
 if TYPE_CHECKING:
@@ -106,6 +107,23 @@ class TlsSettings:
         from .keys import StoreFiles
 
         return StoreFiles("tlsTrustStore", self.trust_store_type, self.trust_store, self.trust_store_password_path)
+
+
+def settings_of(config: TlsConfig) -> TlsSettings:
+    """Return the settings of TLS in a configuration.
+
+    :raises ConfigError: a value is unknown.
+    """
+    return TlsSettings(
+        key_store_type=config.tls_key_store_type, key_store=config.tls_key_store,
+        key_store_password_path=config.tls_key_store_password_path, certificate_path=config.tls_certificate_path,
+        trust_store_type=config.tls_trust_store_type, trust_store=config.tls_trust_store,
+        trust_store_password_path=config.tls_trust_store_password_path,
+        protocols=config.tls_enabled_protocols, ciphers=config.tls_enabled_cipher_suites,
+        client_authentication=config.tls_client_authentication,
+        hostname_verification=config.tls_hostname_verification_enabled,
+        refresh_seconds=config.tls_cert_files_refresh_duration_seconds,
+    )  # fmt: skip
 
 
 class _Renewed(Generic[T]):

@@ -9,7 +9,7 @@ from zope.interface import Attribute, Interface
 from ..crc32c import Buffer
 from ..entries.entry_run import EntryRun
 from ..entries.interfaces import Entries
-from ..errors import masked
+from ..masking import masked
 from .cache.mixed_entries import Scattered
 from .mixed_rows import MixedRows
 

@@ -5,7 +5,8 @@ from twisted.internet.defer import Deferred, fail, succeed
 from zope.interface import implementer
 
 from ..errors import UnauthorizedAccessError
-from ..protocol.authentication import IAuthenticationExchange, IAuthenticationProvider
+from ..protocol.authentication import IAuthenticationExchange, IAuthenticationProvider, Peer
+from ..security.principals import NOBODY, Principal
 
 SUCCESS, FAILURE, CONTINUE = b"\1", b"\2", b"\3"
 
@@ -27,11 +28,11 @@ class TokenAuthentication:
     waits: "list[Deferred[None]]" = attrs.field(factory=list)
     names: frozenset[str] = frozenset({"token"})
 
-    def bookie_exchange(self, peer: str) -> IAuthenticationExchange:
+    def bookie_exchange(self, peer: Peer) -> IAuthenticationExchange:
         """See :meth:`~bookkeeper_twisted.protocol.authentication.IAuthenticationProvider.bookie_exchange`."""
         return _BookieExchange(self)
 
-    def client_exchange(self, bookie_id: str) -> IAuthenticationExchange:
+    def client_exchange(self, peer: Peer) -> IAuthenticationExchange:
         """See :meth:`~bookkeeper_twisted.protocol.authentication.IAuthenticationProvider.client_exchange`."""
         return _ClientExchange()
 
@@ -40,6 +41,7 @@ class TokenAuthentication:
 class _BookieExchange:
     def __init__(self, provider: TokenAuthentication) -> None:
         self.complete = False
+        self.principal = NOBODY
         self._provider = provider
         self._left = provider.rounds
 
@@ -55,11 +57,15 @@ class _BookieExchange:
         if self._left > 0:
             return CONTINUE
         self.complete = self._provider.admits
+        if self.complete:
+            self.principal = Principal("token", "tester")
         return SUCCESS if self.complete else FAILURE
 
 
 @implementer(IAuthenticationExchange)
 class _ClientExchange:
+    principal = NOBODY
+
     def __init__(self) -> None:
         self.complete = False
 

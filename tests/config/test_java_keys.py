@@ -65,15 +65,15 @@ class ProtectionTests(SynchronousTestCase):
 
     def test_allowed(self) -> None:
         """With allowInsecureConnections it starts, and each key is warned about."""
-        text = "allowInsecureConnections=true\ntlsProvider=OpenSSL\nhttpServerTlsEnable=true"
+        text = "allowInsecureConnections=true\nbookieTLSEnabled=true\nhttpServerTlsEnable=true"
         warnings = BookieConfig.load(from_file(text, "f")).warnings
         settings = [warning.split(",")[0] for warning in warnings]
-        self.assertEqual(settings, ["tlsProvider = 'OpenSSL'", "httpServerTlsEnable = 'true'"])
+        self.assertEqual(settings, ["bookieTLSEnabled = 'true'", "httpServerTlsEnable = 'true'"])
 
     def test_taken_back(self) -> None:
         """A later source can switch off what an earlier one demands."""
-        later = from_environment({"BK_tlsProvider": ""})
-        self.assertEqual(BookieConfig.load(from_file("tlsProvider=JDK", "f"), later).warnings, ())
+        later = from_environment({"BK_authorizedRoles": ""})
+        self.assertEqual(BookieConfig.load(from_file("authorizedRoles=admin", "f"), later).warnings, ())
 
 
 class ShippedFilesTests(SynchronousTestCase):

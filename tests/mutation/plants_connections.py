@@ -8,6 +8,7 @@ _TRANSPORT, _SENT = "protocol/direct_transport.py", ["tests.protocol.test_direct
 _SERVER, _SERVED = "protocol/server/connection.py", ["tests.protocol.server.test_connection"]
 _LINES = ["tests.protocol.test_peer_lines"]
 _ADMIN, _ASKED = "bookie/lifecycle/admin.py", ["tests.bookie.lifecycle.test_admin"]
+_PEERS = "protocol/server/connected_peers.py"
 
 PLANTS = (
     Plant(
@@ -84,7 +85,7 @@ PLANTS = (
     ),
     Plant(
         "what is sent before the authentication ends prolongs it", _SERVER,
-        "self.state is ConnectionState.READY and (items or self.expecting_since is None)",
+        "self.state in _ASKING and (items or self.expecting_since is None)",
         "items or self.expecting_since is None", _SERVED, where="ServerConnection._receive",
     ),
     Plant(
@@ -92,20 +93,20 @@ PLANTS = (
         "items or self.expecting_since is None", "True", _SERVED, where="ServerConnection._receive",
     ),
     Plant(
-        "a connection that goes for a newcomer is reset", _SERVER,
-        "len(self._leaving) >= MAX_LEAVING", "True", _SERVED, where="BookieServerFactory._drop",
+        "a connection that goes for a newcomer is reset", _PEERS,
+        "len(self._leaving) >= MAX_LEAVING", "True", _SERVED, where="ConnectedPeers._drop",
     ),
     Plant(
-        "any number of connections may be leaving", _SERVER,
-        "len(self._leaving) >= MAX_LEAVING", "False", _SERVED, where="BookieServerFactory._drop",
+        "any number of connections may be leaving", _PEERS,
+        "len(self._leaving) >= MAX_LEAVING", "False", _SERVED, where="ConnectedPeers._drop",
     ),
     Plant(
-        "a connection that does not read is closed behind its replies", _SERVER,
-        "is_many or not connection.has_room", "is_many", _SERVED, where="BookieServerFactory._drop",
+        "a connection that does not read is closed behind its replies", _PEERS,
+        "is_many or not connection.has_room", "is_many", _SERVED, where="ConnectedPeers._drop",
     ),
     Plant(
-        "a connection that has left makes no room", _SERVER,
-        "self._leaving.discard(connection)", "", _SERVED, where="BookieServerFactory.left",
+        "a connection that has left makes no room", _PEERS,
+        "self._leaving.discard(connection)", "", _SERVED, where="ConnectedPeers.left",
     ),
     Plant(
         "every line that a host causes is logged", "protocol/peer_lines.py",

@@ -38,7 +38,7 @@ PLANTS = (
         "partial(_represent, field)", "not secret", _SHOWN, where="setting",
     ),
     Plant(
-        "a password with a slash is shown", "errors.py",
+        "a password with a slash is shown", "masking.py",
         'r"(?<=//)\\S*(?=@)"', 'r"(?<=//)[^/@]*(?=@)"', _SHOWN, where="",
     ),
     Plant(

@@ -9,6 +9,7 @@ _FRAMES_LEFT = ["tests.protocol.server.test_connection"]
 _TURNS = ["tests.bookie.requests.test_turns"]
 _BIG, _ALL = ["tests.bookie.test_engine_bounds.BigEntryTests"], ["tests.protocol.test_turns"]
 _GONE = ["tests.bookie.requests.test_gone_peers"]
+_PEERS = "protocol/server/connected_peers.py"
 
 PLANTS = (
     Plant(
@@ -20,8 +21,8 @@ PLANTS = (
         "taken != self._last_read[0] or not waits", "not waits", _UNREAD, where="ServerConnection.stalled_for",
     ),
     Plant(
-        "unread replies are kept for ever", _CONNECTION,
-        "limits.read_timeout is not None", "False", _UNREAD, where="BookieServerFactory.end_late",
+        "unread replies are kept for ever", _PEERS,
+        "limits.read_timeout is not None", "False", _UNREAD, where="ConnectedPeers.end_late",
     ),
     Plant(
         "bytes sent by a write event are not counted as read", "protocol/direct_transport.py",

@@ -5,7 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.errors import ConfigError
-from bookkeeper_twisted.protocol.authentication import AuthenticationDisabled, authentication_provider
+from bookkeeper_twisted.protocol.authentication import AuthenticationDisabled, Peer, authentication_provider
 from bookkeeper_twisted.testing.contracts import authentication_contract
 
 
@@ -18,7 +18,8 @@ class DisabledTests(authentication_contract.AuthenticationContract):
     def test_at_once(self) -> None:
         """It is a plugin, and complete on both sides before anything is sent."""
         self.assertTrue(IPlugin.providedBy(self.provider))
-        self.assertTrue(self.provider.bookie_exchange("p").complete and self.provider.client_exchange("b").complete)
+        exchanges = self.provider.bookie_exchange(Peer("p")), self.provider.client_exchange(Peer("b"))
+        self.assertTrue(all(exchange.complete for exchange in exchanges))
 
 
 class ProviderTests(SynchronousTestCase):

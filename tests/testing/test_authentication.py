@@ -3,6 +3,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import UnauthorizedAccessError
+from bookkeeper_twisted.protocol.authentication import Peer
 from bookkeeper_twisted.testing.authentication import CONTINUE, FAILURE, TokenAuthentication
 from bookkeeper_twisted.testing.contracts import authentication_contract
 
@@ -20,11 +21,11 @@ class RefusalTests(SynchronousTestCase):
     def test_not_admitted(self) -> None:
         """A bookie that does not admit is never complete, and its client fails."""
         provider = TokenAuthentication(admits=False)
-        bookie, client = provider.bookie_exchange("p"), provider.client_exchange("b")
+        bookie, client = provider.bookie_exchange(Peer("p")), provider.client_exchange(Peer("b"))
         self.assertEqual(self.successResultOf(bookie.next_token(CONTINUE)), FAILURE)
         self.failureResultOf(client.next_token(FAILURE), UnauthorizedAccessError)
         self.assertFalse(bookie.complete or client.complete)
 
     def test_wrong_token(self) -> None:
         """A token that is none is refused."""
-        self.failureResultOf(TokenAuthentication().bookie_exchange("p").next_token(b"?"), UnauthorizedAccessError)
+        self.failureResultOf(TokenAuthentication().bookie_exchange(Peer("p")).next_token(b"?"), UnauthorizedAccessError)

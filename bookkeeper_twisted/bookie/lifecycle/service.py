@@ -19,9 +19,9 @@ from ...errors import (
     MetadataError,
     NoWritableDirectoryError,
     StorageFailedError,
-    without_credentials,
 )
 from ...instruments import Instruments
+from ...masking import without_credentials
 from ...metadata.interfaces import IMetadataDriver, IRegistration
 from ...metrics import DiskMetrics, StorageMetrics, directory_labels
 from ...storage.apache.interfaces import OpenKeyValues
@@ -98,7 +98,7 @@ class BookieService(Service):
         self.maintenance: Maintenance | None = None
         self._reactor = reactor
         self._config = config
-        self._options = engine_options(config)
+        self._options = engine_options(config, reactor.seconds)
         self._storages = ledger_storage_factory(config.ledger_storage_class, config.origin("ledger_storage_class"))
         self._metadata = metadata
         self._fs = filesystem

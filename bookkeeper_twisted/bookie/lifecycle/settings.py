@@ -1,9 +1,12 @@
 """The options of a bookie's parts, derived from its configuration."""
 
+from collections.abc import Callable
+
 from ...config.bookie import BookieConfig
 from ...limits.throttle import Rate
 from ...protocol.authentication import authentication_provider
 from ...protocol.server.limits import ServerLimits
+from ...security.contexts import ServerTls, settings_of
 from ...storage.files.space_reserve import MOST_BYTES
 from ...storage.journal.files import JournalSettings
 from ...storage.ledger_storage import StorageSettings
@@ -13,6 +16,7 @@ from ..group_commit import CommitOptions
 from ..maintenance.garbage_collector import CollectorOptions, CompactionKind
 from ..maintenance.maintenance import COMPACTION_READ, COMPACTION_WRITE, GC_METADATA, SCAN, SCRUB, MaintenanceOptions
 from ..requests.context import RequestLimits
+from ..requests.encryption import Encryption
 from .store import StorePaths
 
 _MIB = 1 << 20
@@ -112,10 +116,11 @@ def _seconds(millis: int) -> float | None:
     return millis / 1000 if millis > 0 else None
 
 
-def engine_options(config: BookieConfig) -> EngineOptions:
+def engine_options(config: BookieConfig, seconds: Callable[[], float]) -> EngineOptions:
     """Return limits and options of the parts that serve requests, from a ``config``.
 
-    :raises ConfigError: the authentication provider is unknown, or not allowed.
+    :param seconds: the time in seconds since 1970, for the files of TLS.
+    :raises ConfigError: the authentication provider is unknown, or not allowed; or TLS cannot be had.
     """
     n_journals, n_readers = len(config.journal_directories), max(1, config.num_read_worker_threads)
     return EngineOptions(
@@ -151,4 +156,9 @@ def engine_options(config: BookieConfig) -> EngineOptions:
             config.origin("bookie_auth_provider_factory_class"),
             config.allow_insecure_connections,
         ),
+        encryption=_encryption(config, seconds) if config.encrypts else None,
     )
+
+
+def _encryption(config: BookieConfig, seconds: Callable[[], float]) -> Encryption:
+    return Encryption(ServerTls(settings_of(config), seconds), config.tls_required)

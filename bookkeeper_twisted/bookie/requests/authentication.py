@@ -19,11 +19,12 @@ from ...codec.messages import (
     AuthResponse,
     StartTlsRequest,
 )
-from ...errors import Status, UnauthorizedAccessError
-from ...protocol.authentication import IAuthenticationExchange
+from ...errors import UnauthorizedAccessError
+from ...protocol.authentication import MAX_TOKEN, IAuthenticationExchange
 from ...protocol.connection_state import ConnectionState
 from ...protocol.interfaces import IRequestSession, IServerConnection
 from ...protocol.peer_lines import PeerLines
+from .encryption import refuse
 
 
 @implementer(IRequestSession)
@@ -81,7 +82,7 @@ class AuthenticatingSession:
             if isinstance(item, AuthRequest):
                 self._authenticate(item)
             elif isinstance(item, StartTlsRequest):
-                self._session.received([item])
+                self._session.received([item])  # which refuses it: the encryption can only come first
             else:
                 self._refuse(item)
 
@@ -90,6 +91,10 @@ class AuthenticatingSession:
     def _authenticate(self, request: AuthRequest) -> None:
         if request.plugin != self._plugin:
             self._refuse(request)
+            return
+        if len(request.payload) > MAX_TOKEN:
+            error = UnauthorizedAccessError(detail=f"a token of {len(request.payload)} bytes, more than {MAX_TOKEN}")
+            self._failed(Failure(error), request)
             return
         self._connection.hold(True)
         self._making = made = maybeDeferred(self._exchange.next_token, request.payload)
@@ -116,6 +121,7 @@ class AuthenticatingSession:
     def _go_on(self) -> None:
         self._making = None
         if self._exchange.complete:
+            self._connection.principal = self._exchange.principal
             self._connection.enter(ConnectionState.READY)
         self._connection.hold(False)
         self._pump()
@@ -124,10 +130,5 @@ class AuthenticatingSession:
     # -- refusals --
 
     def _refuse(self, item: Any) -> None:
-        # A message has its wire protocol in its header; a run of requests has it as an attribute.
-        frames = getattr(item, "header", item).wire.refusal(item, Status.EUA)
-        if frames is None:
+        if not refuse(self._connection, item):
             self._waiting.clear()
-            self._connection.end()
-        else:
-            self._connection.reply(frames)

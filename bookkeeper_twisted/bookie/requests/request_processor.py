@@ -28,13 +28,15 @@ from ...codec.operations import AUTH_DISABLED_PLUGIN
 from ...codec.runs import AddRun, BatchRead, ReadRun
 from ...errors import BookieIOError, Status
 from ...instruments import Summary
-from ...protocol.authentication import IAuthenticationProvider
+from ...protocol.authentication import IAuthenticationProvider, Peer
+from ...protocol.connection_state import ConnectionState
 from ...protocol.interfaces import IRequestSession, IServerConnection
 from ...protocol.peer_lines import PeerLines
 from ...shared_result import SharedResult
 from .authentication import AuthenticatingSession
 from .batch_processor import BatchProcessor
 from .context import RequestContext, status_of
+from .encryption import Encryption, FirstFrameSession
 from .lac_processor import LacProcessor
 from .read_processor import ReadCursor, ReadProcessor
 from .session import RequestSession
@@ -63,9 +65,12 @@ class _Cold:
 class RequestProcessor:
     """The factory of the sessions of a bookie's connections."""
 
-    def __init__(self, context: RequestContext, authentication: IAuthenticationProvider) -> None:
+    def __init__(
+        self, context: RequestContext, authentication: IAuthenticationProvider, encryption: Encryption | None = None
+    ) -> None:
         self._context = context
         self._authentication = authentication
+        self._encryption = encryption
         self._asking: SharedResult[tuple[int, int]] | None = None
         self._lines = PeerLines(context.clock.seconds)
         reads, batches = ReadProcessor(context), BatchProcessor(context)
@@ -80,11 +85,19 @@ class RequestProcessor:
         }
 
     def open_session(self, connection: IServerConnection) -> IRequestSession:
-        """Open the session of a ``connection``; its peer must authenticate first if the provider requires that."""
+        """Open the session of a ``connection``, which its first frame may encrypt if the bookie has TLS."""
+        if self._encryption is not None:
+            return FirstFrameSession(connection, self._encryption, self._open_session)
+        return self._open_session(connection)
+
+    def _open_session(self, connection: IServerConnection) -> IRequestSession:
+        """Open a session whose peer must authenticate first if the provider requires that."""
         session = RequestSession(connection, self._context, self._starts)
         provider = self._authentication
-        exchange = provider.bookie_exchange(connection.peer)
+        exchange = provider.bookie_exchange(Peer(connection.peer, connection.principal, connection.is_encrypted))
         if exchange.complete:
+            connection.principal = exchange.principal
+            connection.enter(ConnectionState.READY)
             return session
         return AuthenticatingSession(connection, provider.plugin, exchange, session, self._lines)
 

@@ -4,8 +4,8 @@ from argparse import Namespace
 
 from ...autorecovery.operations.admin import cluster_info
 from ...client.admin import cluster_admin
-from ...errors import without_credentials
 from ...http.api import json_answer
+from ...masking import without_credentials
 from ...metadata.zookeeper.uris import root_of
 from ..shell_command import OK, REFUSED, Argument, Command, ShellContext
 from ..shell_text import line

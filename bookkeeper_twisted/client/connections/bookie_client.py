@@ -13,7 +13,7 @@ from ...metadata.registered import bookie_address
 from ...protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
 from ...protocol.client.connection import ConnectionLimits
 from ...protocol.client.request_ids import FlowIds
-from .bookie_socket import Resolve, SocketSettings
+from .bookie_socket import EncryptionOf, Resolve, SocketSettings
 from .flow import CountAnswer, Flow
 from .metrics import ClientMetrics
 from .pool import ConnectionPool
@@ -56,11 +56,13 @@ class NetworkBookieClient(Flow):
     :param answered: called with the outcome of every request, if given.
     :param metrics: the metrics of the connections; by default they are not exported.
     :param authentication: the provider that authenticates this client to bookies; by default there is no exchange.
+    :param encryption: makes, from a bookie id, the client's end of a TLS connection; by default nothing is encrypted.
     """
 
     def __init__(
         self, clock: IReactorTime, resolve: Resolve, config: ClientConfig, answered: CountAnswer | None = None,
         metrics: ClientMetrics | None = None, authentication: IAuthenticationProvider | None = None,
+        encryption: EncryptionOf | None = None,
     ) -> None:  # fmt: skip
         metrics = metrics or ClientMetrics(Instruments())
         limits = ConnectionLimits(
@@ -68,7 +70,8 @@ class NetworkBookieClient(Flow):
         )  # fmt: skip
         settings = SocketSettings(
             clock=clock, resolve=resolve, limits=limits, no_delay=config.client_tcp_no_delay, flow_ids=FlowIds(),
-            authentication=authentication or AuthenticationDisabled(),
+            authentication=authentication or AuthenticationDisabled(), encryption=encryption,
+            authentication_is_required=config.client_auth_required,
             connect_timeout=config.client_connect_timeout_millis / 1000, writes=metrics.writes,
         )  # fmt: skip
         super().__init__(ConnectionPool(settings, config, metrics.watch), answered)

@@ -1,24 +1,31 @@
 """One socket to a bookie, shared by flows; once it is closed or lost, the peer opens another socket."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import cast
 
 import attrs
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.error import TimeoutError as ConnectTimeout
-from twisted.internet.interfaces import IDelayedCall, IProtocol, IReactorTime, IStreamClientEndpoint
-from twisted.internet.protocol import Factory
+from twisted.internet.interfaces import (
+    IDelayedCall,
+    IOpenSSLClientConnectionCreator,
+    IProtocol,
+    IReactorTime,
+    IStreamClientEndpoint,
+)
+from twisted.internet.protocol import Factory, Protocol
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ...codec.wire_protocol import IWireProtocol
-from ...errors import BookieHandleNotAvailableError, UnauthorizedAccessError
+from ...errors import BookieHandleNotAvailableError, SecurityError, UnauthorizedAccessError
 from ...limits.attended_time import TOLERANCE
-from ...protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
+from ...protocol.authentication import AuthenticationDisabled, IAuthenticationProvider, Peer
 from ...protocol.client.authentication import AuthenticatedConnection
 from ...protocol.client.connection import ClientConnection, ConnectionLimits, ConnectionOwner
+from ...protocol.client.encryption import EncryptingConnection
 from ...protocol.client.request_ids import FlowIds, RequestIds
 from ...protocol.client.request_writer import WriteHistograms
 from ...protocol.client.traffic import Traffic
@@ -27,9 +34,12 @@ from ...protocol.connection_state import ConnectionState, following
 Resolve = Callable[[str], "Deferred[IStreamClientEndpoint]"]
 """A function from a bookie id to an endpoint; it fails with a BookKeeperError if no address is known."""
 
+EncryptionOf = Callable[[str], Awaitable[IOpenSSLClientConnectionCreator]]
+"""A function from a bookie id to the client's end of its TLS connections; it fails as :data:`Resolve` does."""
+
 
 _choices = count(1)
-_USABLE = (ConnectionState.CONNECTING, ConnectionState.AUTHENTICATING, ConnectionState.READY)
+_USABLE = tuple(ConnectionState)[: tuple(ConnectionState).index(ConnectionState.CLOSING)]
 
 
 @attrs.frozen(kw_only=True)
@@ -37,6 +47,8 @@ class SocketSettings:
     """The settings that all sockets of a client share.
 
     :ivar authentication: the provider that makes the client's side of the exchange for each socket.
+    :ivar authentication_is_required: whether bookies that authenticate nobody are refused.
+    :ivar encryption: None for connections in clear.
     :ivar connect_timeout: seconds after which the endpoints give up.
     :ivar writes: the histograms of writes.
     """
@@ -47,6 +59,8 @@ class SocketSettings:
     no_delay: bool
     flow_ids: FlowIds
     authentication: IAuthenticationProvider = attrs.field(factory=AuthenticationDisabled)
+    authentication_is_required: bool = False
+    encryption: EncryptionOf | None = None
     connect_timeout: float = 10.0
     writes: WriteHistograms = attrs.field(factory=WriteHistograms)
 
@@ -98,7 +112,13 @@ class BookieSocket:
         self._attempt = dialled.addCallbacks(self._opened, self._refused).addErrback(self._unexpected)
 
     def _dialled(self) -> "Deferred[IProtocol]":
-        return self._settings.resolve(self._bookie_id).addCallback(self._dial)
+        if self._settings.encryption is None:
+            return self._settings.resolve(self._bookie_id).addCallback(self._dial)
+        return Deferred.fromCoroutine(self._dial_encrypted(self._settings.encryption))
+
+    async def _dial_encrypted(self, encryption: EncryptionOf) -> IProtocol:
+        creator = await encryption(self._bookie_id)
+        return await self._dial(await self._settings.resolve(self._bookie_id), creator)
 
     def _dial_again(self, failure: Failure, began: float) -> "Deferred[IProtocol] | Failure":
         """Dial once more after a late time-out: the process was held up, and the bookie may have answered in time."""
@@ -160,33 +180,47 @@ class BookieSocket:
 
     # ---- life ----------------------------------------------------------------------------------------
 
-    def _dial(self, endpoint: IStreamClientEndpoint) -> "Deferred[IProtocol]":
+    def _dial(
+        self, endpoint: IStreamClientEndpoint, creator: IOpenSSLClientConnectionCreator | None = None
+    ) -> "Deferred[IProtocol]":
         settings = self._settings
         owner = ConnectionOwner(self._bookie_id, settings.flow_ids, self.traffic, self._lost, settings.writes)
 
         def protocol() -> ClientConnection:
             return ClientConnection(settings.clock, self._wire, settings.limits, owner, settings.no_delay)
 
-        exchange = settings.authentication.client_exchange(self._bookie_id)
-        if exchange.complete:
-            return endpoint.connect(_QuietFactory.forProtocol(protocol))
-
-        def authenticated() -> AuthenticatedConnection:
-            limits, plugin = settings.limits, settings.authentication.plugin
+        def authenticated(peer: Peer) -> Protocol:
+            limits, provider = settings.limits, settings.authentication
+            exchange = provider.client_exchange(peer)
+            if exchange.complete:
+                return protocol()
             return AuthenticatedConnection(
-                settings.clock, self._wire, plugin, exchange, limits.read_timeout, limits.max_frame_size, protocol
-            )
+                settings.clock, self._wire, provider.plugin, exchange, limits.read_timeout, limits.max_frame_size,
+                protocol, settings.authentication_is_required,
+            )  # fmt: skip
 
-        return endpoint.connect(_QuietFactory.forProtocol(authenticated)).addCallback(self._authenticate)
+        def first() -> Protocol:
+            if creator is None:
+                return authenticated(Peer(self._bookie_id))
+            timeout = settings.limits.read_timeout
+            return EncryptingConnection(settings.clock, self._bookie_id, creator, timeout, authenticated)
 
-    def _authenticate(self, protocol: IProtocol) -> "Deferred[IProtocol]":
-        self._enter(ConnectionState.AUTHENTICATING)
-        return cast("Deferred[IProtocol]", cast(AuthenticatedConnection, protocol).authenticated)
+        return endpoint.connect(_QuietFactory.forProtocol(first)).addCallback(self._go_on)
+
+    def _go_on(self, protocol: IProtocol) -> "IProtocol | Deferred[IProtocol]":
+        """Wait until a protocol has handed the connection over to the protocol that sends requests."""
+        if isinstance(protocol, EncryptingConnection):
+            self._enter(ConnectionState.ENCRYPTING)
+            return protocol.encrypted.addCallback(self._go_on)
+        if isinstance(protocol, AuthenticatedConnection):
+            self._enter(ConnectionState.AUTHENTICATING)
+            return cast("Deferred[IProtocol]", protocol.authenticated)
+        return protocol
 
     def _refused(self, failure: Failure) -> None:
         error = failure.value
         self._log.debug("no connection to {bookie_id}: {error}", bookie_id=self._bookie_id, error=error)
-        if not isinstance(error, UnauthorizedAccessError):
+        if not isinstance(error, UnauthorizedAccessError | SecurityError):
             error = BookieHandleNotAvailableError(
                 f"no connection to {self._bookie_id}: {error or type(error).__name__}"
             )

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import attrs
 
 from ...arguments import check_integer, refusal
-from ...errors import LedgerExistsError, NotEnoughBookiesError, masked
+from ...errors import LedgerExistsError, NotEnoughBookiesError
 from ...ledger.schedule import Schedule
+from ...masking import masked
 from ...metadata.interfaces import ILedgerManager, Versioned
 from ...model import DigestType, LedgerMetadata, Segment, WriteFlag, check_ledger_id
 from ...placement.bookie_watcher import BookieWatcher

@@ -12,7 +12,7 @@ from itertools import pairwise
 import attrs
 
 from ...entries.columns import column
-from ...errors import masked
+from ...masking import masked
 from ..operations import HIGH_PRIORITY, RECOVERY_ADD
 from ..strides import same_columns
 from ..varints import decode_column, decode_varint, fill_column, width

@@ -5,7 +5,8 @@ from typing import Any
 from twisted.plugin import IPlugin
 from zope.interface import implementer
 
-from ...errors import MetadataError, without_credentials
+from ...errors import MetadataError
+from ...masking import without_credentials
 from ..interfaces import DEFAULT_OPTIONS, IClusterAdmin, IMetadataDriver, IMetadataDriverFactory, MetadataOptions
 
 

@@ -12,6 +12,7 @@ from ...codec.messages import AuthRequest, AuthResponse, ErrorResponse
 from ...codec.operations import AUTH_DISABLED_PLUGIN, Operation
 from ...codec.wire_protocol import IWireProtocol
 from ...errors import BookieHandleNotAvailableError, RequestTimeoutError, Status, UnauthorizedAccessError
+from ...security.reasons import tls_reason
 from ..authentication import IAuthenticationExchange
 
 
@@ -24,11 +25,12 @@ class AuthenticatedConnection(Protocol):
 
     def __init__(
         self, clock: IReactorTime, wire: IWireProtocol, plugin: str, exchange: IAuthenticationExchange,
-        timeout: float, max_frame_size: int, make: Callable[[], Protocol],
+        timeout: float, max_frame_size: int, make: Callable[[], Protocol], is_required: bool = False,
     ) -> None:  # fmt: skip
         """:param plugin: the name of the plugin in the frames.
         :param timeout: seconds for the whole exchange.
         :param make: makes the connection that sends requests.
+        :param is_required: whether a bookie that authenticates nobody is refused.
         """
         self.authenticated: Deferred[Protocol] = Deferred(lambda _: self.transport.abortConnection())  # type: ignore[union-attr]
         self._wire = wire
@@ -36,6 +38,7 @@ class AuthenticatedConnection(Protocol):
         self._exchange = exchange
         self._decoder = ClientDecoder(wire, max_frame_size)
         self._make = make
+        self._is_required = is_required
         self._connection: Protocol | None = None
         self._number = 0
         self._clock = clock
@@ -66,9 +69,16 @@ class AuthenticatedConnection(Protocol):
         if isinstance(response, ErrorResponse) or response.status is not Status.EOK:
             self._fail(UnauthorizedAccessError(detail="the bookie refused the authentication"))
         elif response.plugin == AUTH_DISABLED_PLUGIN:
-            self._done()  # the bookie needs no token, or no further one
+            self._not_asked()
         else:
             self._proceed(response.payload)
+
+    def _not_asked(self) -> None:
+        """End the exchange with a bookie that needs no token, or no further one."""
+        if self._is_required and not self._exchange.complete:
+            self._fail(UnauthorizedAccessError(detail="the bookie authenticates nobody, which this client requires"))
+        else:
+            self._done()
 
     def _proceed(self, received: bytes | None) -> None:
         """Pass a received token to the exchange, then send its next token; stop once both sides are complete."""
@@ -102,4 +112,4 @@ class AuthenticatedConnection(Protocol):
         if self._connection is not None:
             self._connection.connectionLost(reason)
         elif not self.authenticated.called:
-            self.authenticated.errback(BookieHandleNotAvailableError(f"connection lost: {reason.getErrorMessage()}"))
+            self.authenticated.errback(BookieHandleNotAvailableError(f"connection lost: {tls_reason(reason.value)}"))

@@ -34,6 +34,7 @@ from ...errors import (
 )
 from ...limits.attended_time import AttendedTime
 from ...model import INVALID_ENTRY_ID
+from ...security.reasons import tls_reason
 from .cold_calls import ColdCall
 from .in_flight import InFlight, SentRequest
 from .request_ids import FlowIds, RequestIds
@@ -471,7 +472,7 @@ class ClientConnection(Protocol):
         cast(ITCPTransport, self.transport).abortConnection()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        self._end_with(BookieHandleNotAvailableError(f"connection lost: {reason.getErrorMessage()}"))
+        self._end_with(BookieHandleNotAvailableError(f"connection lost: {tls_reason(reason.value)}"))
         self.disconnected.callback(None)
 
     def _end_with(self, error: Exception) -> None:

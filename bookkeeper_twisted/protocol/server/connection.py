@@ -1,10 +1,16 @@
 """A bookie's end of connections: decodes chunks to requests, writes the replies of a batch by one call."""
 
 from collections.abc import Callable, Sequence
-from operator import itemgetter
 
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IAddress, IDelayedCall, IPushProducer, IReactorTime, ITCPTransport
+from twisted.internet.interfaces import (
+    IAddress,
+    IDelayedCall,
+    IOpenSSLServerConnectionCreator,
+    IPushProducer,
+    IReactorTime,
+    ITCPTransport,
+)
 from twisted.internet.protocol import Protocol, ServerFactory, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -14,22 +20,18 @@ from ...codec.connection import ServerDecoder
 from ...codec.wire_protocol import IWireProtocol
 from ...codec.wires import INCLUDED
 from ...metrics import ConnectionMetrics
+from ...security.principals import NOBODY, principal_of
+from ...security.reasons import tls_reason
 from ..connection_state import ConnectionState, following
 from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
 from ..peer_lines import PeerLines, peer_name
 from ..turns import Turns
+from .connected_peers import ConnectedPeers
 from .held_bytes import HeldBytes
-from .limits import (
-    DEFAULT_LIMITS,
-    MAX_LEAVING,
-    SECONDS_IN_USE,
-    SECONDS_STALLED,
-    SECONDS_TO_CLOSE,
-    ServerLimits,
-)
+from .limits import DEFAULT_LIMITS, SECONDS_STALLED, SECONDS_TO_CLOSE, ServerLimits
 from .outbox import Outbox
-from .sweeps import Sweeps
 
+_ASKING = (ConnectionState.CONNECTING, ConnectionState.READY)
 _ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 
 
@@ -50,8 +52,10 @@ class ServerConnection(Protocol):
         self.host = host
         self.state = ConnectionState.CONNECTING
         self.closed = False
+        self.principal = NOBODY
+        self.is_encrypted = False
         self._factory = factory
-        self._decoder = ServerDecoder(factory.limits.max_frame_size, factory.protocols)
+        self._decoder = factory.new_decoder()
         self._session: IRequestSession | None = None
         self._replies: list[bytes | memoryview] = []
         self._reply_count = 0
@@ -71,7 +75,7 @@ class ServerConnection(Protocol):
     # -- the transport's side --
 
     def connectionMade(self) -> None:
-        if not self._factory.admit(self):
+        if not self._factory.peers.admit(self):
             self.abort()
             return
         if ITCPTransport.providedBy(self.transport):
@@ -80,8 +84,6 @@ class ServerConnection(Protocol):
         self._gathers = IGatheringTransport.providedBy(self.transport)
         self.transport.registerProducer(self, True)  # type: ignore[union-attr]
         self._session = self._factory.open_session(self)
-        if self.state is ConnectionState.CONNECTING:  # the session requires no authentication
-            self.enter(ConnectionState.READY)
 
     def dataReceived(self, data: bytes) -> None:
         if self._session is None or self.state in _ENDING:
@@ -100,7 +102,7 @@ class ServerConnection(Protocol):
 
     def _receive(self, data: bytes) -> None:
         items = self._decoder.receive(data)
-        if self.state is ConnectionState.READY and (items or self.expecting_since is None):
+        if self.state in _ASKING and (items or self.expecting_since is None):
             self._expect_rest()
         if items:
             self.has_asked = True
@@ -117,6 +119,8 @@ class ServerConnection(Protocol):
         self.expecting_since = self.heard_at if self._decoder.incomplete else None
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
+        if self.state is ConnectionState.ENCRYPTING:
+            self._not_encrypted(reason)
         admitted = self._session is not None
         self._close()
         self._replies = []
@@ -129,7 +133,7 @@ class ServerConnection(Protocol):
         if admitted:
             self._session.lost()  # type: ignore[union-attr]
             self._session = None
-            self._factory.left(self)
+            self._factory.peers.left(self)
             # The freed permits may have let requests of other connections go on: write their replies.
             self._factory.outbox.flush()
 
@@ -231,6 +235,38 @@ class ServerConnection(Protocol):
             stalled = self.stalled_for
             return stalled if stalled >= SECONDS_STALLED else None
         return self._factory.clock.seconds() - self.heard_at
+
+    # -- encryption --
+
+    def permit_silence(self) -> None:
+        self.expecting_since = None
+
+    def encrypt(self, creator: IOpenSSLServerConnectionCreator, encrypted: Callable[[], None]) -> None:
+        from ..tls_layer import begin_tls  # needs packages that only bookies with TLS have
+
+        self.flush()
+        self.enter(ConnectionState.ENCRYPTING)
+        self.expecting_since = self._factory.clock.seconds()
+        self._decoder = self._factory.new_decoder()
+        self._put_off = b""
+        self._encrypted = encrypted
+        self.transport.unregisterProducer()  # type: ignore[union-attr]
+        self._gathers = True
+        layer = begin_tls(self, creator, False, self._factory.clock)
+        layer.registerProducer(self, True)
+
+    def handshakeCompleted(self) -> None:
+        """Go on above TLS: the transport calls this method."""
+        self.is_encrypted = True
+        certificate = self.transport.getHandle().get_peer_certificate(as_cryptography=True)  # type: ignore[union-attr]
+        if certificate is not None:
+            self.principal = principal_of(certificate)
+        self._encrypted()
+
+    def _not_encrypted(self, reason: Failure) -> None:
+        self._factory.metrics.failed_handshakes.value += 1
+        lines, error = self._factory.peer_lines, tls_reason(reason.value)
+        lines.log(self._log.info, "the TLS handshake with {peer} failed: {error}", self.peer, error=error)
 
     # -- the session's side --
 
@@ -343,6 +379,7 @@ class BookieServerFactory(ServerFactory):
     :cvar protocol: the class of the connections.
     :ivar is_scarce, reply_limit, unsent_limit: the present limits of its connections.
     :ivar peer_lines: logs lines that peers cause.
+    :ivar peers: the present connections.
     :ivar turns: the shares of a turn of the reactor for requests.
     :ivar incomplete, unread: bytes of incomplete frames, and of replies that peers have not taken.
     """
@@ -367,18 +404,14 @@ class BookieServerFactory(ServerFactory):
         self.reply_limit = limits.max_frame_size
         self.unsent_limit = limits.unsent_bytes
         self.peer_lines = PeerLines(clock.seconds)
-        self._connections: dict[ServerConnection, None] = {}
-        self._leaving: set[ServerConnection] = set()
+        self.peers: ConnectedPeers[ServerConnection] = ConnectedPeers(clock, metrics, limits, self.peer_lines)
         self.stopping = False
-        self._refusing = False
         self.turns = Turns(clock, outbox.flush)
         drop = ServerConnection.abort
         self.incomplete = HeldBytes(
             "frames that are not complete", limits.incomplete_bytes, clock, metrics.shed, drop
         )
         self.unread = HeldBytes("replies that are not read", limits.unread_bytes, clock, metrics.shed, drop)
-        self._ended: Deferred[None] | None = None
-        self._sweeps = Sweeps(clock, limits.sweep_interval, self.end_late)
 
     def buildProtocol(self, addr: IAddress | None) -> ServerConnection | None:
         if self.stopping:
@@ -387,85 +420,9 @@ class BookieServerFactory(ServerFactory):
         peer = peer_name(addr)
         return self.protocol(self, peer, host or peer)
 
-    def admit(self, connection: ServerConnection) -> bool:
-        """Count a new connection; if there is no room for it, first end the connection that has been idle longest.
-
-        :returns: False if the limit is reached and no connection is idle: the caller closes the new one.
-        """
-        if len(self._connections) - len(self._leaving) >= self.limits.max_connections and not self._evict():
-            self.metrics.refused.value += 1
-            if not self._refusing:  # log once per episode, so that a storm of connections does not fill the log
-                self._refusing = True
-                n = len(self._connections)
-                self.peer_lines.log(self._log.warn, "{n} connections, refusing {peer}", connection.peer, n=n)
-            return False
-        self._refusing = False
-        self._connections[connection] = None
-        self.metrics.accepted.value += 1
-        self.metrics.active.value += 1
-        if not self.stopping:
-            self._sweeps.start()
-        return True
-
-    def _evict(self) -> bool:
-        """End the connection that was idle longest, preferably one that never completed a frame.
-
-        :returns: False if all connections are in use.
-        """
-        idle = [
-            (connection.is_waiting, -seconds, connection)
-            for connection in self._connections
-            if (seconds := connection.idle_for) is not None and seconds >= SECONDS_IN_USE
-        ]
-        if not idle:
-            return False
-        self.metrics.evicted.value += 1
-        self._drop(min(idle, key=itemgetter(0, 1))[2])
-        return True
-
-    def _drop(self, connection: ServerConnection) -> None:
-        """End a connection, which then no longer counts against the limit.
-
-        It is closed after its replies, so that its peer sees an end and no reset; but it is dropped if that does not
-        read them, or if so many are being closed that the descriptors could be used up.
-        """
-        is_many = len(self._leaving) >= MAX_LEAVING
-        self._leaving.add(connection)
-        if is_many or not connection.has_room:
-            connection.abort()
-        else:
-            connection.end()
-
-    def end_late(self) -> None:
-        """End the connections whose peers take too long to send a frame or to read replies."""
-        limits = self.limits
-        latest = self.clock.seconds() - limits.frame_timeout
-        late = [connection for connection in self._connections if connection.is_late(latest)]
-        self._drop_all(late, "no complete frame", limits.frame_timeout)
-        if limits.read_timeout is not None:
-            stalled = [each for each in self._connections if each.stalled_for >= limits.read_timeout]
-            self._drop_all(stalled, "no byte of their replies read", limits.read_timeout)
-
-    def _drop_all(self, connections: Sequence[ServerConnection], reason: str, seconds: float) -> None:
-        """Drop late ``connections``; write one log line for all of them, with the ``reason`` and their ``seconds``."""
-        for connection in connections:
-            self._drop(connection)
-        if connections:
-            self.metrics.timed_out.value += len(connections)
-            self._log.info(
-                "{n} connections closed: {reason} in {seconds:g} s, {peer} among them",
-                n=len(connections), reason=reason, seconds=seconds, peer=connections[0].peer,
-            )  # fmt: skip
-
-    def left(self, connection: ServerConnection) -> None:
-        """Remove an ended ``connection`` from the count; after the last one the Deferred of :meth:`end_all` fires."""
-        self._connections.pop(connection, None)
-        self._leaving.discard(connection)
-        if not self._connections:
-            self._sweeps.stop()
-        self.metrics.active.value -= 1
-        if not self._connections and self._ended is not None and not self._ended.called:
-            self._ended.callback(None)
+    def new_decoder(self) -> ServerDecoder:
+        """Return a decoder for a connection from which nothing was received."""
+        return ServerDecoder(self.limits.max_frame_size, self.protocols)
 
     def count_pending(self, n_bytes: int) -> None:
         """Count bytes of replies in preparation or unread by peers; above the limit, new replies are small.
@@ -481,20 +438,18 @@ class BookieServerFactory(ServerFactory):
     def hold_all(self) -> None:
         """Stop accepting requests and connections for ever."""
         self.stopping = True
-        self._sweeps.stop()
-        for connection in self._connections:
+        self.peers.stop()
+        for connection in self.peers:
             connection.hold(True)
 
     def end_all(self) -> "Deferred[None]":
         """Close every connection; the result fires when all connections have ended."""
-        self._ended = Deferred()
-        for connection in list(self._connections):
+        ended = self.peers.when_gone()
+        for connection in list(self.peers):
             connection.end()
-        if not self._connections:
-            self._ended.callback(None)
-        return self._ended
+        return ended
 
     def abort_all(self) -> None:
         """Drop every connection immediately, without its queued replies."""
-        for connection in list(self._connections):
+        for connection in list(self.peers):
             connection.abort()

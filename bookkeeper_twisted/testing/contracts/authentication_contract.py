@@ -8,7 +8,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from ...protocol.authentication import IAuthenticationExchange, IAuthenticationProvider
+from ...protocol.authentication import IAuthenticationExchange, IAuthenticationProvider, Peer
 
 _MOST_ROUNDS = 100
 
@@ -40,8 +40,8 @@ class AuthenticationContract(SynchronousTestCase):
     def test_interfaces(self) -> None:
         """The provider and its exchanges have every name of their interfaces."""
         verifyObject(IAuthenticationProvider, self.provider)
-        verifyObject(IAuthenticationExchange, self.provider.bookie_exchange("127.0.0.1:1"))
-        verifyObject(IAuthenticationExchange, self.provider.client_exchange("bookie:3181"))
+        verifyObject(IAuthenticationExchange, self.provider.bookie_exchange(Peer("127.0.0.1:1")))
+        verifyObject(IAuthenticationExchange, self.provider.client_exchange(Peer("bookie:3181")))
 
     def test_names(self) -> None:
         """The provider answers to a name of the configuration, and has a name for the wire."""
@@ -50,15 +50,16 @@ class AuthenticationContract(SynchronousTestCase):
 
     def test_exchange(self) -> None:
         """Both sides complete the exchange after a few tokens, and stay complete."""
-        bookie, client = self.provider.bookie_exchange("127.0.0.1:1"), self.provider.client_exchange("bookie:3181")
+        bookie = self.provider.bookie_exchange(Peer("127.0.0.1:1"))
+        client = self.provider.client_exchange(Peer("bookie:3181"))
         self.talk(bookie, client)
         self.assertTrue(bookie.complete and client.complete)
 
     def test_connections(self) -> None:
         """The exchanges of two connections are independent."""
-        used = self.provider.bookie_exchange("127.0.0.1:1"), self.provider.client_exchange("bookie:3181")
+        used = self.provider.bookie_exchange(Peer("127.0.0.1:1")), self.provider.client_exchange(Peer("bookie:3181"))
         rounds = self.talk(*used)
-        fresh = self.provider.bookie_exchange("127.0.0.1:2"), self.provider.client_exchange("bookie:3181")
+        fresh = self.provider.bookie_exchange(Peer("127.0.0.1:2")), self.provider.client_exchange(Peer("bookie:3181"))
         if rounds:
             self.assertFalse(fresh[0].complete or fresh[1].complete)
         self.assertEqual(self.talk(*fresh), rounds)

@@ -6,8 +6,9 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.bookie.admin import ADMINISTRATOR, Phase
-from bookkeeper_twisted.errors import MASK, BookieRegisteredError, ConfigError, InvalidCookieError
+from bookkeeper_twisted.errors import BookieRegisteredError, ConfigError, InvalidCookieError
 from bookkeeper_twisted.limits.ratelimit import Rate
+from bookkeeper_twisted.masking import MASK
 from bookkeeper_twisted.storage.cookies import COOKIE_NAME
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.testing.contracts import admin_contract

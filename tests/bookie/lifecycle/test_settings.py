@@ -39,7 +39,7 @@ class SettingsTests(SynchronousTestCase):
 
     def test_engine(self) -> None:
         """Milliseconds become seconds, and the journals share their memory."""
-        options = settings.engine_options(self.config)
+        options = settings.engine_options(self.config, lambda: 0.0)
         commit = options.commit
         self.assertEqual((commit.max_wait, commit.max_queued_bytes, commit.sync_data), (0.002, 5 * MIB, False))
         self.assertEqual((options.bookie.write_data, options.requests.max_adds_in_progress), (False, 5))

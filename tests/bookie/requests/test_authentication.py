@@ -15,6 +15,7 @@ from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
+from bookkeeper_twisted.security.principals import NOBODY
 from bookkeeper_twisted.testing.authentication import CONTINUE, SUCCESS, TokenAuthentication
 
 from ...vectors.wire import REQUEST, RESPONSE, scenarios
@@ -129,7 +130,7 @@ class ExchangeTests(SynchronousTestCase):
         """A provider that raises is logged, and refuses the peer."""
 
         class Broken(TokenAuthentication):
-            def bookie_exchange(self, peer: str) -> Any:
+            def bookie_exchange(self, peer: Any) -> Any:
                 return _BrokenExchange()
 
         peer = _rig(Broken()).connect()
@@ -150,6 +151,7 @@ class ExchangeTests(SynchronousTestCase):
 
 
 class _BrokenExchange:
+    principal = NOBODY
     complete = False
 
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":

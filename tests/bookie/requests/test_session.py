@@ -23,7 +23,7 @@ class SessionTestCase(SynchronousTestCase):
 
     def make(self, **limits: int) -> Rig:
         rig = Rig(options=EngineOptions(requests=RequestLimits(**limits)))
-        self.assertTrue(verifyObject(IRequestSession, rig.engine.factory.open_session(rig.connect().connection)))
+        self.assertTrue(verifyObject(IRequestSession, rig.connect().connection._session))
         return rig
 
 

@@ -65,6 +65,26 @@ class NotAskedTests(_OnRealBookie, contract.BookieClientContract):
     provider = AuthenticationDisabled()
 
 
+class RequiredTests(AuthenticatedCase):
+    """A client that requires bookies to authenticate it, and a bookie that asks for nothing."""
+
+    provider = AuthenticationDisabled()
+
+    def setUp(self) -> None:
+        super().setUp()
+        addresses = BookieAddresses(self.driver.registration, self.network.endpoint)
+        self.client = NetworkBookieClient(
+            self.rig.clock, addresses.resolve, ClientConfig(client_auth_required=True), authentication=self.own_provider
+        )
+
+    def test_refused(self) -> None:
+        """The bookie is refused: it may be somebody else's."""
+        reading = self.read()
+        self.settle()
+        self.assertIn("authenticates nobody", str(self.failureResultOf(reading, UnauthorizedAccessError).value))
+        self.assertEqual(self.sockets(), [])
+
+
 class RefusedTests(AuthenticatedCase):
     """Clients that are not admitted."""
 

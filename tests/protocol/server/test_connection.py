@@ -96,8 +96,7 @@ class ServerTestCase(SynchronousTestCase):
 
     def open_session(self, connection: IServerConnection) -> _Session:
         self.sessions.append(_Session(connection))
-        if self.authenticates:
-            connection.enter(ConnectionState.AUTHENTICATING)
+        connection.enter(ConnectionState.AUTHENTICATING if self.authenticates else ConnectionState.READY)
         return self.sessions[-1]
 
     def connect(self) -> tuple[ServerConnection, _Transport]:

@@ -57,6 +57,6 @@ class IncompleteFrameTests(ServerTestCase):
         self.assertEqual(len([event for event in events if "dropping" in str(event["log_format"])]), 1)
         self.assertLessEqual(self.factory.incomplete.n_bytes, 10_000)
         self.assertEqual(self.metrics.shed.value, 98)
-        for connection in list(self.factory._connections):
+        for connection in list(self.factory.peers):
             connection.connectionLost(Failure(ConnectionDone()))
         self.assertEqual(self.factory.incomplete.n_bytes, 0)

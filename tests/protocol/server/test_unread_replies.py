@@ -88,7 +88,8 @@ class UnreadReplyTests(ServerTestCase):
 
     def test_no_limit(self) -> None:
         """Without a limit, such a peer stays until there are too many connections."""
-        self.factory.limits = ServerLimits(max_connections=1, read_timeout=None)
+        self.limits = ServerLimits(max_connections=1, read_timeout=None)
+        self.setUp()
         connection, transport = self.stalled()
         self.wait(10 * _READ_TIMEOUT)
         self.assertFalse(transport.aborted)

@@ -14,7 +14,7 @@ class _Shared(TokenAuthentication):
 
     _one: Any = None
 
-    def bookie_exchange(self, peer: str) -> Any:
+    def bookie_exchange(self, peer: Any) -> Any:
         if _Shared._one is None:
             _Shared._one = super().bookie_exchange(peer)
         return _Shared._one

@@ -1,0 +1,100 @@
+"""The first frame of a connection to a bookie with TLS, which decides whether the connection is encrypted.
+
+A peer begins the encryption by a V3 StartTLS in clear, as Apache's clients do also for V2, and only by its first frame.
+What it sent behind that frame was not protected: it is dropped, so that nobody between the two ends can have requests
+answered as if the peer had sent them.  Requests are answered by a session that is opened after the handshake.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+from twisted.internet.interfaces import IOpenSSLServerConnectionCreator
+from zope.interface import implementer
+
+from ...codec.messages import StartTlsRequest, StartTlsResponse
+from ...errors import Status
+from ...protocol.interfaces import IRequestSession, IServerConnection
+
+
+@attrs.frozen
+class Encryption:
+    """The encryption of a bookie's connections.
+
+    :ivar creator: makes the bookie's end of the TLS connections.
+    :ivar is_required: whether requests in clear are refused.
+    """
+
+    creator: IOpenSSLServerConnectionCreator
+    is_required: bool = False
+
+
+def refuse(connection: IServerConnection, item: Any, status: Status = Status.EUA) -> bool:
+    """Answer a request of a peer that has not proven what it has to, as Apache's bookie does.
+
+    :returns: False if the peer's protocol has no such answer: the connection is then closed.
+    """
+    # The wire protocol is an attribute of a message's header, or of a run of requests.
+    frames = getattr(item, "header", item).wire.refusal(item, status)
+    if frames is None:
+        connection.end()
+        return False
+    connection.reply(frames)
+    return True
+
+
+@implementer(IRequestSession)
+class FirstFrameSession:
+    """The session of one connection up to its first frame, and the way to the session behind it.
+
+    :param open_session: opens the session that answers requests.
+    """
+
+    def __init__(
+        self, connection: IServerConnection, encryption: Encryption,
+        open_session: Callable[[IServerConnection], IRequestSession],
+    ) -> None:  # fmt: skip
+        self._connection = connection
+        self._encryption = encryption
+        self._open = open_session
+        self._session: IRequestSession | None = None
+        if not encryption.is_required:
+            connection.permit_silence()
+
+    @property
+    def busy(self) -> bool:
+        return self._session is not None and self._session.busy
+
+    def received(self, items: Sequence[Any]) -> None:
+        if self._session is not None:
+            self._session.received(items)
+        elif isinstance(items[0], StartTlsRequest):
+            self._encrypt(items[0])
+        elif self._encryption.is_required:
+            self._refuse(items)
+        else:
+            self._open_session()
+            self.received(items)
+
+    def _encrypt(self, request: StartTlsRequest) -> None:
+        connection = self._connection
+        connection.reply(request.header.wire.encode_response(StartTlsResponse(request.header, Status.EOK)))
+        connection.encrypt(self._encryption.creator, self._open_session)
+
+    def _open_session(self) -> None:
+        self._session = self._open(self._connection)
+
+    def _refuse(self, items: Sequence[Any]) -> None:
+        """Refuse all requests of a chunk, then close the connection: nothing but a new one can be encrypted."""
+        for item in items:
+            if not refuse(self._connection, item):
+                return
+        self._connection.end()
+
+    def writable(self) -> None:
+        if self._session is not None:
+            self._session.writable()
+
+    def lost(self) -> None:
+        if self._session is not None:
+            self._session.lost()

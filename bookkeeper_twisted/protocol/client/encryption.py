@@ -1,0 +1,100 @@
+"""The client's side of StartTLS: until the TLS handshake is complete, a connection carries nothing else."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall, IOpenSSLClientConnectionCreator, IReactorTime
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.python.failure import Failure
+
+from ...codec.connection import ClientDecoder
+from ...codec.messages import ErrorResponse, StartTlsRequest, StartTlsResponse
+from ...codec.operations import Operation
+from ...codec.wires import V3
+from ...errors import BookieHandleNotAvailableError, RequestTimeoutError, SecurityError, Status
+from ...security.principals import NOBODY, principal_of
+from ...security.reasons import tls_reason
+from ..authentication import Peer
+
+if TYPE_CHECKING:
+    from ..tls_layer import TlsLayer
+
+
+class EncryptingConnection(Protocol):
+    """A protocol that begins TLS by V3's StartTLS, then hands its connection over to another protocol.
+
+    :ivar encrypted: fires with that protocol once it can send; fails with SecurityError, RequestTimeoutError or
+        BookieHandleNotAvailableError.
+    """
+
+    def __init__(
+        self, clock: IReactorTime, bookie_id: str, creator: IOpenSSLClientConnectionCreator, timeout: float,
+        make: Callable[[Peer], Protocol],
+    ) -> None:  # fmt: skip
+        """:param timeout: seconds for StartTLS and the handshake.
+        :param make: makes the protocol that goes on above TLS.
+        """
+        self.encrypted: Deferred[Protocol] = Deferred(lambda _: self.transport.abortConnection())  # type: ignore[union-attr]
+        self._clock = clock
+        self._bookie_id = bookie_id
+        self._creator = creator
+        self._timeout = timeout
+        self._make = make
+        self._decoder = ClientDecoder(V3)
+        self._layer: TlsLayer | None = None
+        self._timer: IDelayedCall | None = None
+
+    def connectionMade(self) -> None:
+        error = RequestTimeoutError(f"no TLS handshake with {self._bookie_id} in time")
+        self._timer = self._clock.callLater(self._timeout, self._fail, error)
+        request = StartTlsRequest(V3.header(Operation.START_TLS, 1, 0))
+        self.transport.write(V3.encode_request(request))  # type: ignore[union-attr]
+
+    def dataReceived(self, data: bytes) -> None:
+        items = self._decoder.receive(data)
+        if self._decoder.error is not None:
+            self._fail(BookieHandleNotAvailableError(f"the bookie broke the protocol: {self._decoder.error}"))
+        elif items:  # what follows the reply in clear is dropped
+            self._begin(items[0])
+
+    def _begin(self, reply: object) -> None:
+        if isinstance(reply, StartTlsResponse) and reply.status is Status.EOK:
+            from ..tls_layer import begin_tls  # needs packages that only clients with TLS have
+
+            self._layer = begin_tls(self, self._creator, True, self._clock)
+            return
+        status = reply.status if isinstance(reply, StartTlsResponse | ErrorResponse) else None
+        reason = "it has no TLS" if status is Status.EBADREQ else f"its answer was {status or reply!r}"
+        self._fail(SecurityError(f"{self._bookie_id} does not encrypt the connection: {reason}"))
+
+    def handshakeCompleted(self) -> None:
+        """Hand the connection over: the layer calls this method."""
+        assert self._layer is not None
+        certificate = self._layer.getHandle().get_peer_certificate(as_cryptography=True)
+        certified = principal_of(certificate) if certificate is not None else NOBODY
+        self._end_timer()
+        protocol = self._make(Peer(self._bookie_id, certified, True))
+        self._layer.hand_over(protocol)
+        protocol.makeConnection(self._layer)
+        self.encrypted.callback(protocol)
+
+    def _fail(self, error: Exception) -> None:
+        self._end_timer()
+        if not self.encrypted.called:
+            self.encrypted.errback(error)
+            self.transport.abortConnection()  # type: ignore[union-attr]
+
+    def _end_timer(self) -> None:
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._end_timer()
+        if self.encrypted.called:
+            return
+        text = tls_reason(reason.value)
+        if self._layer is None:
+            self.encrypted.errback(BookieHandleNotAvailableError(f"connection lost: {text}"))
+        else:
+            self.encrypted.errback(SecurityError(f"the TLS handshake with {self._bookie_id} failed: {text}"))

@@ -1,0 +1,157 @@
+"""The connections of a bookie at present: their number is limited, and those end whose peers are idle or late."""
+
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import Generic, Protocol, TypeVar
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from ...metrics import ConnectionMetrics
+from ..peer_lines import PeerLines
+from .limits import MAX_LEAVING, SECONDS_IN_USE, ServerLimits
+from .sweeps import Sweeps
+
+
+class TimedConnection(Protocol):
+    """A connection that knows how long its peer has been idle or has not read."""
+
+    peer: str
+
+    @property
+    def has_room(self) -> bool: ...
+
+    @property
+    def is_waiting(self) -> bool: ...
+
+    @property
+    def idle_for(self) -> float | None: ...
+
+    @property
+    def stalled_for(self) -> float: ...
+
+    def is_late(self, latest: float) -> bool:
+        """Test whether bytes of the peer have been expected since ``latest`` or before, and it could send them."""
+
+    def end(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+
+C = TypeVar("C", bound=TimedConnection)
+
+
+class ConnectedPeers(Generic[C]):
+    """The connections of one bookie."""
+
+    _log = Logger()
+
+    def __init__(
+        self, clock: IReactorTime, metrics: ConnectionMetrics, limits: ServerLimits, lines: PeerLines
+    ) -> None:
+        self._clock = clock
+        self._metrics = metrics
+        self._limits = limits
+        self._lines = lines
+        self._connections: dict[C, None] = {}
+        self._leaving: set[C] = set()
+        self._refusing = False
+        self._stopped = False
+        self._gone: Deferred[None] | None = None
+        self._sweeps = Sweeps(clock, limits.sweep_interval, self.end_late)
+
+    def __iter__(self) -> Iterator[C]:
+        return iter(self._connections)
+
+    def admit(self, connection: C) -> bool:
+        """Count a new connection; if there is no room for it, first end the connection that has been idle longest.
+
+        :returns: False if the limit is reached and no connection is idle: the caller closes the new one.
+        """
+        if len(self._connections) - len(self._leaving) >= self._limits.max_connections and not self._evict():
+            self._metrics.refused.value += 1
+            if not self._refusing:  # log once per episode, so that a storm of connections does not fill the log
+                self._refusing = True
+                n = len(self._connections)
+                self._lines.log(self._log.warn, "{n} connections, refusing {peer}", connection.peer, n=n)
+            return False
+        self._refusing = False
+        self._connections[connection] = None
+        self._metrics.accepted.value += 1
+        self._metrics.active.value += 1
+        if not self._stopped:
+            self._sweeps.start()
+        return True
+
+    def _evict(self) -> bool:
+        """End the connection that was idle longest, preferably one that never completed a frame.
+
+        :returns: False if all connections are in use.
+        """
+        idle = [
+            (connection.is_waiting, -seconds, connection)
+            for connection in self._connections
+            if (seconds := connection.idle_for) is not None and seconds >= SECONDS_IN_USE
+        ]
+        if not idle:
+            return False
+        self._metrics.evicted.value += 1
+        self._drop(min(idle, key=itemgetter(0, 1))[2])
+        return True
+
+    def _drop(self, connection: C) -> None:
+        """End a connection, which then no longer counts against the limit.
+
+        It is closed after its replies, so that its peer sees an end and no reset; but it is dropped if that does not
+        read them, or if so many are being closed that the descriptors could be used up.
+        """
+        is_many = len(self._leaving) >= MAX_LEAVING
+        self._leaving.add(connection)
+        if is_many or not connection.has_room:
+            connection.abort()
+        else:
+            connection.end()
+
+    def end_late(self) -> None:
+        """End the connections whose peers take too long to send a frame or to read replies."""
+        limits = self._limits
+        latest = self._clock.seconds() - limits.frame_timeout
+        late = [connection for connection in self._connections if connection.is_late(latest)]
+        self._drop_all(late, "no complete frame", limits.frame_timeout)
+        if limits.read_timeout is not None:
+            stalled = [each for each in self._connections if each.stalled_for >= limits.read_timeout]
+            self._drop_all(stalled, "no byte of their replies read", limits.read_timeout)
+
+    def _drop_all(self, connections: Sequence[C], reason: str, seconds: float) -> None:
+        """Drop connections that took longer than ``seconds``; write one log line for all connections of a sweep."""
+        for connection in connections:
+            self._drop(connection)
+        if connections:
+            self._metrics.timed_out.value += len(connections)
+            self._log.info(
+                "{n} connections closed: {reason} in {seconds:g} s, {peer} among them",
+                n=len(connections), reason=reason, seconds=seconds, peer=connections[0].peer,
+            )  # fmt: skip
+
+    def left(self, connection: C) -> None:
+        """Remove an ended ``connection`` from the count; after the last one the Deferred of :meth:`when_gone` fires."""
+        self._connections.pop(connection, None)
+        self._leaving.discard(connection)
+        if not self._connections:
+            self._sweeps.stop()
+        self._metrics.active.value -= 1
+        if not self._connections and self._gone is not None and not self._gone.called:
+            self._gone.callback(None)
+
+    def stop(self) -> None:
+        """Look at the connections no more."""
+        self._stopped = True
+        self._sweeps.stop()
+
+    def when_gone(self) -> "Deferred[None]":
+        """Return a Deferred that fires when there is no connection any more."""
+        self._gone = Deferred()
+        if not self._connections:
+            self._gone.callback(None)
+        return self._gone

@@ -1,0 +1,12 @@
+"""Texts of the errors that end TLS connections."""
+
+
+def tls_reason(error: BaseException | None) -> str:
+    """Return the reason of the end of a connection in words.
+
+    :param error: any error; one of OpenSSL has a list of triples, of which the last part of each is the reason.
+    """
+    reasons = error.args[0] if error is not None and error.args else ()
+    if isinstance(reasons, list) and reasons and all(isinstance(each, tuple) and len(each) == 3 for each in reasons):
+        return "; ".join(str(reason) for _, _, reason in reasons)
+    return str(error) or repr(error)

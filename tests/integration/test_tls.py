@@ -1,0 +1,208 @@
+"""Bookies and clients with TLS on threads, sockets and files."""
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+from unittest import SkipTest
+
+import attrs
+from twisted.internet import reactor
+from twisted.trial.unittest import TestCase
+
+from bookkeeper_twisted.bookie.lifecycle.service import BookieService
+from bookkeeper_twisted.client import BookKeeper
+from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.config.client import ClientConfig
+from bookkeeper_twisted.config.fields import Setting, fields_of, from_file
+from bookkeeper_twisted.embedding.production import make_bookie
+from bookkeeper_twisted.embedding.standalone import standalone_configs
+from bookkeeper_twisted.errors import BookKeeperError, ConfigError, NotEnoughBookiesError
+
+from ..first_hour.documents import blocks, commands
+from ..security.certificates import Folder, Pair, authority, issued
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FACTORY = "org.apache.bookkeeper.tls.TLSContextFactory"
+HOST = "127.0.0.1"
+
+
+def tls_keys(folder: Folder, **more: Any) -> dict[str, Any]:
+    """The keys of a configuration that name the files of a folder, in PEM."""
+    return {
+        "tls_provider_factory_class": FACTORY, "tls_client_authentication": True,
+        "tls_key_store_type": "PEM", "tls_key_store": str(folder.path / "key.pem"),
+        "tls_certificate_path": str(folder.path / "chain.pem"),
+        "tls_trust_store_type": "PEM", "tls_trust_store": str(folder.path / "trust.pem"),
+        "tls_cert_files_refresh_duration_seconds": 0.0, **more,
+    }  # fmt: skip
+
+
+class PageTests(TestCase):
+    """``docs/security.rst``, followed to the letter."""
+
+    def follow(self, directory: str) -> list[Setting]:
+        """Make the files by the commands of the page; return the keys of a bookie that it shows."""
+        found: list[Setting] = []
+        for block in blocks((ROOT / "docs/security.rst").read_text()):
+            if block.language == "properties":
+                found += from_file(block.text, "docs/security.rst")
+                continue
+            for command in commands(block.text):
+                subprocess.run(command.text, shell=True, cwd=directory, check=True, capture_output=True)
+        return found
+
+    async def test_five_minutes(self) -> None:
+        """A bookie and a client with these files talk."""
+        if shutil.which("openssl") is None:
+            raise SkipTest("the page uses the program openssl, which is not installed")
+        directory = tempfile.mkdtemp(prefix="tls-page-")
+        self.addCleanup(shutil.rmtree, directory)
+        keys = self.follow(directory)
+        here = [
+            attrs.evolve(each, text=str(Path(directory, each.text))) if each.text.endswith((".key", ".pem")) else each
+            for each in keys
+        ]
+        own = [attrs.evolve(each, text=each.text.replace("bookie.", "client.")) for each in here]
+        ports = [Setting("bookiePort", "0", "test"), Setting("listeningInterface", HOST, "test")]
+        (config,) = standalone_configs(BookieConfig.load(ports, here), 1, directory)
+        service: Any = make_bookie(reactor, config)
+        self.addCleanup(service.stop)
+        await service.start()
+        keys_of_client = {field.key for field in fields_of(ClientConfig).values()}
+        client_config = ClientConfig.load([each for each in own if each.key in keys_of_client])
+        client = await BookKeeper.connect(reactor, config.metadata_service_uri, client_config)
+        self.addCleanup(client.close)
+        await _append(await client.create_ledger(1, 1, 1))
+        (connection,) = service.engine.factory.peers
+        self.assertEqual(connection.principal.roles, ("writers",))
+
+
+class TlsTests(TestCase):
+    """Three bookies that require TLS and certificates, and a client that has one."""
+
+    def setUp(self) -> None:
+        directory = tempfile.mkdtemp(prefix="tls-")
+        self.addCleanup(shutil.rmtree, directory)
+        self.directory = directory
+        self.bookies, self.client = Folder(Path(directory, "b")), Folder(Path(directory, "c"))
+        self.bookies.put_pair(issued("a bookie", authority(), (HOST,)), authority())
+        self.client.put_pair(issued("a client", authority(), units=["0:writers"]), authority())
+        self.services: list[BookieService] = []
+
+    async def start(self, **more: Any) -> str:
+        """Start three bookies; return the URI of their metadata."""
+        plain = BookieConfig(
+            bookie_port=0, listening_interface=HOST, journal_pre_alloc_size_mb=1,
+            **tls_keys(self.bookies, **{"tls_required": True, **more}),
+        )  # fmt: skip
+        configs = standalone_configs(plain, 3, self.directory)
+        for config in configs:
+            service: Any = make_bookie(reactor, attrs.evolve(config, auto_recovery_daemon_enabled=False))
+            self.addCleanup(service.stop)
+            await service.start()
+            self.services.append(service)
+        return configs[0].metadata_service_uri
+
+    async def connect(self, uri: str, **more: Any) -> BookKeeper:
+        client = await BookKeeper.connect(reactor, uri, ClientConfig(**{**tls_keys(self.client), **more}))
+        self.addCleanup(client.close)
+        return client
+
+    def principals(self) -> set[str]:
+        """Who is connected to the bookies."""
+        return {
+            str(connection.principal.name)
+            for service in self.services if service.engine is not None
+            for connection in service.engine.factory.peers
+        }  # fmt: skip
+
+    async def test_payloads(self) -> None:
+        """Small and large entries come back as they were, by single reads and by batches; the bookies know who asks."""
+        client = await self.connect(await self.start())
+        writer = await client.create_ledger(3, 2, 2)
+        payloads = [bytes([i % 251]) * size for i, size in enumerate((0, 1, 100, 16_384, 16_385, 70_000, 900_000) * 6)]
+        await writer.append_many(payloads)
+        await writer.close()
+        reader = await client.open_ledger(writer.ledger_id)
+        self.assertEqual([entry.data for entry in await reader.read(0, len(payloads) - 1)], payloads)
+        whole = await client.create_ledger(3, 3, 2)
+        await whole.append_many([bytes(1000)] * 5000)
+        await whole.close()
+        batches = [batch async for batch in (await client.open_ledger(whole.ledger_id)).batches()]
+        self.assertEqual(sum(map(len, batches)), 5000)
+        self.assertEqual(self.principals(), {"CN=a client,OU=0:writers"})
+
+    async def test_certificates_exchanged(self) -> None:
+        """New certificates of all sides are used by new connections, and no old connection or append is lost."""
+        uri = await self.start()
+        client = await self.connect(uri)
+        writer = await client.create_ledger(3, 3, 2)
+        await writer.append(b"before")
+        newer = authority("a newer authority")
+        both = Pair(newer.key, (*newer.chain, *authority().chain))
+        for folder in (self.bookies, self.client):
+            folder.put("trust.pem", both.chain_pem())
+        for folder, name in ((self.bookies, "a bookie"), (self.client, "a newer client")):
+            folder.put_pair(issued(name, newer, (HOST,)), both)
+        await writer.append(b"during")
+        other = await self.connect(uri)
+        reader = await other.open_ledger(writer.ledger_id, recover=False)
+        await reader.read_last_add_confirmed()
+        self.assertEqual([entry.data for entry in await reader.read(0, 0)], [b"before"])
+        await writer.append(b"after")
+        await writer.close()
+        self.assertEqual(self.principals(), {"CN=a client,OU=0:writers", "CN=a newer client"})
+
+    async def test_refused(self) -> None:
+        """Clients in clear, without a certificate, or that trust somebody else, get nothing, and learn why."""
+        uri = await self.start()
+        stranger = Folder(Path(self.directory, "s"))
+        stranger.put_pair(issued("a stranger", authority("another")), authority())
+        clear = {
+            "tls_provider_factory_class": "", "tls_client_authentication": False, "tls_key_store": "",
+            "tls_certificate_path": "", "tls_trust_store": "",
+        }  # fmt: skip
+        for more, reason in (
+            (clear, "unauthorized access"), ({"tls_client_authentication": False}, ": .* certificate required"),
+            (tls_keys(stranger), ": .* unknown ca"),
+        ):  # fmt: skip
+            client = await self.connect(uri, **more)
+            with self.assertRaises(BookKeeperError) as refused:
+                await _append(await client.create_ledger(3, 3, 2))
+            self.assertRegex(str(refused.exception), reason)
+            await client.close()
+        self.assertEqual(self.principals() - {""}, set())
+
+    async def test_wrong_host(self) -> None:
+        """A bookie whose certificate is that of another host is refused, unless names do not matter."""
+        self.bookies.put_pair(issued("a bookie", authority(), ("elsewhere",)), authority())
+        uri = await self.start()
+        client = await self.connect(uri)
+        with self.assertRaises(NotEnoughBookiesError) as refused:
+            await _append(await client.create_ledger(3, 3, 2))
+        self.assertIn(f"it is not one for {HOST}", str(refused.exception))
+        lenient = await self.connect(uri, tls_hostname_verification_enabled=False)
+        await _append(await lenient.create_ledger(3, 3, 2))
+
+    async def test_optional(self) -> None:
+        """A bookie that does not require TLS serves both: a cluster is moved client by client."""
+        uri = await self.start(tls_required=False)
+        clear = await BookKeeper.connect(reactor, uri, ClientConfig())
+        self.addCleanup(clear.close)
+        for client in (clear, await self.connect(uri)):
+            await _append(await client.create_ledger(3, 3, 2))
+        self.assertEqual(self.principals(), {"", "CN=a client,OU=0:writers"})
+
+    async def test_files(self) -> None:
+        """A bookie whose files cannot be used does not start, and names the file."""
+        self.bookies.put("key.pem", b"no key")
+        with self.assertRaises(ConfigError) as refused:
+            await self.start()
+        self.assertIn("key.pem", str(refused.exception))
+
+
+async def _append(writer: Any) -> None:
+    await writer.append(b"entry")
+    await writer.close()
