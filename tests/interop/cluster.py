@@ -61,7 +61,7 @@ class Cluster:
         self.ours: list[str] = []
         self.apache: list[str] = []
         self.conf = folder / "tools.conf"
-        self.java = JavaClient(uri, folder / "client.log")
+        self.java = JavaClient(uri, folder / "client.log", values=values)
         self._folder = folder
         self._values = values
         self._http_ports: list[int] = []

@@ -3,7 +3,9 @@
 
 import json
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -12,6 +14,8 @@ from twisted.internet.threads import deferToThread
 from benchmarks.shared.java import BOOKKEEPER, Jars, classes, java_command
 
 _OPTIONS = ("-Xmx256m", "-XX:MaxDirectMemorySize=256m")
+_READ_PROPERTIES = "-Dorg.apache.bookkeeper.conf.readsystemproperties=true"
+"""Has configurations of Java take values from properties of the JVM."""
 
 
 class JavaError(Exception):
@@ -28,14 +32,19 @@ class JavaError(Exception):
 class JavaClient:
     """One process, which lives until :meth:`stop`.
 
+    :param values: more of the configuration of its clients.
     :raises SkipTest: Java or the jars are missing.
     """
 
-    def __init__(self, uri: str, log: Path, main: str = "Interop", kit: Jars = BOOKKEEPER) -> None:
+    def __init__(
+        self, uri: str, log: Path, main: str = "Interop", kit: Jars = BOOKKEEPER,
+        values: Mapping[str, object] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
         self._log = log
+        options = (*_OPTIONS, _READ_PROPERTIES, *(f"-D{key}={value}" for key, value in values.items()))
         with open(log, "ab") as errors:
             self._process = subprocess.Popen(
-                java_command(main, uri, options=_OPTIONS, classes=classes(kit), kit=kit),
+                java_command(main, uri, options=options, classes=classes(kit), kit=kit),
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
             )  # fmt: skip
 

@@ -41,13 +41,23 @@ def cells() -> Iterator[Cell]:
                 yield Cell((writer, reader, bookies, f"V{wire}"), column, digest.name)
 
 
-class MatrixTests(TestCase):
-    """Each test is a row of the table with one digest: all scenarios, at once."""
+class MatrixCase(TestCase):
+    """A row of a table with one digest: all scenarios, at once."""
 
     timeout = 120
+    table = _table
 
-    async def _play(self, writer: str, reader: str, bookies: str, wire: int, digest: DigestType) -> None:
-        cluster = shared_cluster()
+    def cluster(self) -> Cluster:
+        """The cluster of the table."""
+        return shared_cluster()
+
+    def config(self, wire: int) -> ClientConfig:
+        """The configuration of our client."""
+        return ClientConfig(wire_protocol=f"v{wire}")
+
+    async def play(self, writer: str, reader: str, bookies: str, wire: int, digest: DigestType) -> None:
+        """A row of the table with one digest."""
+        cluster = self.cluster()
         ours, apache = ENSEMBLES[bookies]
         stage = Stage(
             await self._actor(cluster, writer, "writer", wire), await self._actor(cluster, reader, "reader", wire),
@@ -57,7 +67,7 @@ class MatrixTests(TestCase):
         failures: dict[str, str] = {}
         for column in (column for column in SCENARIOS if has_cell(reader, wire, column)):
             error = await self._try(SCENARIOS[column], stage)
-            _table.record(Cell((writer, reader, bookies, f"V{wire}"), column, digest.name), error is None)
+            self.table.record(Cell((writer, reader, bookies, f"V{wire}"), column, digest.name), error is None)
             if error is not None:
                 failures[column] = error
         self.assertEqual(failures, {})
@@ -74,15 +84,19 @@ class MatrixTests(TestCase):
         """A client of its own, so that the writer and its reader share nothing."""
         if kind == "Java":
             return JavaActor(cluster.java, role, wire)
-        config = ClientConfig(wire_protocol=f"v{wire}")
-        client = await BookKeeper.connect(reactor, cluster.uri, config, NamedBookies(system_chance()))
+        placement = NamedBookies(system_chance())
+        client = await BookKeeper.connect(reactor, cluster.uri, self.config(wire), placement)
         self.addCleanup(client.close)
         return OurActor(client)
 
 
+class MatrixTests(MatrixCase):
+    """Each test is a row of the table."""
+
+
 def _test(*row: Any) -> Callable[[MatrixTests], "Deferred[None]"]:
     def test(self: MatrixTests) -> "Deferred[None]":
-        return Deferred.fromCoroutine(self._play(*row))
+        return Deferred.fromCoroutine(self.play(*row))
 
     writer, reader, bookies, wire, digest = row
     test.__doc__ = f"{writer} writes, {reader} reads; bookies: {bookies}; V{wire}, {digest.name}."
