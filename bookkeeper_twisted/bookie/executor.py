@@ -53,7 +53,7 @@ class Unfinished:
 
     def __init__(self) -> None:
         self._works: set[Work] = set()
-        self._waiting: list[tuple[set[Work], Deferred[None]]] = []
+        self._waiting: list[Deferred[None]] = []
 
     def add(self, work: Work) -> None:
         """Count ``work`` as submitted."""
@@ -62,19 +62,18 @@ class Unfinished:
     def ended(self, work: Work, outcome: Any = None) -> None:
         """Deliver the ``outcome`` of ``work`` that has ended."""
         self._works.discard(work)
-        work.deliver(outcome)
-        for left, result in list(self._waiting):
-            left.discard(work)
-            if not left and not result.called:
-                result.callback(None)
-        self._waiting = [(left, result) for left, result in self._waiting if left]
+        work.deliver(outcome)  # which may submit more
+        while not self._works and self._waiting:
+            waiter = self._waiting.pop(0)
+            if not waiter.called:
+                waiter.callback(None)
 
     def join(self) -> "Deferred[None]":
         """See :meth:`~.interfaces.IStorageExecutor.join`."""
         if not self._works:
             return succeed(None)
         result: Deferred[None] = Deferred()
-        self._waiting.append((set(self._works), result))
+        self._waiting.append(result)
         return result
 
 

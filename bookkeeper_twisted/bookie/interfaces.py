@@ -42,7 +42,7 @@ class IStorageExecutor(Interface):
         """Run ``function(*args)`` on the reactor thread, in the order of the calls.  To be called on a lane."""
 
     def join() -> "Deferred[None]":
-        """Wait until all submitted work has ended, or was cancelled before it began.
+        """Wait until all submitted work has ended, or was cancelled before it began; also what is submitted meanwhile.
 
         Cancelled work that had begun may still use its arguments: files are closed after this.
         """

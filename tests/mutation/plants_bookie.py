@@ -160,6 +160,11 @@ PLANTS = (
         "try: ...\nexcept BaseException: ...", "try: ...\nexcept Exception: ...", _LANES, where="Work.run",
     ),
     Plant(
+        "files are closed under work that ended work has caused", "bookie/executor.py",
+        "self._works.discard(work)\nwork.deliver(outcome)", "work.deliver(outcome)\nself._works.clear()",
+        ["tests.bookie.test_executor"], where="Unfinished.ended",
+    ),
+    Plant(
         "the last entry that memory has seen is taken for the last one", "bookie/bookie.py",
         "handle is not None and handle.last_complete", "handle is not None", _READS, where="Bookie.known_last",
     ),

@@ -116,6 +116,19 @@ class ExecutorContract(SynchronousTestCase):
             self.successResultOf(each)
         self.successResultOf(self.executor.join())
 
+    def test_join_of_later_work(self) -> None:
+        """A join waits for the work that ended work has caused, which may use the files that are closed then."""
+        ran: list[str] = []
+        gate = _Latch()
+        first = self.executor.submit("flush", gate.wait, ran)
+        first.addCallback(lambda _: self.executor.submit("journal-0", ran.append, "caused"))
+        joined = self.executor.join()
+        joined.addCallback(lambda _: self.assertEqual(ran, ["first", "caused"]))
+        gate.open()
+        for _ in range(2):
+            self.settle(self.executor)
+        self.successResultOf(joined)
+
     def test_stop(self) -> None:
         """A stop lets submitted work end, and refuses later work."""
         ran: list[int] = []
