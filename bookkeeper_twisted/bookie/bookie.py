@@ -91,7 +91,7 @@ class Bookie:
         self._write_data = options.write_data
         self._handles = LedgerHandles(storage, commits)
         self._watches = LacWatches(clock, flush, options.max_long_polls)
-        self._reads = DiskReads(storage, executor, flush, metrics, options.max_waiting_reads)
+        self._reads = DiskReads(storage, executor, flush, metrics, clock.seconds, options.max_waiting_reads)
         self._waiting = WaitingAdds(
             clock, self._admit, flush, metrics, options.max_throttle_time, options.max_waiting_bytes
         )

@@ -20,6 +20,7 @@ from ..errors import (
     TooManyRequestsError,
 )
 from ..metrics import BookieMetrics
+from ..protocol.peer_lines import PeerLines
 from ..storage.interfaces import ILedgerStorage
 from .interfaces import IStorageExecutor, LoadLaterError
 
@@ -34,6 +35,7 @@ class DiskReads:
     """Reads from disk for the reactor thread, which run on the read lane.
 
     :param flush: ends a batch of replies; called after each result.
+    :param seconds: returns the time, for log lines of which there is one a minute and ledger.
     :param limit: most reads that wait (S11).
     """
 
@@ -41,13 +43,14 @@ class DiskReads:
 
     def __init__(
         self, storage: ILedgerStorage, executor: IStorageExecutor, flush: Callable[[], None], metrics: BookieMetrics,
-        limit: int = 20_000,
+        seconds: Callable[[], float], limit: int = 20_000,
     ) -> None:  # fmt: skip
         self._storage = storage
         self._executor = executor
         self._flush = flush
         self._metrics = metrics
         self._limit = limit
+        self._lines = PeerLines(seconds)
         self._waiting = 0
         self._lists: deque[tuple[int, Deferred[list[tuple[int, int]]]]] = deque()
         self._is_listing = False
@@ -158,6 +161,7 @@ class DiskReads:
         try:
             return read(ledger_id, *args)
         except (StorageError, OSError) as error:
-            self._log.error("reading ledger {ledger_id} failed: {error}", ledger_id=ledger_id, error=error)
+            # Peers can ask for damaged entries without end, and a line costs more than a read.
+            self._lines.log(self._log.error, "reading ledger {peer} failed: {error}", str(ledger_id), error=error)
             kind = DataUnknownError if isinstance(error, LostLogError) else BookieIOError
             raise kind(ledger_id, detail=str(error)) from error

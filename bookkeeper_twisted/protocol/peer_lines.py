@@ -51,5 +51,5 @@ class PeerLines:
         self._logged_at[host] = now
         left_out, self._left_out = self._left_out, 0
         if left_out:
-            template += " ({left_out} lines about peers were left out before this one)"
+            template += " ({left_out} such lines were left out before this one)"
         write(template, peer=peer, left_out=left_out, **fields)

@@ -1,6 +1,7 @@
 """Reads on the lane."""
 
 from twisted.internet.defer import CancelledError
+from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.disk_reads import DiskReads
@@ -25,8 +26,9 @@ class DiskReadsTests(SynchronousTestCase):
         self.events: list[object] = []
         self.metrics = BookieMetrics(Instruments())
         self.reads = DiskReads(
-            self.rig.storage, self.rig.executor, lambda: self.events.append("flush"), self.metrics, limit=3
-        )
+            self.rig.storage, self.rig.executor, lambda: self.events.append("flush"), self.metrics,
+            self.rig.clock.seconds, limit=3,
+        )  # fmt: skip
 
     def test_order(self) -> None:
         """Results come in the order asked for, whatever order the disk was read in."""
@@ -35,6 +37,20 @@ class DiskReadsTests(SynchronousTestCase):
         found = [(run.ledger_id, run.first) for run in self.successResultOf(loading) if isinstance(run, EntryRun)]
         self.assertEqual(found, [(2, 5), (1, 3), (2, 1)])
         self.assertEqual(self.metrics.read_bytes.value, 3 * run(1, 0).size)
+
+    def test_lines_of_failures(self) -> None:
+        """S11: entries that cannot be read are one line a minute and ledger, however often they are asked for."""
+        self.rig.fail("pread", "/ledger0/", times=100)
+        with capturedLogs() as events:
+            for ledger_id in (1, 1, 2, 1, 1):
+                loading = self.reads.load([(ledger_id, 3, 0)])
+                self.rig.drain()
+                self.assertIsInstance(self.successResultOf(loading)[0], BookieIOError)
+            self.assertEqual([event["peer"] for event in events], ["1", "2"])
+            self.rig.clock.advance(61)
+            self.reads.load([(1, 3, 0)])
+            self.rig.drain()
+        self.assertEqual([event["left_out"] for event in events], [0, 1, 2])
 
     def test_flush_behind_the_result(self) -> None:
         """The outbox is flushed once, behind what the result has caused."""

@@ -125,7 +125,7 @@ class ClusterApiTests(HttpCase):
             self.clock.advance(60)
             self.json(f"ledger/read?ledger_id={ledger_id}&start_entry_id=1&end_entry_id=1")
         said = f"of ledger {ledger_id} are read over HTTP by 192.168.1.1:54321"
-        left_out = "(2 lines about peers were left out before this one)"
+        left_out = "(2 such lines were left out before this one)"
         self.assertEqual(
             [text for text in lines(events) if "are read" in text],
             [f"info: entries 0 to 2 {said}", f"info: entries 1 to 1 {said} {left_out}"],

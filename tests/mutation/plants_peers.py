@@ -214,4 +214,10 @@ PLANTS = (
         "a request that cannot be read is refused without a word", "http/channel.py",
         "head + text", "head", ["tests.http.test_channel"], where="BoundedChannel.refuse",
     ),
+    Plant(
+        "each read of a damaged entry is a line in the log", "bookie/disk_reads.py",
+        'self._lines.log(self._log.error, "reading ledger {peer} failed: {error}", str(ledger_id), error=error)',
+        'self._log.error("reading ledger {peer} failed: {error}", peer=ledger_id, error=error)',
+        ["tests.bookie.test_disk_reads"], where="DiskReads._guarded",
+    ),
 )

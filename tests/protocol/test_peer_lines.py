@@ -30,7 +30,7 @@ class PeerLinesTests(SynchronousTestCase):
         self.assertEqual(
             self.logged,
             ["10.0.0.1:0: nonsense",
-             "/run/socket: nonsense (999 lines about peers were left out before this one)"],
+             "/run/socket: nonsense (999 such lines were left out before this one)"],
         )  # fmt: skip
         self.clock.advance(INTERVAL)
         self.log("10.0.0.1:5")
@@ -44,6 +44,6 @@ class PeerLinesTests(SynchronousTestCase):
         self.clock.advance(INTERVAL)
         self.log("10.1.1.1:1")
         self.assertEqual(
-            self.logged[MAX_HOSTS:], ["10.1.1.1:1: nonsense (50 lines about peers were left out before this one)"]
+            self.logged[MAX_HOSTS:], ["10.1.1.1:1: nonsense (50 such lines were left out before this one)"]
         )
         self.assertEqual(len(self.lines._logged_at), 1)

@@ -433,7 +433,7 @@ class ClientConnection(Protocol):
         if overdue:
             bookie_id, n = self._owner.bookie_id, sum(sent.count for sent in overdue)
             self._log.warn("bookie {bookie_id}: {n} requests had no reply in time", bookie_id=bookie_id, n=n)
-        self._fail(overdue, RequestTimeoutError("no reply in time"))
+        self._fail(overdue, RequestTimeoutError(f"{self._owner.bookie_id} gave no reply in time"))
         if self.in_flight.abandoned > _MAX_ABANDONED:
             self.abort(BookieHandleNotAvailableError("too many replies are overdue"))
 
