@@ -27,7 +27,7 @@ class CheckerMetrics:
         self._lost = {kind: instruments.counter(f"{_CHECKER}{kind.value}_replicas") for kind in LossKind}
 
     def checked(self, report: CheckReport) -> None:
-        """Count a ledger that was checked, with the losses that its ``report`` names."""
+        """Count a checked ledger, and the lost or damaged replicas that its ``report`` names."""
         self._ledgers.value += 1
         self._inconclusive.value += sum(len(one.inconclusive) for one in report.fragments)
         for loss in report.losses():

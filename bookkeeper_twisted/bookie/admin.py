@@ -160,7 +160,7 @@ class WorkProgress:
 
 @attrs.frozen
 class CompactionStatus:
-    """The compactions of one kind.
+    """The state of minor or of major compaction.
 
     :ivar at_work: whether one is under way.
     :ivar suspended: whether an operator suspended them.

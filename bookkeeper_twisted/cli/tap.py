@@ -98,7 +98,7 @@ def switch_often(set_interval: Callable[[float], object] = sys.setswitchinterval
 
 
 def bookies_service(reactor: Any, options: Options, fail: Callable[[], None]) -> Bookies:
-    """Return the service of the bookies that the options describe, on any reactor.
+    """Return the Twisted service that runs the bookies described by the options.
 
     A configuration that cannot work ends the process here, with one line and status 1.
 

@@ -1,4 +1,4 @@
-"""``availabilityOfEntriesOfLedger``: which entries of a ledger a bookie holds, as the answer to a listing.
+"""``availabilityOfEntriesOfLedger``: the entries of a ledger that a bookie holds, as in the reply to a list request.
 
 Layout, big-endian: version i32 (0), number of groups i32, 56 zero bytes; then for each group
 firstSequenceStart i64, lastSequenceStart i64, sequenceSize i32, sequencePeriod i32, ascending.  A group

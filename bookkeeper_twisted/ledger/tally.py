@@ -87,7 +87,7 @@ class AckTally(Tally):
         return self.add(voter, places)
 
     def fail(self, voter: Hashable, places: int) -> int:
-        """Count the failures of the bookie ``voter`` for the entries at ``places``.
+        """Record that the bookie ``voter`` failed to store entries, given as the bits ``places`` of their indexes.
 
         :returns: the places where the failure counts: the voter was not replaced there.
         """

@@ -367,7 +367,7 @@ class IMetadataDriver(Interface):
 
 
 class IRackStore(Interface):
-    """A driver of a store in which the racks of bookies can be kept, as Pulsar's tools do."""
+    """A metadata driver whose store can hold the racks of bookies, where Pulsar's tools write them."""
 
     def watch_racks(listener: Callable[[Mapping[str, str]], None]) -> Callable[[], None]:
         """Call the listener with the rack of each bookie that has one, by bookie id, soon and after each change.

@@ -132,7 +132,9 @@ class DirectoryStorage:
     def resident(
         self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int, window: int = 0
     ) -> EntryRun | None:
-        """Return entries of a log if their row and bytes are in memory; stop before an entry that a write cache holds.
+        """Return consecutive entries of an entry log if their index row and their bytes are in memory.
+
+        They end before the next entry of which a write cache has a newer copy.
 
         :param entry_id: of the first entry, which the write caches do not hold.
         :param max_count: most entries.

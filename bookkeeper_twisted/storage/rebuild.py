@@ -66,7 +66,7 @@ def logs_with_data(fs: IFileSystem, directory: str) -> list[int]:
 def known_elsewhere(
     fs: IFileSystem, index_directories: Sequence[str], make_index: IndexFactory
 ) -> list[frozenset[int]]:
-    """Return for each directory the ledgers that only the indexes of other directories know.
+    """Return, for each directory, the ledgers that its own index lacks and the index of another directory has.
 
     :param index_directories: of all indexes of a bookie, ``current`` included; an unreadable one counts as empty.
     :param make_index: opens an index.

@@ -170,7 +170,12 @@ class LedgerCollector:
         return metadata.closed and not any(self._cluster.bookie_id in segment.bookies for segment in metadata.segments)
 
     async def _forget_locked(self, ledger_id: int) -> int:
-        """Delete the ledger under its replication lock, unless it is locked by another or needed here."""
+        """Delete the local copy of a ledger while holding its replication lock.
+
+        It is kept if another process holds the lock, or if the ledger names this bookie.
+
+        :returns: the number of deleted copies, 0 or 1.
+        """
         await self._operations.acquire()
         cluster = self._cluster
         try:

@@ -86,7 +86,7 @@ class BookieSocket:
     _log = Logger()
 
     def __init__(self, settings: SocketSettings, key: tuple[str, IWireProtocol], ended: "Ended") -> None:
-        """:param ended: called once when no flow can use the socket any more, before any other callback."""
+        """:param ended: called once, before any other callback, when the socket can carry no more requests."""
         self.key = key
         self.state = ConnectionState.CONNECTING
         self.traffic = Traffic(settings.clock.seconds)

@@ -1,4 +1,4 @@
-"""The recovery of a ledger: it is closed after the last entry that its writer can have acknowledged (S17).
+"""The recovery of a ledger, which closes the ledger at the last entry that its writer may have acknowledged (S17).
 
 The steps are those of the class below, in this order.  Any client may repeat each step at any time,
 and several clients may work concurrently: the ledger stays IN_RECOVERY until a client closes it, and the

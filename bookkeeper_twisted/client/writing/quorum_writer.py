@@ -125,7 +125,7 @@ class QuorumWriter:
 
     @property
     def in_flight(self) -> int:
-        """The number of bytes of the frames of entries that have joined a batch and not ended."""
+        """The bytes of the frames of all entries that are in a batch and are neither acknowledged nor failed."""
         return self.source.joined_bytes - self.ended_bytes
 
     @property
@@ -400,7 +400,7 @@ class QuorumWriter:
         return None
 
     def _end_change(self, error: Exception | None) -> None:
-        """End the ensemble change: complete the entries that waited for it, then stop the writer for an error."""
+        """End the ensemble change: complete the entries that waited for it; if it failed, stop the writer with the error."""
         if self.state.listens:
             self._enter(Event.CHANGED)
             self.advance()

@@ -150,7 +150,7 @@ async def find(ledgers: ILedgerManager, key: BatchKey) -> Publication | None:
 async def _looked_up(
     ledgers: ILedgerManager, ledger_id: int, wanted: Callable[[LedgerMetadata], T | None]
 ) -> tuple[int, T | None]:
-    """Return the id and the content of a record; without a record, the first free id and None.
+    """Return the ledger id and the content of a manifest record; without one, the first unused ledger id and None.
 
     :param ledger_id: of the record, unless a ledger of a user or another record has it by chance.
     :param wanted: returns the content of the record, None for another ledger.

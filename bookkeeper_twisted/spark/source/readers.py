@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class _WrappedPartition(InputPartition):
-    """A partition as Spark wraps it for a reader."""
+    """The type of the object in which Spark passes a partition to a reader."""
 
     value: Any
 

@@ -173,7 +173,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual({e for row in seen for e in range(row.first, row.last + 1)}, {*range(2000)})
 
     def test_replace(self) -> None:
-        """A row of the same entries in another log replaces the old row."""
+        """An index row of the same entries in another entry log replaces the old row."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 0)]))
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 1)]))

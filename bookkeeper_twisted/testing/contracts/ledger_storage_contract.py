@@ -92,7 +92,7 @@ class LedgerStorageContract(SynchronousTestCase):
         begun.persist_marks()
 
     def checkpoint(self, number: int = 1) -> None:
-        """Make a whole checkpoint."""
+        """Begin a checkpoint, write it, and complete it."""
         begun = self.storage.begin_checkpoint([JournalPosition(1, number)])
         self.write(begun)
         begun.finish()

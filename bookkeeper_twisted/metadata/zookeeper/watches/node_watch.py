@@ -50,7 +50,7 @@ class NodeWatches:
 
 
 class _Looking:
-    """The reads of one watched node, which call the listener if the node was written since the last read."""
+    """A reader of one watched node; it calls the listener if the node was written since the last read."""
 
     def __init__(
         self, znodes: Znodes, path: str, decode: Callable[[bytes | None], Any], listener: Callable[[Any], None]

@@ -15,7 +15,7 @@ async def _marked(driver: Any) -> list[int]:
 
 
 class UnderreplicationSuite(MetadataSuite):
-    """Marks and locks."""
+    """The tests of the marks of under-replicated ledgers and of replication locks."""
 
     async def test_underreplication_interface(self) -> None:
         """The under-replication side provides what it declares."""
