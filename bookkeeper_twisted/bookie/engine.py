@@ -144,7 +144,7 @@ class Engine:
         return None if self._failed else await self.checkpointer.finish()
 
     def _end_group(self) -> None:
-        """End a journal group: resume the adds that waited for room, then write the replies, one write per connection."""
+        """End a journal group: resume the adds that waited for room, then write the replies, once per connection."""
         self.bookie.resume_adds()
         self.outbox.flush()
 

@@ -400,7 +400,7 @@ class QuorumWriter:
         return None
 
     def _end_change(self, error: Exception | None) -> None:
-        """End the ensemble change: complete the entries that waited for it; if it failed, stop the writer with the error."""
+        """End the ensemble change: complete the entries that waited; if it failed, stop the writer with the error."""
         if self.state.listens:
             self._enter(Event.CHANGED)
             self.advance()
