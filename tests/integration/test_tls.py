@@ -19,6 +19,7 @@ from bookkeeper_twisted.config.fields import Setting, fields_of, from_file
 from bookkeeper_twisted.embedding.production import make_bookie
 from bookkeeper_twisted.embedding.standalone import standalone_configs
 from bookkeeper_twisted.errors import BookKeeperError, ConfigError, NotEnoughBookiesError
+from bookkeeper_twisted.protocol.connection_state import ConnectionState
 
 from ..first_hour.documents import blocks, commands
 from ..security.certificates import Folder, Pair, authority, issued
@@ -116,6 +117,7 @@ class TlsTests(TestCase):
             str(connection.principal.name)
             for service in self.services if service.engine is not None
             for connection in service.engine.factory.peers
+            if connection.state is ConnectionState.READY
         }  # fmt: skip
 
     async def test_payloads(self) -> None:

@@ -238,6 +238,11 @@ PLANTS = (
         "self._support.unanswered(poll.source)", "", _VOTES, where="RecoveryReads._vote",
     ),
     Plant(
+        "the LAC of bookies that were replaced while they were asked counts", "client/reading/lac_reads.py",
+        "asked = metadata.segments[-1]", "asked = view.metadata.segments[-1]",
+        ["tests.client.reading.test_lac_reads"], where="LacReads.read",
+    ),
+    Plant(
         "a step that is cancelled leaves requests under way", "client/reading/read_ahead.py",
         "self.close()", "", ["tests.client.reading.test_read_handle"], where="ReadAhead._something",
     ),

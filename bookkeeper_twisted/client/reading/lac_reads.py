@@ -88,10 +88,13 @@ class LacReads:
 
         :raises BookKeeperError: as :meth:`~.lac_coverage.LacCoverage.read`.
         """
-        view = self._view
-        if not view.closed:
-            known = await LacCoverage(self._bookies, self._digester, view.ledger_id, view.metadata).read()
+        view, asked = self._view, None
+        # Ask again if the ensemble has changed meanwhile: the bookies that were asked need not have the last entries.
+        while not view.closed and asked != view.metadata.segments[-1]:
+            metadata = view.metadata
+            known = await LacCoverage(self._bookies, self._digester, view.ledger_id, metadata).read()
             view.confirmed(known.last_add_confirmed, known.length)
+            asked = metadata.segments[-1]
         return view.last_add_confirmed
 
     # ---- the first higher LAC ------------------------------------------------------------------------

@@ -24,6 +24,14 @@ from ..rig import Peer, Rig, adds, batch, reads, run
 START_TLS = requests_out.encode_request(StartTlsRequest(V3.header(Operation.START_TLS, 1, 0)))
 
 
+def _has_tls() -> bool:
+    try:
+        import OpenSSL  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
 @implementer(IOpenSSLServerConnectionCreator)
 class _Unused:
     """The bookie's end of TLS connections, which wait for the peer for ever."""
@@ -37,6 +45,7 @@ class _Unused:
 class EncryptionTestCase(SynchronousTestCase):
     """A bookie with TLS."""
 
+    skip = None if _has_tls() else "pyOpenSSL is not installed: pip install 'bookkeeper-twisted[tls]'"
     required = True
 
     def setUp(self) -> None:

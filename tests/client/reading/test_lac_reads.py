@@ -86,6 +86,19 @@ class CoverageTests(LacCase):
         self.bookies["b1"].up = False
         self.assertEqual(self.result(self.reads.read()), 5)
 
+    def test_changed_meanwhile(self) -> None:
+        """Bookies that were replaced while they were asked need not know the last entries: the new ones are asked."""
+        for name in NAMES:
+            self.bookies[name].delay = 1.0
+        self.put("b3", 8)
+        reading: Deferred[Any] = Deferred.fromCoroutine(self.reads.read())
+        self.clock.advance(0.5)
+        segments = (Segment(0, NAMES), Segment(6, ("b3", "b0", "b2")))
+        self.view.stored(Versioned(attrs.evolve(OPEN, segments=segments), 2))
+        self.clock.pump([0.5] * 6)
+        self.assertEqual(self.successResultOf(reading), 8)
+        self.assertEqual(self.asked("read_lac"), ["b0", "b0", "b1", "b2", "b2"])
+
     def test_uncovered(self) -> None:
         """One answer is not enough."""
         self.bookies["b1"].up = self.bookies["b2"].up = False
