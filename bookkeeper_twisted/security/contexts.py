@@ -173,9 +173,8 @@ class _Renewed(Generic[T]):
             self._log.info("the files of TLS have changed: new connections use the new ones")
 
 
-@implementer(IOpenSSLServerConnectionCreator)
-class ServerTls:
-    """The TLS of a bookie.
+class _Tls:
+    """The contexts of one side, made from files that its settings name.
 
     :param seconds: a clock of seconds since 1970, as a reactor's.
     :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
@@ -187,8 +186,27 @@ class ServerTls:
         _require_library()
         self._settings = settings
         self._seconds = seconds
-        stores = (settings.keys, settings.trusted) if settings.client_authentication else (settings.keys,)
-        self._context = _Renewed(stores, self._make, settings.refresh_seconds, seconds)
+        self._context = _Renewed(self._stores(settings), self._make, settings.refresh_seconds, seconds)
+
+    def _stores(self, settings: TlsSettings) -> Iterable["StoreFiles"]:
+        """Return the stores whose files are used."""
+        raise NotImplementedError
+
+    def _make(self) -> "Context":
+        """Read the files and make a context."""
+        raise NotImplementedError
+
+
+@implementer(IOpenSSLServerConnectionCreator)
+class ServerTls(_Tls):
+    """The TLS of a bookie.
+
+    :param seconds: a clock of seconds since 1970, as a reactor's.
+    :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
+    """
+
+    def _stores(self, settings: TlsSettings) -> Iterable["StoreFiles"]:
+        return (settings.keys, settings.trusted) if settings.client_authentication else (settings.keys,)
 
     def _make(self) -> "Context":
         from . import keys, openssl
@@ -206,7 +224,7 @@ class ServerTls:
         return Connection(self._context.get(), None)
 
 
-class ClientTls:
+class ClientTls(_Tls):
     """The TLS of a client.
 
     A bookie verifies the certificate of a client after the client's handshake has ended (TLS 1.3): a refusal is then
@@ -216,14 +234,8 @@ class ClientTls:
     :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
     """
 
-    _log = Logger()
-
-    def __init__(self, settings: TlsSettings, seconds: Callable[[], float]) -> None:
-        _require_library()
-        self._settings = settings
-        self._seconds = seconds
-        stores = (settings.keys, settings.trusted) if settings.client_authentication else (settings.trusted,)
-        self._context = _Renewed(stores, self._make, settings.refresh_seconds, seconds)
+    def _stores(self, settings: TlsSettings) -> Iterable["StoreFiles"]:
+        return (settings.keys, settings.trusted) if settings.client_authentication else (settings.trusted,)
 
     def _make(self) -> "Context":
         from . import keys, openssl

@@ -39,6 +39,7 @@ T = TypeVar("T")
 PrivateKey = RSAPrivateKey | EllipticCurvePrivateKey | Ed25519PrivateKey | Ed448PrivateKey
 
 _KEY_BLOCK = re.compile(rb"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?-----END \1-----", re.DOTALL)
+_CERTIFICATE_BEGIN = re.compile(rb"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE")
 _SPACE = "".join(map(chr, range(33)))
 """The characters that Java's ``trim`` removes."""
 
@@ -242,9 +243,12 @@ def _pem_chain(files: StoreFiles) -> tuple[x509.Certificate, ...]:
 
 def _pem_certificates(key: str, path: str, data: bytes) -> tuple[x509.Certificate, ...]:
     try:
-        return tuple(x509.load_pem_x509_certificates(data))
+        found = tuple(x509.load_pem_x509_certificates(data))
     except _UNREADABLE:
         raise _refusal(key, path, "it has no certificate in PEM, or one that cannot be read") from None
+    if len(found) != len(_CERTIFICATE_BEGIN.findall(data)):  # the library ignores a last block without an end
+        raise _refusal(key, path, "its last certificate is cut off")
+    return found
 
 
 # ---- PKCS12 and JKS ----------------------------------------------------------------------------------

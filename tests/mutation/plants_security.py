@@ -10,6 +10,11 @@ _STORES, _NAMED = ["tests.security.test_jks"], ["tests.security.test_principals"
 
 PLANTS = (
     Plant(
+        "a trust store that is cut off is taken as whole", "security/keys.py",
+        "len(found) != len(_CERTIFICATE_BEGIN.findall(data))", "False", ["tests.security.test_keys"],
+        where="_pem_certificates",
+    ),
+    Plant(
         "every chain of certificates is believed", _OPENSSL,
         "if not valid: ...", "if False: ...", _MADE, where="_verify_chain",
     ),
@@ -116,12 +121,12 @@ PLANTS = (
     Plant(
         "a bookie does not see that its trust store has changed", _CONTEXTS,
         "(settings.keys, settings.trusted) if settings.client_authentication else (settings.keys,)",
-        "(settings.keys,)", _RENEWED, where="ServerTls.__init__",
+        "(settings.keys,)", _RENEWED, where="ServerTls._stores",
     ),
     Plant(
         "a client does not see that its certificate has changed", _CONTEXTS,
         "(settings.keys, settings.trusted) if settings.client_authentication else (settings.trusted,)",
-        "(settings.trusted,)", _RENEWED, where="ClientTls.__init__",
+        "(settings.trusted,)", _RENEWED, where="ClientTls._stores",
     ),
     Plant(
         "a file that was replaced by one of its size and time looks unchanged", _KEYS,

@@ -107,6 +107,10 @@ class PemTests(FilesCase):
         self.assertEqual(
             read_trusted(StoreFiles("tlsTrustStore", "PEM", path)), authority().chain + authority("other").chain
         )
+        whole, other = authority().chain_pem(), authority("other").chain_pem()
+        for size in (30, 300, len(other) - 10):  # a file that is half written
+            cut = self.folder.put("cut", whole + other[:size])
+            self._refused(StoreFiles("tlsTrustStore", "PEM", cut), "tlsTrustStore = ", "/cut'", trusted=True)
         empty = self.folder.put("empty", b"")
         self._refused(StoreFiles("tlsTrustStore", "PEM", empty), "tlsTrustStore = ", "/empty'", trusted=True)
 

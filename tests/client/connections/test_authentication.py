@@ -31,18 +31,6 @@ class AuthenticatedCase(RealBookieCase):
         config = ClientConfig(wire_protocol=self.wire_protocol, max_connections_per_bookie=self.max_connections)
         self.client = NetworkBookieClient(self.rig.clock, addresses.resolve, config, authentication=self.own_provider)
 
-    def read(self) -> "Deferred[Any]":
-        """A read of an entry that is not there."""
-        reading: Deferred[Any] = Deferred.fromCoroutine(_awaited(self.client.read(self.bookie_id, 1, 0)))
-        return reading
-
-    def sockets(self) -> list[Any]:
-        """All sockets there are."""
-        return [socket for peer in self.client.pool._peers.values() for socket in peer.sockets]
-
-
-async def _awaited(something: Any) -> Any:
-    return await something
 
 
 class _OnRealBookie(AuthenticatedCase, contract.BookieClientContract if TYPE_CHECKING else object):  # type: ignore[misc]

@@ -48,6 +48,19 @@ class RealBookieCase(SynchronousTestCase):
             self.rig.drain()
         self.network.move()
 
+    def read(self) -> "Deferred[Any]":
+        """A read of an entry that is not there."""
+        reading: Deferred[Any] = Deferred.fromCoroutine(_awaited(self.client.read(self.bookie_id, 1, 0)))
+        return reading
+
+    def sockets(self) -> list[Any]:
+        """All sockets there are."""
+        return [socket for peer in self.client.pool._peers.values() for socket in peer.sockets]
+
+
+async def _awaited(something: Any) -> Any:
+    return await something
+
 
 class _OnRealBookie(RealBookieCase, contract.BookieClientContract if TYPE_CHECKING else object):  # type: ignore[misc]
     """The contract over the network."""

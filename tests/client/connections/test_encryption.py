@@ -62,18 +62,9 @@ class EncryptedCase(RealBookieCase):
         for _ in range(3):
             super().settle()
 
-    def read(self) -> "Deferred[Any]":
-        """A read of an entry that is not there."""
-        reading: Deferred[Any] = Deferred.fromCoroutine(_awaited(self.client.read(self.bookie_id, 1, 0)))
-        return reading
-
     def states(self) -> list[ConnectionState]:
         """Those of all sockets there are."""
-        return [socket.state for peer in self.client.pool._peers.values() for socket in peer.sockets]
-
-
-async def _awaited(something: Any) -> Any:
-    return await something
+        return [socket.state for socket in self.sockets()]
 
 
 class _OverTls(EncryptedCase, contract.BookieClientContract if TYPE_CHECKING else object):  # type: ignore[misc]
