@@ -140,4 +140,38 @@ PLANTS = (
         "chain(held, zip(found._firsts, found._rows, strict=True))", "zip(found._firsts, found._rows, strict=True)",
         _LOOK_UPS, where="FoundRows.add",
     ),
+    Plant(
+        "each look-up in recent packed rows unpacks many rows", "storage/index/unpacked_rows.py",
+        "min(2 * self._n_together, MOST_TOGETHER) if goes_on and self._n_together else 1", "MOST_TOGETHER",
+        ["tests.storage.test_ledger_storage_contract"], where="UnpackedRows._count_from",
+    ),
+    Plant(
+        "look-ups in order unpack row by row", "storage/index/unpacked_rows.py",
+        "0 <= index - self._next_index <= self._n_together", "False", ["tests.storage.index.test_unpacked_rows"],
+        where="UnpackedRows._count_from",
+    ),
+    Plant(
+        "an unpacked row holds the entries behind it", "storage/index/unpacked_rows.py",
+        "index >= 0 and self._unpacked[index].last >= entry_id", "index >= 0",
+        ["tests.storage.index.test_unpacked_rows"], where="UnpackedRows.find",
+    ),
+    Plant(
+        "rows stay unpacked after a newer copy came", "storage/index/looked_up.py",
+        "self._keep(())", "pass", _LOOK_UPS, where="FoundRows._replace",
+    ),
+    Plant(
+        "the rows of the next ledger are found, too", "storage/index/recent_blocks.py",
+        "row.ledger_id == self._ledger_id", "True", ["tests.storage.index.test_recent_blocks"],
+        where="LedgerBlocks._from",
+    ),
+    Plant(
+        "ranges in any order are read by one call", "storage/files/filesystem.py",
+        "0 <= gap <= _GAP", "gap <= _GAP", ["tests.storage.files.test_filesystem"],
+        where="RealFile.pread_resident_each",
+    ),
+    Plant(
+        "ranges far from each other are read by one call", "storage/files/filesystem.py",
+        "0 <= gap <= _GAP", "0 <= gap", ["tests.storage.files.test_filesystem"],
+        where="RealFile.pread_resident_each",
+    ),
 )  # fmt: skip

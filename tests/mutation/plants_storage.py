@@ -441,14 +441,9 @@ PLANTS = (
         where="LedgerStates.forget",
     ),
     Plant(
-        "each look-up in recent packed rows unpacks a block", "storage/index/recent_blocks.py",
-        "self._rows[index]", "[*map(row_of_packed, self._rows)] and self._rows[index]",
-        ["tests.storage.test_ledger_storage_contract"], where="LedgerBlocks.find",
-    ),
-    Plant(
         "a table of recent packed rows goes on with the block that it began with", "storage/index/recent_blocks.py",
-        "self._begin <= key < self._end", "self._rows", ["tests.storage.index.test_recent_blocks"],
-        where="LedgerBlocks.find",
+        "self._begin <= key < self._end", "self._block.rows", ["tests.storage.index.test_recent_blocks"],
+        where="LedgerBlocks._from",
     ),
     Plant(
         "single records that are all of a row are not verified", "storage/entry_log/reader.py",

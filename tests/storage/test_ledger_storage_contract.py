@@ -11,7 +11,7 @@ import attrs
 from bookkeeper_twisted.storage.entry_log.format import HEADER_SIZE
 from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index import block_writer, blocks, recent_blocks, rows
-from bookkeeper_twisted.storage.index.blocks import row_of_packed
+from bookkeeper_twisted.storage.index.blocks import unpack_rows
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import (
     ICheckpoint,
@@ -41,7 +41,7 @@ class LedgerStorageTests(ledger_storage_contract.LedgerStorageContract):
         self.failing = False
         self.storage = self.open()
         self.n_unpacked = 0
-        self.patch(recent_blocks, "row_of_packed", self.unpack)
+        self.patch(recent_blocks, "unpack_rows", self.unpack)
         self.n_reopened = 0
         self.fail_when_told()
 
@@ -63,10 +63,11 @@ class LedgerStorageTests(ledger_storage_contract.LedgerStorageContract):
         """Have writes of the disk fail while :attr:`failing`."""
         self.disk.fail(errno.EIO, when=lambda op: self.failing and op.name == "pwrite", times=1 << 30)
 
-    def unpack(self, packed: bytes) -> IndexRow:
-        """Count a row."""
-        self.n_unpacked += 1
-        return row_of_packed(packed)
+    def unpack(self, packed: bytes) -> list[IndexRow]:
+        """Count the rows."""
+        found = unpack_rows(packed)
+        self.n_unpacked += len(found)
+        return found
 
     def unpacked_rows(self) -> int:
         return self.n_unpacked
@@ -142,7 +143,7 @@ class PageCacheTests(LedgerStorageTests):
         before = self.n_unpacked
         found = self.storage.scattered(1, range(0, 384, 3), 100_000)
         self.assertEqual([at for at, each in enumerate(found.entries) if each is None], [2])
-        self.assertEqual(self.n_unpacked - before, 128)
+        self.assertTrue(128 <= self.n_unpacked - before <= 256)
 
 
 class SqliteIndexTests(LedgerStorageTests):

@@ -20,7 +20,7 @@ from ...entries.entry_run import EntryRun
 from ...errors import DamageError, LostLogError
 from ..cache.mixed_entries import Scattered
 from ..index.rows import first_bad_block, record_offsets
-from ..index.scattered import ScatteredRecords
+from ..index.scattered import ScatteredRecord
 from ..interfaces import CHECKSUM_BLOCK, IFile, IFileSystem, IndexRow
 from ..ledger_dirs import entry_log_name
 
@@ -198,17 +198,18 @@ class EntryLogReader:
         whole = len(data) >= CHECKSUM_BLOCK or end == len(offsets) - 1
         return run if not whole or first_bad_block(row, offsets[-1], start, data) is None else None
 
-    def read_scattered(self, ledger_id: int, log_id: int, records: ScatteredRecords, found: Scattered) -> None:
+    def read_scattered(self, ledger_id: int, log_id: int, records: Sequence[ScatteredRecord], found: Scattered) -> None:
         """Read single records whose bytes are in memory, and keep the valid ones.  Reactor thread.
 
-        :param records: the records to read, and their positions in ``found``.
+        :param records: the records to read, one or more.
         :param found: receives the entries that were read; the others stay None.
         """
+        positions, entry_ids, sizes, offsets, checksums = zip(*records, strict=True)
         file = self._resident.take(log_id)
         if file is None:
             return
         try:
-            datas = file.pread_resident_each(records.sizes, records.offsets)
+            datas = file.pread_resident_each(sizes, offsets)
         except BaseException as e:
             file.close()
             if isinstance(e, OSError):
@@ -216,14 +217,13 @@ class EntryLogReader:
             raise
         self._resident.put_back(log_id, file)
         entries, head = found.entries, _HEAD.pack
-        columns = zip(records.positions, records.entry_ids, datas, records.checksums, strict=True)
-        for position, entry_id, data, checksum in columns:
-            if data is None or not data.startswith(head(len(data) - 4, ledger_id, entry_id)):
+        for position, entry_id, size, checksum, data in zip(positions, entry_ids, sizes, checksums, datas, strict=True):
+            if data is None or not data.startswith(head(size - 4, ledger_id, entry_id)):
                 continue
             if not checksum or crc32c_of_bytes(data).to_bytes(4, "big") == checksum:
                 entries[position] = data[4:]
                 found.read += 1
-                found.read_bytes += len(data)
+                found.read_bytes += size
         self._earn(found.read)
 
     def _earn(self, count: int) -> None:

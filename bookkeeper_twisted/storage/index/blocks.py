@@ -7,7 +7,7 @@ the number of its generation and the rows.  The blocks of one generation share n
 import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -23,6 +23,8 @@ BLOCK_ROWS = 128
 ROW_BYTES = PACKED_ROW.size
 _FORM = PACKED_ROW.format.removeprefix(">")
 _COLUMNS = len(_FORM)
+_COLUMNS_OF_ROW = struct.Struct(PACKED_ROW.format.removesuffix("I") + "4s")  # the checksum as bytes
+_new_row = partial(tuple.__new__, IndexRow)
 _LOG = slice(20, 24)
 _KEY = struct.Struct(">qq")
 _NUMBER = struct.Struct(">Q")
@@ -42,13 +44,21 @@ def key_of(ledger_id: int, entry_id: int) -> bytes:
 
 def row_of_packed(packed: bytes) -> IndexRow:
     """Return the index row of a ``packed`` row."""
-    ledger_id, first, count, log_id, offset, size, checksum = PACKED_ROW.unpack(packed)
-    return IndexRow(ledger_id, first, first + count - 1, log_id, offset, size, checksum.to_bytes(4, "big"))
+    return unpack_rows(packed)[0]
 
 
 def rows_of_packed(packed: Iterable[bytes]) -> list[IndexRow]:
     """Return the index rows of ``packed`` rows."""
-    return list(map(row_of_packed, packed))
+    return unpack_rows(b"".join(packed))
+
+
+def unpack_rows(rows: bytes) -> list[IndexRow]:
+    """Return the index rows of ``rows``, the joined bytes of packed rows."""
+    # tuple.__new__ does what the constructor of a named tuple does, without the call of a Python function for each row.
+    return [
+        _new_row((ledger_id, first, first + count - 1, log_id, offset, size, checksum))
+        for ledger_id, first, count, log_id, offset, size, checksum in _COLUMNS_OF_ROW.iter_unpack(rows)
+    ]
 
 
 def last_of(packed: bytes) -> int:
@@ -124,9 +134,9 @@ class Block:
         """Return the key of the last row."""
         return self.key(len(self) - 1)
 
-    def packed(self, index: int) -> bytes:
-        """Return the packed row at ``index``."""
-        return self.rows[ROW_BYTES * index : ROW_BYTES * (index + 1)]
+    def packed(self, index: int, count: int = 1) -> bytes:
+        """Return the joined bytes of ``count`` packed rows from ``index`` on, or fewer at the end of the block."""
+        return self.rows[ROW_BYTES * index : ROW_BYTES * (index + count)]
 
     def floor(self, key: bytes) -> int:
         """Return the index of the last row at or before ``key``, or -1."""

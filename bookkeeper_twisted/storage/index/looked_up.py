@@ -13,6 +13,7 @@ from itertools import chain
 from ..interfaces import IndexRow
 from .blocks import ROW_BYTES, last_of, row_of_packed
 from .recent_rows import cost_of
+from .unpacked_rows import UnpackedRows
 
 _PACKED_COST = ROW_BYTES + 49
 """The cost of a packed row: its bytes, the object that holds them, a reference, its first entry."""
@@ -20,19 +21,19 @@ _PACKED_COST = ROW_BYTES + 49
 _LEDGER_COST = 600
 
 
-class FoundRows:
+class FoundRows(UnpackedRows):
     """Rows of one ledger that look-ups found, in the order of their entries.  No two rows share an entry.
 
     :ivar cost: bytes of memory.
     """
 
-    __slots__ = ("ledger_id", "cost", "_firsts", "_rows", "_latest")
+    __slots__ = ("ledger_id", "cost", "_firsts", "_rows")
 
     def __init__(self, ledger_id: int, rows: Sequence[IndexRow | bytes]) -> None:
+        super().__init__()
         self.ledger_id = ledger_id
         self._firsts = array("q", map(_first_of, rows))
         self._rows = list(rows)
-        self._latest: IndexRow | None = None
         self.cost = _LEDGER_COST + _cost(rows)
 
     def __len__(self) -> int:
@@ -52,16 +53,11 @@ class FoundRows:
         """Return all rows, unpacked."""
         return list(map(_unpacked, self._rows))
 
-    def find(self, entry_id: int) -> IndexRow | None:
-        """Return the row that holds ``entry_id``, or None."""
-        latest = self._latest
-        if latest is not None and latest.first <= entry_id <= latest.last:
-            return latest
+    def _from(self, entry_id: int) -> Sequence[IndexRow]:
         index = bisect_right(self._firsts, entry_id) - 1
-        if index < 0 or _last_of(self._rows[index]) < entry_id:
-            return None
-        self._latest = latest = _unpacked(self._rows[index])
-        return latest
+        if index < 0:
+            return ()
+        return list(map(_unpacked, self._rows[index : index + self._count_from(index)]))
 
     def add(self, found: "FoundRows") -> None:
         """Add the rows that another look-up ``found`` in this ledger; rows that both have are the same."""
@@ -88,7 +84,7 @@ class FoundRows:
         self.cost += _cost(rows) - _cost(self._rows[begin:end])
         self._firsts[begin:end] = firsts
         self._rows[begin:end] = rows
-        self._latest = None
+        self._keep(())
 
 
 class LookedUpRows:

@@ -10,7 +10,8 @@ from itertools import takewhile
 from ..cache.run_list import NO_ENTRY
 from ..interfaces import IndexRow
 from ..mixed_rows import MixedRows, packed_of
-from .blocks import BLOCK_ROWS, ROW_BYTES, Block, cut_rows, joined, key_of, last_of, row_of_packed
+from .blocks import BLOCK_ROWS, Block, joined, key_of, last_of, row_of_packed, unpack_rows
+from .unpacked_rows import UnpackedRows
 
 BLOCK_COST = 5 * 1024
 """The cost of a full block: its rows, and its place."""
@@ -20,9 +21,6 @@ MOST_FLUSHES = 16
 
 _END = b"\xff" * 16
 """Behind every place of a row."""
-
-_BEHIND = b"\xff" * (ROW_BYTES - 16)
-"""Behind a place: nothing that begins there sorts after it."""
 
 
 class _Flush:
@@ -59,15 +57,15 @@ class _Flush:
         """Test whether the rows of a ledger are hidden."""
         return ledger_id in self._hidden
 
-    def block_of(self, key: bytes) -> tuple[bytes, bytes, tuple[bytes, ...]]:
-        """Return the rows of the block around a key, and the first keys of this block and of the next one.
+    def block_of(self, key: bytes) -> tuple[bytes, bytes, Block]:
+        """Return the block around a key, and the first keys of this block and of the next one.
 
-        :returns: no rows before the first block; an unreachable key for the block after the last one.
+        :returns: an empty block before the first one; an unreachable key for the block after the last one.
         """
         index = bisect_right(self._firsts, key)
         begin = self._firsts[index - 1] if index else b""
         end = self._firsts[index] if index < len(self._firsts) else _END
-        return begin, end, cut_rows(self.blocks[index - 1]) if index else ()
+        return begin, end, Block(0, self.blocks[index - 1] if index else b"")
 
     def hide(self, ledger_id: int, last: int, first: int) -> None:
         """Hide the rows of a ledger if one of them may hold an entry of ``first .. last``."""
@@ -76,40 +74,29 @@ class _Flush:
             self._hidden.add(ledger_id)
 
 
-class LedgerBlocks:
-    """The rows of one ledger in a flush.
+class LedgerBlocks(UnpackedRows):
+    """The rows of one ledger in a flush, for one thread."""
 
-    A look-up searches a block and unpacks one row.  The next look-up is likely to be near, and finds the block cut into
-    rows.
-    """
-
-    __slots__ = ("_flush", "_ledger_id", "_begin", "_end", "_rows", "_found")
+    __slots__ = ("_flush", "_ledger_id", "_begin", "_end", "_block")
 
     def __init__(self, flush: _Flush, ledger_id: int) -> None:
+        super().__init__()
         self._flush = flush
         self._ledger_id = ledger_id
         self._begin = self._end = b""
-        self._rows: tuple[bytes, ...] = ()
-        self._found: IndexRow | None = None
+        self._block = Block(0, b"")
 
-    def find(self, entry_id: int) -> IndexRow | None:
-        """Return the row that holds ``entry_id``, or None."""
-        found = self._found
-        if found is not None and found.first <= entry_id <= found.last:
-            return found
+    def _from(self, entry_id: int) -> Sequence[IndexRow]:
         if entry_id < 0:
-            return None
+            return ()
         key = key_of(self._ledger_id, entry_id)
         if not self._begin <= key < self._end:
-            self._begin, self._end, self._rows = self._flush.block_of(key)
-        index = bisect_right(self._rows, key + _BEHIND) - 1
+            self._begin, self._end, self._block = self._flush.block_of(key)
+        index = self._block.floor(key)
         if index < 0:
-            return None
-        packed = self._rows[index]
-        if packed[:8] != key[:8] or last_of(packed) < entry_id:
-            return None
-        self._found = row_of_packed(packed)
-        return self._found
+            return ()
+        rows = unpack_rows(self._block.packed(index, self._count_from(index)))
+        return [row for row in rows if row.ledger_id == self._ledger_id]
 
 
 class RecentBlocks:

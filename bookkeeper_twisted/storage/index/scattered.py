@@ -10,22 +10,12 @@ from .looked_up import FoundRows
 from .recent_blocks import LedgerBlocks
 from .recent_rows import SortedRows
 
+ScatteredRecord = tuple[int, int, int, int, bytes]
+"""A record to read from a log.
 
-class ScatteredRecords:
-    """Records to read from one log, as parallel lists.
-
-    :ivar positions: of the records, in the list of requested entries.
-    :ivar checksums: of each record, if its row has a checksum of this record alone, else empty.
-    """
-
-    __slots__ = ("positions", "entry_ids", "sizes", "offsets", "checksums")
-
-    def __init__(self) -> None:
-        self.positions: list[int] = []
-        self.entry_ids: list[int] = []
-        self.sizes: list[int] = []
-        self.offsets: list[int] = []
-        self.checksums: list[bytes] = []
+Its position in the list of requested entries, its entry id, its size in bytes, its offset in the log, and its checksum
+if its index row has a checksum of this record alone, else no bytes.
+"""
 
 
 class Lookup:
@@ -47,7 +37,7 @@ class Lookup:
         offsets_of: Callable[[IndexRow], Sequence[int]],
     ) -> None:
         self.found = Scattered()
-        self.logs: dict[int, ScatteredRecords] = {}
+        self.logs: dict[int, list[ScatteredRecord]] = {}
         self._halves = halves
         self._tables = tables
         self._offsets_of = offsets_of
@@ -60,13 +50,18 @@ class Lookup:
         :param max_bytes: the look-up ends when the entries have so many bytes; at least one is looked up.
         """
         entries, lowest = self.found.entries, self._lowest
+        finds = [table.find for table in self._tables]
         for position, entry_id in enumerate(entry_ids):
             entry = self._in_halves(entry_id) if entry_id >= lowest else None
             entries.append(entry)
             if entry is not None:
                 max_bytes -= len(entry)
             else:
-                max_bytes -= self._in_rows(position, entry_id)
+                for find in finds:
+                    row = find(entry_id)
+                    if row is not None:
+                        max_bytes -= self._note(row, position, entry_id)
+                        break
             if max_bytes <= 0:
                 return
 
@@ -78,42 +73,32 @@ class Lookup:
                 return entry
         return None
 
-    def _in_rows(self, position: int, entry_id: int) -> int:
-        """Look up the row of an entry in the tables of rows in memory; if there is one, record the read of the entry.
-
-        :returns: the bytes of the record, 0 if there is none to read.
-        """
-        for table in self._tables:
-            row = table.find(entry_id)
-            if row is not None:
-                return self._note(row, position, entry_id)
-        return 0
-
     def _note(self, row: IndexRow, position: int, entry_id: int) -> int:
-        index, size = entry_id - row.first, row.sizes
+        """Note that an entry has to be read, unless a read of its whole row is needed to verify it.
+
+        :param row: the index row that holds the entry.
+        :param position: of the entry in the list of requested entries.
+        :returns: the bytes of the record, 0 if it is not to be read.
+        """
+        _, first, last, log_id, offset, size, checksum = row
         if isinstance(size, int):
-            start = index * size
+            start = (entry_id - first) * size
         else:
             try:
                 offsets = self._offsets_of(row)
             except DamageError:
                 return 0
-            start = offsets[index]
-            size = offsets[index + 1] - start
-        checksum = b""
-        if entry_id == row.last:
-            if not start and size <= CHECKSUM_BLOCK:
-                checksum = row.checksums
-            elif start <= (start + size - 1) // CHECKSUM_BLOCK * CHECKSUM_BLOCK:
+            start = offsets[entry_id - first]
+            size = offsets[entry_id - first + 1] - start
+        if entry_id != last:
+            checksum = b""
+            if size >= CHECKSUM_BLOCK:
+                return 0
+        elif start or size > CHECKSUM_BLOCK:
+            checksum = b""
+            if start <= (start + size - 1) // CHECKSUM_BLOCK * CHECKSUM_BLOCK:
                 return 0  # a checksum of the row covers the whole record, and only a read of the row can use it
-        elif size >= CHECKSUM_BLOCK:
-            return 0
-        records = self.logs.get(row.log_id)
-        if records is None:
-            records = self.logs[row.log_id] = ScatteredRecords()
-        records.positions.append(position)
-        records.entry_ids.append(entry_id)
-        records.sizes.append(size)
-        records.offsets.append(row.offset + start)
-        records.checksums.append(checksum)
+        if log_id not in self.logs:
+            self.logs[log_id] = []
+        self.logs[log_id].append((position, entry_id, size, offset + start, checksum))
         return size

@@ -82,7 +82,8 @@ class _FileSystemContract(SynchronousTestCase):
         data = bytes(range(256)) * 40
         file = self.create(data)
         side_by_side = [(700, 100), (1, 800), (300, 801), (0, 1101), (12, 1101)]
-        places = [(5000, 700), *side_by_side, (1, 9000), (0, 0), (5000, 3), (9, len(data) - 9), (10, len(data))]
+        near = [(10, 2000), (30, 2025), (1, 2055), (5, 4104), (900, 6158), (20, 7050), (3, 9119), (1200, 9130)]
+        places = [(5000, 700), *side_by_side, *near, (1, 9000), (0, 0), (5000, 3), (9, len(data) - 9), (10, len(data))]
         try:
             found = file.pread_resident_each([size for size, _ in places], [offset for _, offset in places])
         except OSError as e:

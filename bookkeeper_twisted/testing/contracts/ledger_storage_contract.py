@@ -194,7 +194,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertIsNone(found.entries[2])
 
     def test_striped_ledger(self) -> None:
-        """S11: in a ledger of which every third entry is stored, a look-up unpacks one row for each entry it finds."""
+        """S11: in a ledger of which every third entry is stored, a look-up unpacks at most two rows for each entry."""
         entry_ids = range(0, 3000, 3)
         for entry_id in entry_ids:
             self.storage.add(run(1, entry_id))
@@ -203,7 +203,7 @@ class LedgerStorageContract(SynchronousTestCase):
         for wanted in (entry_ids[:128], entry_ids[-128:], entry_ids[5::200]):
             before = self.unpacked_rows()
             found = self.storage.scattered(1, wanted, 100_000).entries
-            self.assertLessEqual(self.unpacked_rows() - before, len(wanted))
+            self.assertLessEqual(self.unpacked_rows() - before, 2 * len(wanted))
             for entry_id, each in zip(wanted, found, strict=True):
                 self.assertIn(each, (None, entry(1, entry_id)))
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Sequence
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -156,6 +157,25 @@ class ResidentTests(SynchronousTestCase):
             self.assertEqual(file.pread_resident(5000, 100), data[100:5100])
         except OSError as e:
             self.assertEqual(e.errno, errno.EOPNOTSUPP)
+
+    def test_near_ranges(self) -> None:
+        """Ranges with small gaps between them are read by one call, ranges with large gaps by several."""
+        reads: list[int] = []
+
+        def preadv(fd: int, rooms: Sequence[bytearray], offset: int, flags: int) -> int:
+            reads.append(offset)
+            rooms[0][:] = bytes(len(rooms[0]))
+            return len(rooms[0])
+
+        self.patch(os, "preadv", preadv)
+        file = RealFileSystem().open(self.mktemp(), create=True)
+        self.addCleanup(file.close)
+        gap = filesystem._GAP
+        file.pread_resident_each([10, 10, 10, 10, 10], [0, 10, 30, 40 + gap, 51 + 2 * gap])
+        self.assertEqual(reads, [0, 51 + 2 * gap])
+        del reads[:]
+        file.pread_resident_each([10, 10, 10], [100, 50, 55])
+        self.assertEqual(reads, [100, 50, 55])
 
 
 class LockTests(SynchronousTestCase):

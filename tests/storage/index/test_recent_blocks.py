@@ -80,6 +80,14 @@ class RecentBlocksTests(SynchronousTestCase):
         self.assertEqual([below.find(entry_id) for entry_id in (-1, 10)], [None, None])
         self.assertEqual(len(self.recent.tables_of(2, 0, 1000)), 1)
 
+    def test_table_beside_others(self) -> None:
+        """A table has no rows of other ledgers, though they lie in the same block."""
+        self.add([*(_row(3, 2 * i, 2 * i) for i in range(20)), _row(3, 50, 60), _row(4, 54, 55), _row(5, 0, 99)])
+        for entry_ids in (range(100), range(99, -1, -1)):
+            (table,) = self.recent.tables_of(4, 0, 1000)
+            found = {entry_id for entry_id in entry_ids if table.find(entry_id) is not None}
+            self.assertEqual(found, {54, 55})
+
     def test_tables_of_flushes(self) -> None:
         """Only flushes with entries in the range that is asked for give a table."""
         for first in (10, 20, 30):

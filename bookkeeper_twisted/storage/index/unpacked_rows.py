@@ -1,0 +1,49 @@
+"""Index rows of one ledger that are unpacked together, since a look-up is usually followed by one of a near entry."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from ..interfaces import IndexRow
+
+MOST_TOGETHER = 32
+"""The most rows that are unpacked together: each then costs half as much as alone."""
+
+
+class UnpackedRows:
+    """A table of the index rows of one ledger that has the rows at the last look-up unpacked, for use by one thread.
+
+    A subclass has the packed rows, and implements :meth:`_from`.
+    """
+
+    __slots__ = ("_unpacked", "_unpacked_firsts", "_next_index", "_n_together")
+
+    def __init__(self) -> None:
+        self._next_index = self._n_together = 0
+        self._keep(())
+
+    def _keep(self, rows: Sequence[IndexRow]) -> None:
+        self._unpacked = rows
+        self._unpacked_firsts = [row.first for row in rows]
+
+    def find(self, entry_id: int) -> IndexRow | None:
+        """Return the index row that holds ``entry_id``, or None."""
+        index = bisect_right(self._unpacked_firsts, entry_id) - 1
+        if index >= 0 and self._unpacked[index].last >= entry_id:
+            return self._unpacked[index]
+        rows = self._from(entry_id)
+        self._keep(rows)
+        return rows[0] if rows and rows[0].last >= entry_id else None
+
+    def _from(self, entry_id: int) -> Sequence[IndexRow]:
+        """Return the last row that begins at or before ``entry_id``, and perhaps rows that follow it."""
+        raise NotImplementedError
+
+    def _count_from(self, index: int) -> int:
+        """Return how many rows to unpack from a row on: twice as many as before if the look-ups go on there, else one.
+
+        :param index: of the row among the packed rows.
+        """
+        goes_on = 0 <= index - self._next_index <= self._n_together
+        self._n_together = min(2 * self._n_together, MOST_TOGETHER) if goes_on and self._n_together else 1
+        self._next_index = index + self._n_together
+        return self._n_together
