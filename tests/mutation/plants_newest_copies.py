@@ -161,7 +161,7 @@ PLANTS = (
     ),
     Plant(
         "the rows of the next ledger are found, too", "storage/index/recent_blocks.py",
-        "row.ledger_id == self._ledger_id", "True", ["tests.storage.index.test_recent_blocks"],
+        "row.ledger_id == self.ledger_id", "True", ["tests.storage.index.test_recent_blocks"],
         where="LedgerBlocks._from",
     ),
     Plant(
@@ -173,5 +173,10 @@ PLANTS = (
         "ranges far from each other are read by one call", "storage/files/filesystem.py",
         "0 <= gap <= _GAP", "0 <= gap", ["tests.storage.files.test_filesystem"],
         where="RealFile.pread_resident_each",
+    ),
+    Plant(
+        "the table of another ledger serves a look-up", "storage/index/recent_blocks.py",
+        "self._table is None or self._table.ledger_id != ledger_id", "self._table is None",
+        ["tests.storage.index.test_recent_blocks"], where="_Flush.table_of",
     ),
 )  # fmt: skip

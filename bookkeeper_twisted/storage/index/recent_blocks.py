@@ -23,6 +23,43 @@ _END = b"\xff" * 16
 """Behind every place of a row."""
 
 
+class LedgerBlocks(UnpackedRows):
+    """The rows of one ledger in a flush, for one thread.
+
+    :param blocks: the packed rows of the flush, in order.
+    :param firsts: the key of the first row of each block.
+    """
+
+    __slots__ = ("ledger_id", "_blocks", "_firsts", "_begin", "_end", "_block")
+
+    def __init__(self, ledger_id: int, blocks: Sequence[bytes], firsts: Sequence[bytes]) -> None:
+        super().__init__()
+        self.ledger_id = ledger_id
+        self._blocks = blocks
+        self._firsts = firsts
+        self._begin = self._end = b""
+        self._block = Block(0, b"")
+
+    def _from(self, entry_id: int) -> Sequence[IndexRow]:
+        if entry_id < 0:
+            return ()
+        key = key_of(self.ledger_id, entry_id)
+        if not self._begin <= key < self._end:
+            self._move(key)
+        index = self._block.floor(key)
+        if index < 0:
+            return ()
+        rows = unpack_rows(self._block.packed(index, self._count_from(index)))
+        return [row for row in rows if row.ledger_id == self.ledger_id]
+
+    def _move(self, key: bytes) -> None:
+        """Go to the block that holds the last row at or before ``key``; before the first row there is an empty one."""
+        index = bisect_right(self._firsts, key)
+        self._begin = self._firsts[index - 1] if index else b""
+        self._end = self._firsts[index] if index < len(self._firsts) else _END
+        self._block = Block(0, self._blocks[index - 1] if index else b"")
+
+
 class _Flush:
     """The rows of one flush; rows of a ledger are hidden once they may be out of date.
 
@@ -30,13 +67,14 @@ class _Flush:
     :ivar log_ids: ids of the logs of its entries.
     """
 
-    __slots__ = ("blocks", "log_ids", "_firsts", "_hidden")
+    __slots__ = ("blocks", "log_ids", "_firsts", "_hidden", "_table")
 
     def __init__(self, blocks: Sequence[bytes], log_ids: frozenset[int]) -> None:
         self.blocks = blocks
         self.log_ids = log_ids
         self._firsts = [rows[:16] for rows in blocks]
         self._hidden: set[int] = set()
+        self._table: LedgerBlocks | None = None
 
     def around(self, ledger_id: int, entry_id: int) -> tuple[bytes | None, int]:
         """Return a ledger's last row that begins at or before an entry, and the first entry of the next row.
@@ -57,46 +95,17 @@ class _Flush:
         """Test whether the rows of a ledger are hidden."""
         return ledger_id in self._hidden
 
-    def block_of(self, key: bytes) -> tuple[bytes, bytes, Block]:
-        """Return the block around a key, and the first keys of this block and of the next one.
-
-        :returns: an empty block before the first one; an unreachable key for the block after the last one.
-        """
-        index = bisect_right(self._firsts, key)
-        begin = self._firsts[index - 1] if index else b""
-        end = self._firsts[index] if index < len(self._firsts) else _END
-        return begin, end, Block(0, self.blocks[index - 1] if index else b"")
+    def table_of(self, ledger_id: int) -> LedgerBlocks:
+        """Return the rows of a ledger: the same table as the last time if that was for this ledger.  One thread."""
+        if self._table is None or self._table.ledger_id != ledger_id:
+            self._table = LedgerBlocks(ledger_id, self.blocks, self._firsts)
+        return self._table
 
     def hide(self, ledger_id: int, last: int, first: int) -> None:
         """Hide the rows of a ledger if one of them may hold an entry of ``first .. last``."""
         packed, _ = self.around(ledger_id, last)
         if packed is not None and last_of(packed) >= first:
             self._hidden.add(ledger_id)
-
-
-class LedgerBlocks(UnpackedRows):
-    """The rows of one ledger in a flush, for one thread."""
-
-    __slots__ = ("_flush", "_ledger_id", "_begin", "_end", "_block")
-
-    def __init__(self, flush: _Flush, ledger_id: int) -> None:
-        super().__init__()
-        self._flush = flush
-        self._ledger_id = ledger_id
-        self._begin = self._end = b""
-        self._block = Block(0, b"")
-
-    def _from(self, entry_id: int) -> Sequence[IndexRow]:
-        if entry_id < 0:
-            return ()
-        key = key_of(self._ledger_id, entry_id)
-        if not self._begin <= key < self._end:
-            self._begin, self._end, self._block = self._flush.block_of(key)
-        index = self._block.floor(key)
-        if index < 0:
-            return ()
-        rows = unpack_rows(self._block.packed(index, self._count_from(index)))
-        return [row for row in rows if row.ledger_id == self._ledger_id]
 
 
 class RecentBlocks:
@@ -127,12 +136,16 @@ class RecentBlocks:
         return None
 
     def tables_of(self, ledger_id: int, low: int, high: int) -> list[LedgerBlocks]:
-        """Return the rows of ``ledger_id`` for each flush with any entry of ``low .. high``, newest flush first."""
+        """Return the rows of ``ledger_id`` for each flush with any entry of ``low .. high``, newest flush first.
+
+        For one thread: the table of a flush is the one of the last call for this ledger, with the rows that it has
+        unpacked.
+        """
         tables: list[LedgerBlocks] = []
         for flush in takewhile(lambda flush: not flush.hides(ledger_id), self._flushes):
             packed, _ = flush.around(ledger_id, high)
             if packed is not None and last_of(packed) >= low:
-                tables.append(LedgerBlocks(flush, ledger_id))
+                tables.append(flush.table_of(ledger_id))
         return tables
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
