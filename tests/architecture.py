@@ -31,7 +31,7 @@ LAYER_0 = frozenset(
 
 _DOORS_OURS = (
     LAYER_0
-    | {"security", "codec", "ledger", "storage", "metadata", "placement", "protocol"}
+    | {"security", "codec", "ledger", "storage", "metadata", "placement", "protocol", "authentication"}
     | {"bookie", "client", "autorecovery"}
 )
 
@@ -45,9 +45,11 @@ OURS: dict[str, frozenset[str]] = {
     "metadata": LAYER_0 | {"metadata", "codec.metadata_formats"},
     "placement": LAYER_0 | {"placement", "ledger", "metadata"},
     "protocol": LAYER_0 | {"protocol", "codec", "security"},
-    "bookie": LAYER_0 | {"bookie", "security", "codec", "storage", "metadata", "protocol"},
+    "authentication": LAYER_0 | {"authentication", "security", "protocol"},
+    "bookie": LAYER_0 | {"bookie", "authentication", "security", "codec", "storage", "metadata", "protocol"},
     "blocking_reads": LAYER_0 | {"blocking_reads", "codec", "ledger"},
-    "client": LAYER_0 | {"client", "security", "codec", "ledger", "metadata", "placement", "protocol"},
+    "client": LAYER_0
+    | {"client", "authentication", "security", "codec", "ledger", "metadata", "placement", "protocol"},
     "autorecovery": LAYER_0 | {"autorecovery", "codec", "ledger", "metadata", "placement", "client"},
     # of storage: what entry log files look like, for work on the files of many bookies; of cli: the end of a process
     "spark": LAYER_0
@@ -79,7 +81,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "storage": _BASE | {"rocksdict"},
     "blocking_reads": _BASE,
     "metadata": _TWISTED | {"kazoo"},
-    **dict.fromkeys(("placement", "protocol", "bookie"), _TWISTED),
+    **dict.fromkeys(("placement", "protocol", "authentication", "bookie"), _TWISTED),
     **dict.fromkeys(("client", "autorecovery"), _TWISTED),
     **dict.fromkeys(("aio", "blocking"), _TWISTED),
     "spark": _TWISTED | {"pyspark", "pyarrow"},

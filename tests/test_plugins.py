@@ -30,11 +30,15 @@ print(json.dumps([files, services, list(sys.modules)]))
 
 # The rooms with the interfaces that our plugins provide, and the modules that these need.
 INTERFACES = {
-    "bookie.lifecycle.storages", "codec.messages", "codec.operations", "codec.runs", "codec.wire_protocol",
+    "authentication.plugins", "bookie.lifecycle.storages",
+    "codec.messages", "codec.operations", "codec.runs", "codec.wire_protocol",
     "ledger.placement", "metadata.interfaces", "placement.interfaces", "protocol.authentication",
     "security.principals",
 }  # fmt: skip
-ROOTS = {"", "bookie", "bookie.lifecycle", "cli", "codec", "ledger", "metadata", "placement", "protocol", "security"}
+ROOTS = {
+    "", "authentication", "bookie", "bookie.lifecycle", "cli", "codec", "ledger", "metadata", "placement", "protocol",
+    "security",
+}  # fmt: skip
 # The services are plugins of Twisted's own interface, so that their file is read for any list of services.
 SERVICES = {"_public", "cli.entry"}
 # Of what the plugins are made: the wire protocols are functions of the codec, the policies read the configuration.

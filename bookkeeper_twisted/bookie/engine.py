@@ -17,7 +17,7 @@ from twisted.python.failure import Failure
 from ..errors import StorageFailedError, TooManyRequestsError
 from ..instruments import Instruments
 from ..metrics import BookieMetrics, ConnectionMetrics, JournalMetrics, RequestMetrics
-from ..protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
+from ..protocol.authentication import AuthenticationDisabled, IBookieAuthentication
 from ..protocol.server.connection import BookieServerFactory
 from ..protocol.server.limits import ServerLimits
 from ..protocol.server.outbox import Outbox
@@ -47,7 +47,7 @@ class EngineOptions:
     requests: RequestLimits = attrs.field(factory=RequestLimits)
     server: ServerLimits = attrs.field(factory=ServerLimits)
     tcp_no_delay: bool = True
-    authentication: IAuthenticationProvider = attrs.field(factory=AuthenticationDisabled)
+    authentication: IBookieAuthentication = attrs.field(factory=AuthenticationDisabled)
     encryption: Encryption | None = None
 
 

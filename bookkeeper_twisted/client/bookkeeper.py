@@ -9,6 +9,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
 from ..arguments import check_custom_metadata, check_password, check_type, refusal
+from ..authentication.plugins import client_authentication
 from ..codec.digest import Digester
 from ..config.client import ClientConfig
 from ..errors import ClientClosedError, MetadataUnavailableError, UnauthorizedAccessError
@@ -24,7 +25,6 @@ from ..placement.interfaces import IPlacementPolicy
 from ..placement.quarantine import Quarantine
 from ..placement.racks import BookieRacks
 from ..placement.random_placement import RandomPlacement
-from ..protocol.authentication import authentication_provider
 from ..shared_result import SharedResult
 from .claims.threads import Threads, system_threads
 from .connections.bookie_client import BookieAddresses, NetworkBookieClient
@@ -139,10 +139,7 @@ class BookKeeper:
         placement = placement or create_placement(chance, config, racks)
         quarantine = Quarantine(reactor, chance, config) if config.bookie_health_check_enabled else None
         answered = None if quarantine is None else quarantine.answered
-        authentication = authentication_provider(
-            config.client_auth_provider_factory_class, "clientAuthProviderFactoryClass",
-            config.origin("client_auth_provider_factory_class"), config.allow_insecure_connections,
-        )  # fmt: skip
+        authentication = client_authentication(config)
         encryption = tls_to_bookies(addresses, config, reactor.seconds) if config.encrypts else None
         client = NetworkBookieClient(reactor, addresses.resolve, config, answered, metrics, authentication, encryption)
         return cls(reactor, driver, client, chance, config, placement, quarantine)

@@ -43,9 +43,6 @@ class BookieConfig(AutorecoveryConfig):
     )
     use_short_host_name: bool = setting("useShortHostName", False, BOOLEAN, "cut the host name at its first dot")
     server_tcp_no_delay: bool = setting("serverTcpNoDelay", True, BOOLEAN, "send small replies at once")
-    bookie_auth_provider_factory_class: str = setting(
-        "bookieAuthProviderFactoryClass", "", TEXT, "plugin that authenticates clients; empty: none has to", java="none"
-    )
     tls_required: bool = setting(
         "tlsRequired", False, BOOLEAN, "refuse requests of clients that have not begun TLS; Java's bookies cannot",
         java="none",

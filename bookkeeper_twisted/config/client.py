@@ -23,12 +23,6 @@ class ClientConfig(MetadataConfig):
     client_connect_timeout_millis: int = setting(
         "clientConnectTimeoutMillis", 10000, integer(1), "how long a connection attempt may take", unit="ms"
     )
-    client_auth_required: bool = setting(
-        "clientAuthRequired", False, BOOLEAN, "refuse bookies that say they authenticate nobody"
-    )
-    client_auth_provider_factory_class: str = setting(
-        "clientAuthProviderFactoryClass", "", TEXT, "plugin that authenticates this client; empty: none", java="none"
-    )
     client_tcp_no_delay: bool = setting("clientTcpNoDelay", True, BOOLEAN, "send small requests at once")
     netty_max_frame_size_bytes: int = setting(
         "nettyMaxFrameSizeBytes", FRAME, integer(1024, 1 << 30), "longest request or reply, its length field included",

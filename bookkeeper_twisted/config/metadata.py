@@ -2,12 +2,12 @@
 
 import attrs
 
+from .authentication import AuthenticationConfig
 from .fields import BOOLEAN, TEXT, decimal, integer, setting
-from .tls import TlsConfig
 
 
 @attrs.frozen(kw_only=True)
-class MetadataConfig(TlsConfig):
+class MetadataConfig(AuthenticationConfig):
     """The settings that a metadata driver needs besides the URI."""
 
     zk_timeout: int = setting(

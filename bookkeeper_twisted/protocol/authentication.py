@@ -1,24 +1,18 @@
-"""Authentication of connections by plugins: interfaces, the provider without authentication, and the plugin search.
+"""Authentication of connections: the interfaces of both sides, and the side that asks for nothing.
 
 A connection that is encrypted has finished its TLS handshake before: the certificate of the peer is known then.
 
-A provider makes one exchange for each connection and side.  The client's exchange makes the first token; then each
-side makes a token from the token it received, in AUTH requests and their responses, until both are complete.
+Each side makes one exchange for each connection.  The client's exchange makes the first token; then each side makes a
+token from the token it received, in AUTH requests and their responses, until both are complete.  Room
+``authentication`` has the ways that a configuration can choose.
 """
 
 import attrs
 from twisted.internet.defer import Deferred, succeed
-from twisted.logger import Logger
-from twisted.plugin import IPlugin, getPlugins
 from zope.interface import Attribute, Interface, implementer
 
 from ..codec.operations import AUTH_DISABLED_PLUGIN
-from ..errors import ConfigError
 from ..security.principals import NOBODY, Principal
-
-_log = Logger()
-_JAVA = "org.apache.bookkeeper.auth.AuthProviderFactoryFactory$"
-
 
 MAX_TOKEN = 64 * 1024
 """Bytes of the longest token that a peer may send; a Kerberos ticket with many groups has some 12 KiB."""
@@ -52,12 +46,9 @@ class IAuthenticationExchange(Interface):
         """
 
 
-class IAuthenticationProvider(Interface):
-    """A plugin that authenticates connections."""
+class IBookieAuthentication(Interface):
+    """The bookie's side of a way to authenticate connections."""
 
-    names: frozenset[str] = Attribute(
-        "Values of ``bookieAuthProviderFactoryClass`` and ``clientAuthProviderFactoryClass`` it answers to."
-    )
     plugin: str = Attribute("The name in AUTH frames.")
 
     def bookie_exchange(peer: Peer) -> IAuthenticationExchange:
@@ -67,6 +58,12 @@ class IAuthenticationProvider(Interface):
 
         :param peer: the client.
         """
+
+
+class IClientAuthentication(Interface):
+    """The client's side of a way to authenticate connections."""
+
+    plugin: str = Attribute("The name in AUTH frames.")
 
     def client_exchange(peer: Peer) -> IAuthenticationExchange:
         """Return the client's side of an exchange with a bookie.
@@ -94,43 +91,16 @@ class NoExchange:
         return succeed(b"")
 
 
-@implementer(IPlugin, IAuthenticationProvider)
+@implementer(IBookieAuthentication, IClientAuthentication)
 class AuthenticationDisabled:
-    """The provider that admits every peer, as Apache's bookie and client do by default."""
+    """The authentication that admits every peer, as Apache's bookie and client do by default."""
 
-    names = frozenset(
-        {
-            "", "null", "none", "disabled", _JAVA + "AuthenticationDisabledAuthProviderFactory",
-            _JAVA + "NullClientAuthProviderFactory",
-        }
-    )  # fmt: skip
     plugin = AUTH_DISABLED_PLUGIN
 
     def bookie_exchange(self, peer: Peer) -> IAuthenticationExchange:
-        """See :meth:`IAuthenticationProvider.bookie_exchange`."""
+        """See :meth:`IBookieAuthentication.bookie_exchange`."""
         return NoExchange(peer)
 
     def client_exchange(self, peer: Peer) -> IAuthenticationExchange:
-        """See :meth:`IAuthenticationProvider.client_exchange`."""
+        """See :meth:`IClientAuthentication.client_exchange`."""
         return NoExchange(peer)
-
-
-def authentication_provider(name: str, key: str, origin: str, insecure: bool = False) -> IAuthenticationProvider:
-    """Find the provider that the value of a configuration key names.
-
-    :param name: the value of the key.
-    :param key: of the configuration, for the error.
-    :param origin: where the value was given, for the error.
-    :param insecure: whether an unknown name means no authentication, with a warning in the log.
-    :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name.
-    """
-    providers = list(getPlugins(IAuthenticationProvider))
-    for provider in providers:
-        if name.strip() in provider.names:
-            return provider
-    if insecure:
-        text = "{key} = {name}, {origin}: no such provider, no peer is authenticated"
-        _log.warn(text, key=key, name=name, origin=origin)
-        return AuthenticationDisabled()
-    known = ", ".join(sorted(known for provider in providers for known in provider.names if known))
-    raise ConfigError(f"{key} = {name!r}, {origin}: no such authentication provider; known are {known}")

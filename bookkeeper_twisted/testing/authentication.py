@@ -1,20 +1,22 @@
-"""An authentication provider for tests, with tokens of one byte, any number of rounds, and either outcome."""
+"""An authentication plugin for tests, with tokens of one byte, any number of rounds, and either outcome."""
 
 import attrs
 from twisted.internet.defer import Deferred, fail, succeed
 from zope.interface import implementer
 
+from ..authentication.plugins import IAuthenticationPlugin
+from ..config.authentication import AuthenticationConfig
 from ..errors import UnauthorizedAccessError
-from ..protocol.authentication import IAuthenticationExchange, IAuthenticationProvider, Peer
+from ..protocol.authentication import IAuthenticationExchange, IBookieAuthentication, IClientAuthentication, Peer
 from ..security.principals import NOBODY, Principal
 
 SUCCESS, FAILURE, CONTINUE = b"\1", b"\2", b"\3"
 
 
-@implementer(IAuthenticationProvider)
+@implementer(IAuthenticationPlugin, IBookieAuthentication, IClientAuthentication)
 @attrs.frozen
 class TokenAuthentication:
-    """The authentication provider, whose client sends tokens until the bookie has decided.
+    """The plugin and both sides of its authentication, whose client sends tokens until the bookie has decided.
 
     :ivar plugin: the name in AUTH frames.
     :ivar rounds: tokens of the client that the bookie wants to see.
@@ -28,12 +30,20 @@ class TokenAuthentication:
     waits: "list[Deferred[None]]" = attrs.field(factory=list)
     names: frozenset[str] = frozenset({"token"})
 
+    def for_bookie(self, config: AuthenticationConfig) -> "TokenAuthentication":
+        """See :meth:`~bookkeeper_twisted.authentication.plugins.IAuthenticationPlugin.for_bookie`."""
+        return self
+
+    def for_client(self, config: AuthenticationConfig) -> "TokenAuthentication":
+        """See :meth:`~bookkeeper_twisted.authentication.plugins.IAuthenticationPlugin.for_client`."""
+        return self
+
     def bookie_exchange(self, peer: Peer) -> IAuthenticationExchange:
-        """See :meth:`~bookkeeper_twisted.protocol.authentication.IAuthenticationProvider.bookie_exchange`."""
+        """See :meth:`~bookkeeper_twisted.protocol.authentication.IBookieAuthentication.bookie_exchange`."""
         return _BookieExchange(self)
 
     def client_exchange(self, peer: Peer) -> IAuthenticationExchange:
-        """See :meth:`~bookkeeper_twisted.protocol.authentication.IAuthenticationProvider.client_exchange`."""
+        """See :meth:`~bookkeeper_twisted.protocol.authentication.IClientAuthentication.client_exchange`."""
         return _ClientExchange()
 
 

@@ -1,4 +1,4 @@
-"""The provider of tests passes the contract of authentication providers, and refuses whom it is to refuse."""
+"""The plugin of tests passes the contract of authentication plugins, and refuses whom it is to refuse."""
 
 from twisted.trial.unittest import SynchronousTestCase
 

@@ -1,5 +1,5 @@
-"""Authentication providers: the one that asks for nothing."""
+"""Authentication: the plugin that asks for nothing."""
 
-from bookkeeper_twisted.protocol.authentication import AuthenticationDisabled
+from bookkeeper_twisted.authentication.plugins import DisabledPlugin
 
-disabled = AuthenticationDisabled()
+disabled = DisabledPlugin()

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
+from ...authentication.plugins import bookie_authentication
 from ...config.bookie import BookieConfig
 from ...limits.throttle import Rate
-from ...protocol.authentication import authentication_provider
 from ...protocol.server.limits import ServerLimits
 from ...security.contexts import ServerTls, settings_of
 from ...storage.files.space_reserve import MOST_BYTES
@@ -150,12 +150,7 @@ def engine_options(config: BookieConfig, seconds: Callable[[], float]) -> Engine
             read_timeout=_seconds(config.wait_timeout_on_response_backpressure_ms),
         ),
         tcp_no_delay=config.server_tcp_no_delay,
-        authentication=authentication_provider(
-            config.bookie_auth_provider_factory_class,
-            "bookieAuthProviderFactoryClass",
-            config.origin("bookie_auth_provider_factory_class"),
-            config.allow_insecure_connections,
-        ),
+        authentication=bookie_authentication(config),
         encryption=_encryption(config, seconds) if config.encrypts else None,
     )
 

@@ -28,7 +28,7 @@ from ...codec.operations import AUTH_DISABLED_PLUGIN
 from ...codec.runs import AddRun, BatchRead, ReadRun
 from ...errors import BookieIOError, Status
 from ...instruments import Summary
-from ...protocol.authentication import IAuthenticationProvider, Peer
+from ...protocol.authentication import IBookieAuthentication, Peer
 from ...protocol.connection_state import ConnectionState
 from ...protocol.interfaces import IRequestSession, IServerConnection
 from ...protocol.peer_lines import PeerLines
@@ -66,7 +66,7 @@ class RequestProcessor:
     """The factory of the sessions of a bookie's connections."""
 
     def __init__(
-        self, context: RequestContext, authentication: IAuthenticationProvider, encryption: Encryption | None = None
+        self, context: RequestContext, authentication: IBookieAuthentication, encryption: Encryption | None = None
     ) -> None:
         self._context = context
         self._authentication = authentication

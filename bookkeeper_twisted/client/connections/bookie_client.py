@@ -10,7 +10,7 @@ from ...errors import ClientClosedError
 from ...instruments import Instruments
 from ...metadata.interfaces import IRegistration
 from ...metadata.registered import bookie_address
-from ...protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
+from ...protocol.authentication import AuthenticationDisabled, IClientAuthentication
 from ...protocol.client.connection import ConnectionLimits
 from ...protocol.client.request_ids import FlowIds
 from .bookie_socket import EncryptionOf, Resolve, SocketSettings
@@ -61,7 +61,7 @@ class NetworkBookieClient(Flow):
 
     def __init__(
         self, clock: IReactorTime, resolve: Resolve, config: ClientConfig, answered: CountAnswer | None = None,
-        metrics: ClientMetrics | None = None, authentication: IAuthenticationProvider | None = None,
+        metrics: ClientMetrics | None = None, authentication: IClientAuthentication | None = None,
         encryption: EncryptionOf | None = None,
     ) -> None:  # fmt: skip
         metrics = metrics or ClientMetrics(Instruments())

@@ -22,7 +22,7 @@ from twisted.python.failure import Failure
 from ...codec.wire_protocol import IWireProtocol
 from ...errors import BookieHandleNotAvailableError, SecurityError, UnauthorizedAccessError
 from ...limits.attended_time import TOLERANCE
-from ...protocol.authentication import AuthenticationDisabled, IAuthenticationProvider, Peer
+from ...protocol.authentication import AuthenticationDisabled, IClientAuthentication, Peer
 from ...protocol.client.authentication import AuthenticatedConnection
 from ...protocol.client.connection import ClientConnection, ConnectionLimits, ConnectionOwner
 from ...protocol.client.encryption import EncryptingConnection
@@ -58,7 +58,7 @@ class SocketSettings:
     limits: ConnectionLimits
     no_delay: bool
     flow_ids: FlowIds
-    authentication: IAuthenticationProvider = attrs.field(factory=AuthenticationDisabled)
+    authentication: IClientAuthentication = attrs.field(factory=AuthenticationDisabled)
     authentication_is_required: bool = False
     encryption: EncryptionOf | None = None
     connect_timeout: float = 10.0

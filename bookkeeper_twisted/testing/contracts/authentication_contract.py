@@ -1,4 +1,4 @@
-"""The contract of authentication providers.
+"""The contract of authentication plugins.
 
 Test modules import this module, not its class, which a test runner would take for a case of theirs.
 """
@@ -8,20 +8,37 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from ...protocol.authentication import IAuthenticationExchange, IAuthenticationProvider, Peer
+from ...authentication.plugins import IAuthenticationPlugin
+from ...config.authentication import AuthenticationConfig
+from ...protocol.authentication import IAuthenticationExchange, IBookieAuthentication, IClientAuthentication, Peer
 
 _MOST_ROUNDS = 100
 
 
 class AuthenticationContract(SynchronousTestCase):
-    """The contract, to be derived from; a subclass makes a provider whose two sides admit each other."""
+    """The contract, to be derived from; a subclass makes a plugin whose two sides admit each other."""
 
     def make(self) -> Any:
-        """Return a provider."""
+        """Return a plugin."""
         raise NotImplementedError
 
+    def make_config(self) -> AuthenticationConfig:
+        """Return the configuration that both sides are made from."""
+        return AuthenticationConfig()
+
+    def peers(self) -> tuple[Peer, Peer]:
+        """Return a client as its bookie sees it, and the bookie as the client does."""
+        return Peer("127.0.0.1:1"), Peer("bookie:3181")
+
     def setUp(self) -> None:
-        self.provider = self.make()
+        self.plugin = self.make()
+        config = self.make_config()
+        self.bookie, self.client = self.plugin.for_bookie(config), self.plugin.for_client(config)
+
+    def exchanges(self) -> tuple[Any, Any]:
+        """Return both sides of the exchange of a new connection."""
+        client, bookie = self.peers()
+        return self.bookie.bookie_exchange(client), self.client.client_exchange(bookie)
 
     def talk(self, bookie: Any, client: Any) -> int:
         """Carry tokens between two sides until both are complete; return the number of the client's tokens."""
@@ -38,28 +55,29 @@ class AuthenticationContract(SynchronousTestCase):
         raise AssertionError("the exchange does not end")
 
     def test_interfaces(self) -> None:
-        """The provider and its exchanges have every name of their interfaces."""
-        verifyObject(IAuthenticationProvider, self.provider)
-        verifyObject(IAuthenticationExchange, self.provider.bookie_exchange(Peer("127.0.0.1:1")))
-        verifyObject(IAuthenticationExchange, self.provider.client_exchange(Peer("bookie:3181")))
+        """The plugin, its sides and their exchanges have every name of their interfaces."""
+        verifyObject(IAuthenticationPlugin, self.plugin)
+        verifyObject(IBookieAuthentication, self.bookie)
+        verifyObject(IClientAuthentication, self.client)
+        for exchange in self.exchanges():
+            verifyObject(IAuthenticationExchange, exchange)
 
     def test_names(self) -> None:
-        """The provider answers to a name of the configuration, and has a name for the wire."""
-        self.assertTrue(self.provider.names)
-        self.assertTrue(self.provider.plugin)
+        """The plugin answers to a name of the configuration, and both sides have one name for the wire."""
+        self.assertTrue(self.plugin.names)
+        self.assertTrue(self.bookie.plugin)
+        self.assertEqual(self.bookie.plugin, self.client.plugin)
 
     def test_exchange(self) -> None:
         """Both sides complete the exchange after a few tokens, and stay complete."""
-        bookie = self.provider.bookie_exchange(Peer("127.0.0.1:1"))
-        client = self.provider.client_exchange(Peer("bookie:3181"))
+        bookie, client = self.exchanges()
         self.talk(bookie, client)
         self.assertTrue(bookie.complete and client.complete)
 
     def test_connections(self) -> None:
         """The exchanges of two connections are independent."""
-        used = self.provider.bookie_exchange(Peer("127.0.0.1:1")), self.provider.client_exchange(Peer("bookie:3181"))
-        rounds = self.talk(*used)
-        fresh = self.provider.bookie_exchange(Peer("127.0.0.1:2")), self.provider.client_exchange(Peer("bookie:3181"))
+        rounds = self.talk(*self.exchanges())
+        fresh = self.exchanges()
         if rounds:
             self.assertFalse(fresh[0].complete or fresh[1].complete)
         self.assertEqual(self.talk(*fresh), rounds)

@@ -1,4 +1,4 @@
-"""The contract of authentication providers notices one that breaks it."""
+"""The contract of authentication plugins notices one that breaks it."""
 
 import unittest
 from typing import Any
@@ -31,10 +31,10 @@ def _failures(kind: Any, **options: Any) -> set[str]:
 
 
 class ContractTests(SynchronousTestCase):
-    """Broken providers."""
+    """Broken plugins."""
 
     def test_broken(self) -> None:
-        """An exchange that never ends, and one that is shared, are found; the provider as it is passes."""
+        """An exchange that never ends, and one that is shared, are found; the plugin as it is passes."""
         self.assertEqual(_failures(TokenAuthentication), set())
         self.assertEqual(_failures(TokenAuthentication, admits=False), {"test_exchange", "test_connections"})
         self.assertEqual(_failures(TokenAuthentication, rounds=1000), {"test_exchange", "test_connections"})

@@ -1,0 +1,84 @@
+"""The plugins that make authentication from a configuration, and how they are found by name."""
+
+from twisted.logger import Logger
+from twisted.plugin import IPlugin, getPlugins
+from zope.interface import Attribute, Interface, implementer
+
+from ..config.authentication import AuthenticationConfig
+from ..protocol.authentication import AuthenticationDisabled, IBookieAuthentication, IClientAuthentication
+
+_log = Logger()
+_JAVA = "org.apache.bookkeeper.auth.AuthProviderFactoryFactory$"
+
+
+class IAuthenticationPlugin(Interface):
+    """A plugin that makes a way to authenticate connections."""
+
+    names: frozenset[str] = Attribute(
+        "Values of ``bookieAuthProviderFactoryClass`` and ``clientAuthProviderFactoryClass`` it answers to."
+    )
+
+    def for_bookie(config: AuthenticationConfig) -> IBookieAuthentication:
+        """Return the bookie's side.
+
+        :param config: of the bookie.
+        :raises bookkeeper_twisted.errors.ConfigError: it cannot be made from this configuration.
+        """
+
+    def for_client(config: AuthenticationConfig) -> IClientAuthentication:
+        """Return the client's side.
+
+        :param config: of the client, or of a bookie or an autorecovery process that is one, too.
+        :raises bookkeeper_twisted.errors.ConfigError: it cannot be made from this configuration.
+        """
+
+
+@implementer(IPlugin, IAuthenticationPlugin)
+class DisabledPlugin:
+    """The plugin that asks for nothing, as the default of Apache's bookie and client."""
+
+    names = frozenset(
+        {
+            "", "null", "none", "disabled", _JAVA + "AuthenticationDisabledAuthProviderFactory",
+            _JAVA + "NullClientAuthProviderFactory",
+        }
+    )  # fmt: skip
+
+    def for_bookie(self, config: AuthenticationConfig) -> IBookieAuthentication:
+        """See :meth:`IAuthenticationPlugin.for_bookie`."""
+        return AuthenticationDisabled()
+
+    def for_client(self, config: AuthenticationConfig) -> IClientAuthentication:
+        """See :meth:`IAuthenticationPlugin.for_client`."""
+        return AuthenticationDisabled()
+
+
+def bookie_authentication(config: AuthenticationConfig) -> IBookieAuthentication:
+    """Return the bookie's side of the authentication that ``bookieAuthProviderFactoryClass`` names.
+
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name, or it cannot use the configuration.
+    """
+    plugin = _plugin(config, "bookie_auth_provider_factory_class", config.bookie_auth_provider_factory_class)
+    return plugin.for_bookie(config)
+
+
+def client_authentication(config: AuthenticationConfig) -> IClientAuthentication:
+    """Return the client's side of the authentication that ``clientAuthProviderFactoryClass`` names.
+
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name, or it cannot use the configuration.
+    """
+    plugin = _plugin(config, "client_auth_provider_factory_class", config.client_auth_provider_factory_class)
+    return plugin.for_client(config)
+
+
+def _plugin(config: AuthenticationConfig, field: str, name: str) -> IAuthenticationPlugin:
+    plugins: list[IAuthenticationPlugin] = list(getPlugins(IAuthenticationPlugin))
+    for plugin in plugins:
+        if name.strip() in plugin.names:
+            return plugin
+    known = ", ".join(sorted(known for plugin in plugins for known in plugin.names if known))
+    error = config.error(field, f"no such authentication provider; known are {known}")
+    if not config.allow_insecure_connections:
+        raise error
+    _log.warn("{error}; no peer is authenticated", error=error)
+    return DisabledPlugin()
