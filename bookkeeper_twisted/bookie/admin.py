@@ -2,8 +2,8 @@
 
 :class:`IBookieAdmin` is for the bookie as a whole, :class:`IBackgroundWork` for its garbage collection, scrub and
 speed limits.  Both have two providers, one for a bookie in this process (:mod:`.lifecycle.admin`,
-:mod:`.maintenance.control`) and a fake (:mod:`bookkeeper_twisted.testing.admin`), and one contract suite.  What a
-bookie cannot do yet is not in them.
+:mod:`.maintenance.control`) and a fake (:mod:`bookkeeper_twisted.testing.admin`), and one contract suite.  They contain
+    only operations that a bookie supports.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from ..limits.adaptive import ISpeedLimits
 from ..storage.maintenance.scrub import DamagedEntries
 
 ADMINISTRATOR = "an administrator has set it read-only"
-"""The reason that :meth:`IBookieAdmin.set_read_only` adds."""
+"""The read-only reason that :meth:`IBookieAdmin.set_read_only` adds."""
 
 
 class Phase(Enum):
@@ -37,8 +37,9 @@ class Phase(Enum):
 class BookieState:
     """The state of a bookie at one moment.
 
-    :ivar read_only: whether it refuses adds, except adds of high priority while ``high_priority_writes`` holds.
-    :ivar reasons: why it is read-only or has failed, one text for each reason; empty if it is neither.
+    :ivar read_only: whether the bookie refuses adds.
+    :ivar high_priority_writes: whether it accepts adds of high priority even while it is read-only.
+    :ivar reasons: why the bookie is read-only or has failed, one text for each reason; empty if it is neither.
     """
 
     phase: Phase
@@ -51,9 +52,9 @@ class BookieState:
 class DirectoryUsage:
     """The space on the disk of one ledger directory.
 
-    :ivar directory: as configured.
+    :ivar directory: path from the configuration.
     :ivar total: size of the file system in bytes.
-    :ivar free: bytes of it that can still be written.
+    :ivar free: bytes that can still be written to it.
     """
 
     directory: str
@@ -97,46 +98,47 @@ class IBookieAdmin(Interface):
     def set_read_only(read_only: bool) -> None:
         """Make the bookie read-only at the administrator's request, or withdraw this request.
 
-        The bookie is read-only while any reason holds.  This one is forgotten when the process ends, unless
-        ``persistBookieStatusEnabled`` is set.
+        The bookie is read-only while at least one reason holds.  The administrator's request is forgotten when the
+        process ends, unless ``persistBookieStatusEnabled`` is set.
 
-        :param read_only: True to add it, False to withdraw it; no effect if that is so already.
+        :param read_only: True to make the request, False to withdraw it; a repeated call has no effect.
         """
 
     def disks() -> "Deferred[Sequence[DirectoryUsage]]":
         """Measure the disks of the ledger directories, in the order of the configuration.
 
-        Fires with nothing outside of the phase SERVING.
+        The result is an empty sequence in any phase but SERVING.
         """
 
     def files() -> "Deferred[StoredFiles]":
         """List the files of journals, entry logs and indexes.
 
-        :raises NotServingError: (as a failure) the bookie does not serve; likewise below.
+        :raises NotServingError: (as a failure) the bookie does not serve; the same holds for all methods below that
+            fail.
         """
 
     def marks() -> "Deferred[Sequence[JournalMark]]":
-        """Read the mark of each journal, in the order of the configuration."""
+        """Read the replay mark of each journal, in the order of the configuration."""
 
     def check_directories() -> "Deferred[None]":
         """Compare the cookies in all directories and in the metadata store with the configuration.
 
-        :raises InvalidCookieError: (as a failure) a cookie is missing, or that of another bookie.
+        :raises InvalidCookieError: (as a failure) a cookie is missing, or belongs to another bookie.
         """
 
     def configuration() -> Mapping[str, str]:
-        """Return the present values by key of ``bk_server.conf``; secrets are masked."""
+        """Return the present configuration values by their key in ``bk_server.conf``; secrets are masked."""
 
     def configure(values: Mapping[str, str]) -> None:
-        """Change values by key until the end of the process; an error leaves all of them unchanged.
+        """Change configuration values until the end of the process; an error leaves all values unchanged.
 
-        :param values: text by key of ``bk_server.conf``.
-        :raises ConfigError: a key is unknown or cannot be changed while the bookie runs, or a value cannot be used.
+        :param values: the new text of each value, by its key in ``bk_server.conf``.
+        :raises ConfigError: a key is unknown or cannot be changed while the bookie runs, or a value is invalid.
         :raises NotServingError: the bookie does not serve.
         """
 
     def metrics() -> Iterator[bytes]:
-        """Yield all metrics in Prometheus' text format (0.0.4) one by one, as all at once could take too long."""
+        """Yield all metrics in Prometheus' text format (0.0.4), one at a time, as all at once could take too long."""
 
     def background() -> "IBackgroundWork":
         """Return the control over garbage collection, scrub and speed limits.
@@ -149,8 +151,8 @@ class IBookieAdmin(Interface):
 class WorkProgress:
     """The progress of a compaction or a scrub.
 
-    :ivar done, left: bytes.
-    :ivar eta: seconds until its end at its present speed, None before that is known.
+    :ivar done, left: bytes that are done, and bytes that are left to do.
+    :ivar eta: seconds until the end at the present speed; None while the speed is unknown.
     """
 
     done: int
@@ -160,12 +162,13 @@ class WorkProgress:
 
 @attrs.frozen
 class CompactionStatus:
-    """The state of minor or of major compaction.
+    """The state of one kind of compaction, minor or major.
 
-    :ivar at_work: whether one is under way.
-    :ivar suspended: whether an operator suspended them.
-    :ivar total: number of compactions since the start.
-    :ivar last: when the last one ended, in seconds since the epoch; without one, when the bookie started.
+    :ivar at_work: whether a compaction of this kind is running.
+    :ivar suspended: whether an operator suspended compactions of this kind.
+    :ivar total: number of compactions since the start of the bookie.
+    :ivar last: end of the last compaction, in seconds since the epoch; before the first compaction, the start of the
+        bookie.
     """
 
     at_work: bool
@@ -178,10 +181,10 @@ class CompactionStatus:
 class DirectoryWork:
     """The compaction of one ledger directory.
 
-    :ivar directory: as configured, ``current`` included.
-    :ivar index: the file of its run index.
+    :ivar directory: path of its ``current`` directory.
+    :ivar index: path of its run index file.
     :ivar progress: None if no compaction is under way.
-    :ivar damaged: file names of entry logs that failed a check, each with a text on the damage.
+    :ivar damaged: the entry logs that failed a check: a description of the damage by file name.
     """
 
     directory: str
@@ -196,8 +199,8 @@ class CollectionStatus:
 
     :ivar phase: ``idle``, ``ledgers``, ``logs``, ``major compaction`` or ``minor compaction``.
     :ivar forced: whether the present run was forced.
-    :ivar runs, failures, deleted_ledgers: counts since the start.
-    :ivar last_failure: text of the last failure; empty without one.
+    :ivar runs, failures, deleted_ledgers: number of runs, of failures and of deleted ledgers since the start.
+    :ivar last_failure: text of the last failure; empty before the first failure.
     :ivar began: when the bookie started, in seconds since the epoch.
     """
 
@@ -215,10 +218,10 @@ class CollectionStatus:
 
 @attrs.frozen
 class EntryLogFile:
-    """An entry log as an administrator sees it.
+    """The name and size of an entry log, for an administrator.
 
-    :ivar directory: its ledger directory, ``current`` included.
-    :ivar n_bytes: bytes of the file.
+    :ivar directory: path of the ``current`` directory that holds it.
+    :ivar n_bytes: size of the file in bytes.
     """
 
     directory: str
@@ -230,11 +233,11 @@ class EntryLogFile:
 class ScrubStatus:
     """The status of the scrub.
 
-    :ivar progress: of the present directory, None without a pass.
-    :ivar passes, failures: counts since the start.
-    :ivar last_pass: when the last one ended, in seconds since the epoch; None without one.
-    :ivar findings: the known damage: found by the present pass as far as it has come, else by the last one, and by
-        compactions since.
+    :ivar progress: progress in the directory that is being verified; None while no pass runs.
+    :ivar passes, failures: number of complete and of failed passes since the start.
+    :ivar last_pass: end of the last complete pass, in seconds since the epoch; None before the first.
+    :ivar findings: the known damage.  The findings of a running pass replace those of the pass before, as far as it has
+        come.  Damage found by compactions since then is included.
     """
 
     suspended: bool
@@ -246,7 +249,7 @@ class ScrubStatus:
 
 
 class IBackgroundWork(ISpeedLimits):
-    """Control over the background work of a bookie that serves.  Reactor thread."""
+    """Control over the background work of a bookie that serves.  All methods are called on the reactor thread."""
 
     def collection() -> CollectionStatus:
         """Return the status of the garbage collection."""
@@ -254,7 +257,7 @@ class IBackgroundWork(ISpeedLimits):
     def collect(major: bool = True, minor: bool = True) -> None:
         """Begin a garbage collection after the present one; no effect if a collection is waiting already.
 
-        :param major, minor: compactions to make although their interval has not passed.
+        :param major, minor: whether to run a major or a minor compaction even if its interval has not passed.
         """
 
     def suspend_compaction(major: bool = True, minor: bool = True) -> None:
@@ -275,9 +278,10 @@ class IBackgroundWork(ISpeedLimits):
     def ledgers_of(directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
         """Return the bytes of each ledger in an entry log, including deleted ledgers.
 
-        A log without a ledgers map, such as the active one, has the ledgers that the index refers to.
+        A log without a ledgers map, such as the active log, is looked up in the index: its ledgers are those that have
+        index rows for it.
 
-        :param directory: as in :class:`EntryLogFile`.
+        :param directory: the ``current`` directory of the log, as in :class:`EntryLogFile`.
         :raises IncorrectParameterError: (as a failure) there is no such log.
         """
 
@@ -291,7 +295,7 @@ class IBackgroundWork(ISpeedLimits):
         """Suspend the present pass and later passes, until :meth:`resume_scrub` or the end of the process."""
 
     def cancel_scrub() -> None:
-        """End the present pass; its findings stay, and the next timed pass continues it."""
+        """End the present pass; its findings are kept, and the next pass at the interval continues where it stopped."""
 
     def resume_scrub() -> None:
         """Allow scrubs again."""

@@ -1,4 +1,4 @@
-"""The operations of a bookie on its storage and journals.  Reactor thread; memory only."""
+"""The operations of a bookie on its storage and journals.  They run on the reactor thread and use memory only."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -35,10 +35,10 @@ class BookieOptions:
     """Limits of a bookie.
 
     :ivar write_data: False keeps entries out of the journal (``journalWriteData``).
-    :ivar max_throttle_time: seconds that an add may wait for room.
+    :ivar max_throttle_time: seconds that an add may wait for room in the write cache and the journal's queue.
     :ivar max_waiting_bytes: most bytes of adds that wait for room (S11).
     :ivar max_waiting_reads: most reads that wait for the disk.
-    :ivar max_long_polls: most waits for a LAC.
+    :ivar max_long_polls: most requests that wait for a LAC to advance.
     """
 
     write_data: bool = True
@@ -52,7 +52,7 @@ class BookieOptions:
 class WriteMode:
     """The write mode of a bookie, which says whether the bookie accepts adds.
 
-    :ivar high_priority: whether it takes adds of high priority even if it is read-only.
+    :ivar high_priority: whether the bookie accepts adds of high priority even if it is read-only.
     """
 
     read_only: bool = False
@@ -61,9 +61,9 @@ class WriteMode:
     def check(self, ledger_id: int, high_priority: bool) -> None:
         """Raise an error if the bookie refuses an add.
 
-        :param ledger_id: for the error.
+        :param ledger_id: the ledger of the add, which the error names.
         :param high_priority: whether the add has high priority.
-        :raises WriteOnReadOnlyBookieError: the bookie refuses it.
+        :raises WriteOnReadOnlyBookieError: the bookie refuses the add.
         """
         if self.read_only and not (high_priority and self.high_priority):
             raise WriteOnReadOnlyBookieError(ledger_id)
@@ -73,9 +73,9 @@ class WriteMode:
 class Bookie:
     """The operations of one bookie on its storage and journals.
 
-    :param commits: one per journal; a ledger belongs to ``ledger_id mod n``.
-    :param flush: ends a batch of replies (:meth:`~bookkeeper_twisted.protocol.server.outbox.Outbox.flush`).
-    :param on_full: begins a checkpoint unless one is under way; called when the write cache is full.
+    :param commits: the group commits of the ``n`` journals; a ledger uses the one of index ``ledger_id mod n``.
+    :param flush: sends the collected replies (:meth:`~bookkeeper_twisted.protocol.server.outbox.Outbox.flush`).
+    :param on_full: begins a checkpoint unless one is running; called when the write cache is full.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Bookie:
         return 0 if self.mode.read_only else 1
 
     def marks(self) -> list[JournalPosition]:
-        """Return, for each journal, the position below which every record is in storage and on disk (S7)."""
+        """Return the durable position of each journal: every record below it is also in the storage (S7)."""
         return [commit.mark for commit in self._commits]
 
     # -- adds --
@@ -122,7 +122,8 @@ class Bookie:
                 return False
         if not self._storage.is_full():
             return True
-        self._on_full()  # a checkpoint that begins in this call makes room immediately, as it swaps the write caches
+        # A checkpoint that begins in this call makes room immediately, because it swaps the write caches.
+        self._on_full()
         return not self._storage.is_full()
 
     def resume_adds(self) -> None:
@@ -131,21 +132,22 @@ class Bookie:
             self._waiting.resume(self._has_room)
 
     def refuse_waiting(self, error: BookKeeperError) -> None:
-        """Fail with ``error`` the adds that wait for room."""
+        """Fail the adds that wait for room with ``error``."""
         self._waiting.fail_all(error)
 
     def _admit(
         self, entries: Entries, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool,
         done: AddDone,
     ) -> None:  # fmt: skip
-        # One ledger is decided alone, and so is each run for a read-only bookie, which may take some of them.
+        # Entries of one ledger need no common check.  A read-only bookie checks each run, as it may accept some of
+        # them.
         alone = len(entries.ledger_ids) == 1 or self.mode.read_only
         if alone or not self._admit_together(entries, master_key, deferred_sync, done):
             for run in entries.runs():
                 self._admit_run(run, master_key, recovery, deferred_sync, high_priority, done)
 
     def _admit_together(self, entries: Entries, master_key: bytes, deferred_sync: bool, done: AddDone) -> bool:
-        """Admit entries of ledgers that need no special treatment; return False if any of the ledgers needs some."""
+        """Admit the entries of several ledgers together; return False if a ledger is fenced or its key needs checks."""
         handles = self._handles.accepting(entries.ledger_ids, master_key)
         if handles is None:
             return False
@@ -173,7 +175,8 @@ class Bookie:
         except BookKeeperError as error:
             done(run, error)
             return
-        # Journal the key record before the entry, as replay needs the key first; storage has both already (S7).
+        # Put the key record before the entries, as replay needs the key first.  The storage has entries and key already
+        # (S7).
         records = self._adopt_key(handle, master_key)
         if run.last > handle.last_entry:
             handle.last_entry = run.last
@@ -201,7 +204,7 @@ class Bookie:
         return handle
 
     def _adopt_key(self, handle: LedgerHandle, master_key: bytes) -> bytes:
-        """Make a ledger known with its key; return the key record, or no bytes if the journal has it already."""
+        """Store the key of a ledger; return the key record to journal, or no bytes if the journal has it already."""
         row = handle.row
         if not handle.known or row.master_key != master_key or row.forgotten_at:
             self._handles.save(handle, attrs.evolve(row, master_key=master_key, forgotten_at=0))
@@ -213,7 +216,7 @@ class Bookie:
 
     def fence(self, ledger_id: int, master_key: bytes) -> "Deferred[None]":
         if self._storage.was_fenced(ledger_id):
-            return succeed(None)  # a deleted ledger stays fenced, but does not become known again
+            return succeed(None)  # a deleted ledger is still fenced: do not create its state again
         handle = self._handles.get(ledger_id)
         try:
             handle.authorize(master_key)
@@ -223,7 +226,8 @@ class Bookie:
         if handle.fencing is not None:
             handle.fencing.append(result)
             return result
-        if handle.row.fenced and not handle.commit.failed:  # if the journal has failed, the fence record may be lost
+        # After a failure of the journal, the fence record may be lost.
+        if handle.row.fenced and not handle.commit.failed:
             return succeed(None)
         # Set the fence in memory before its record is durable: an add that arrives later is refused (S3, S4).
         records = self._adopt_key(handle, master_key)
@@ -285,11 +289,11 @@ class Bookie:
     def forget(self, ledger_ids: Sequence[int], now: int, is_elsewhere: bool = False) -> Sequence[int]:
         """Delete ledgers; the next checkpoint makes the deletion durable.
 
-        A ledger that is being fenced stays until the next call for it.
+        A ledger that is being fenced is not deleted; a later call can delete it.
 
         :param now: seconds since the epoch.
-        :param is_elsewhere: whether metadata has the ledgers on other bookies: they stay fenced, and take recovery
-            adds.  Otherwise metadata has deleted them (S8).
+        :param is_elsewhere: True if the ledgers exist on other bookies: they stay fenced here, and accept recovery
+            adds.  False if they are deleted in metadata (S8).
         :returns: the deleted ledgers.
         """
         forgotten = [ledger_id for ledger_id in ledger_ids if self._handles.forget(ledger_id)]
@@ -331,7 +335,7 @@ class Bookie:
 
     def _missing(self, ledger_id: int, entry_id: int) -> Exception | None:
         """Return the error for an entry that is not in memory, or None if only the index can tell (S5)."""
-        if entry_id < 0:  # no entry has a negative id; a read of the last entry (-1) is not answered here
+        if entry_id < 0:  # no entry has a negative id; the id -1 for the last entry is resolved before this call
             return BadRequestError(ledger_id, detail=f"entry id {entry_id}")
         handle = self._handles.find(ledger_id)
         if handle is None:
@@ -346,7 +350,7 @@ class Bookie:
             return fail(NoSuchLedgerError(ledger_id))
         if handle.last_complete:
             return _last_of(handle)
-        # Record the last cached entry now: a checkpoint may move it to disk after the lane has looked there.
+        # Record the last cached entry now: a checkpoint may move it to disk after the read lane has searched the disk.
         handle.last_entry = max(handle.last_entry, self._storage.last_cached(ledger_id))
         return self._reads.last_entry(ledger_id).addCallback(self._found_last, handle)
 
@@ -381,7 +385,7 @@ class Bookie:
         return waiting
 
     async def _learn_lac(self, handle: LedgerHandle) -> None:
-        """Read the LAC in the last stored entry, so that no request waits for a LAC that is stored already."""
+        """Read the LAC in the last stored entry, so that no long poll waits for a LAC that is stored already."""
         try:
             last = await self.last_entry(handle.ledger_id)
             run = self.cached(handle.ledger_id, last)

@@ -16,7 +16,7 @@ from .group_commit import GroupCommit
 from .interfaces import IStorageExecutor
 
 _LOG_INTERVAL = 60.0
-"""Seconds after which a failure that goes on is logged again."""
+"""Seconds after which a repeated failure is logged again."""
 
 
 @attrs.frozen
@@ -24,8 +24,9 @@ class LastCheckpoint:
     """The checkpoint at the end of a bookie's life.
 
     :ivar marks: positions in the journals, from which the next start replays them.
-    :ivar entries: entries that it wrote; ``n_bytes``: bytes of their records.
-    :ivar seconds: its duration.
+    :ivar entries: number of entries that it wrote.
+    :ivar n_bytes: bytes of the records of these entries.
+    :ivar seconds: duration of the checkpoint.
     """
 
     marks: Sequence[JournalPosition]
@@ -37,8 +38,9 @@ class LastCheckpoint:
 class Checkpointer:
     """A scheduler of checkpoints, which write entries from memory to the entry logs and release journal files.
 
-    :param on_written: called after each successful checkpoint, which has made room.
-    :param on_failed: called with the error of each failed one; adds go on as long as there is room.
+    :param on_written: called after each successful checkpoint, as the write cache has room again.
+    :param on_failed: called with the error of each failed checkpoint; adds are still accepted while the write cache has
+        room.
     """
 
     _log = Logger()
@@ -66,7 +68,7 @@ class Checkpointer:
         self._timer.start(interval, now=False)
 
     def stop(self) -> "Deferred[bool]":
-        """Stop the timer; the result fires when a checkpoint in progress has ended."""
+        """Stop the timer; the result fires when no checkpoint is in progress any more."""
         if self._timer.running:
             self._timer.stop()
         return succeed(True) if self._waiting is None else self._after_current(self._waiting)
@@ -98,7 +100,7 @@ class Checkpointer:
         :returns: fires with the success of the checkpoint.
         """
         if self._waiting is None:
-            # S7: the bookie put every record below these marks into storage before it journaled the record.
+            # S7: the bookie put every record below these marks into the storage before it journaled the record.
             marks, n_bytes = [commit.mark for commit in self._commits], self._storage.pending_bytes()
             checkpoint = self._storage.begin_checkpoint(marks)
             if checkpoint is None:
@@ -110,7 +112,9 @@ class Checkpointer:
         return self._after_current(self._waiting)
 
     async def checkpoint_all(self) -> bool:
-        """Checkpoint all records added until now; a checkpoint in progress may lack some, so another one follows.
+        """Checkpoint all records added until now.
+
+        A checkpoint in progress may not contain all of them, so this waits for its end and runs another one.
 
         :returns: whether the checkpoint succeeded.
         """
@@ -138,7 +142,7 @@ class Checkpointer:
             # Release the journal files below the marks, and have the next files prepared.
             for commit, mark in zip(self._commits, marks, strict=True):
                 commit.release_files(mark)
-            if n_bytes:  # a checkpoint without adds has no size worth recording
+            if n_bytes:  # a checkpoint without entries would distort the metric of the sizes
                 self._metrics.flush_size.success.record(n_bytes)
             self._on_written()
         else:
@@ -161,7 +165,7 @@ class Checkpointer:
             self._log.error(text, n=self._failures, error=failure)
 
     async def _write_directories(self, checkpoint: ICheckpoint) -> None:
-        """Write all directories at the same time, each on its own lane; wait for all of them, even after a failure."""
+        """Write all directories at the same time, each on its own lane; wait for all of them, even if one fails."""
         writing = [
             self._executor.submit(f"flush-{number}", checkpoint.write, number)
             for number in range(checkpoint.n_directories)
@@ -175,7 +179,7 @@ class Checkpointer:
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Test whether an ``error`` of storage, or one of its causes, is a lack of disk space."""
+    """Test whether a lack of disk space caused an ``error`` of the storage."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in NO_SPACE:
             return True
@@ -186,7 +190,7 @@ def is_disk_full(error: BaseException | None) -> bool:
 
 
 def is_out_of_files(error: BaseException | None) -> bool:
-    """Test whether an ``error`` of storage, or one of its causes, is a lack of file descriptors."""
+    """Test whether a lack of file descriptors caused an ``error`` of the storage."""
     while error is not None and not (isinstance(error, OSError) and error.errno in NO_FILES):
         error = error.__cause__
     return error is not None

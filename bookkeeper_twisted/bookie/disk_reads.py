@@ -1,4 +1,4 @@
-"""Reads from disk: one call on the read lane for all entries that a chunk of requests does not find in memory."""
+"""Reads entries from disk: one call on the read lane for all entries of a chunk of requests that are not in memory."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -28,14 +28,14 @@ T = TypeVar("T")
 Loaded = EntryRun | Exception
 
 _LEAST_ROOM = 256 * 1024
-"""Bytes that are loaded at once, if there are so many, where fewer were asked for."""
+"""Bytes that one load may return even if its requests together ask for fewer."""
 
 
 class DiskReads:
-    """Reads from disk for the reactor thread, which run on the read lane.
+    """An asynchronous reader of the disk: the reactor thread calls it, and the reads run on the read lane.
 
-    :param flush: ends a batch of replies; called after each result.
-    :param seconds: returns the time, for log lines of which there is one a minute and ledger.
+    :param flush: sends the collected replies; called after each result.
+    :param seconds: returns the time in seconds; failed reads of a ledger are logged once a minute.
     :param limit: most reads that wait (S11).
     """
 
@@ -68,7 +68,7 @@ class DiskReads:
         return self._on_lane(self._load_all, wanted, finish=keep, count=len(wanted))
 
     def last_entry(self, ledger_id: int) -> "Deferred[int]":
-        """Return the highest entry id of ``ledger_id`` on disk, or -1.
+        """Find the highest entry id of ``ledger_id`` on disk, or -1.
 
         The result fails with BookieIOError, or with TooManyRequestsError beyond the limit of waiting reads.
         """
@@ -77,12 +77,12 @@ class DiskReads:
         return self._on_lane(self._guarded, self._storage.last_entry, ledger_id)
 
     def entry_ranges(self, ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
-        """Return the first and last id of each contiguous range of a ledger on disk.
+        """Find the first and last id of each contiguous range of entries of a ledger on disk.
 
-        It reads one ledger at a time, as each may take long: the lane has other threads for reads.
+        A ledger may take long, so only one ledger is searched at a time: other threads of the lane stay free for reads.
 
-        :returns: ascending, both ids included; fails with BookieIOError, or with TooManyRequestsError beyond the limit
-            of waiting reads.  A cancelled call does not begin if it has not yet.
+        :returns: ascending ranges, both ids included; fails with BookieIOError, or with TooManyRequestsError beyond the
+            limit of waiting reads.  A call that is cancelled before its search begins is skipped.
         """
         if self._waiting + len(self._lists) >= self._limit:
             return fail(TooManyRequestsError(ledger_id))
@@ -110,7 +110,7 @@ class DiskReads:
     def _on_lane(
         self, work: Callable[..., T], *args: Any, finish: Callable[[T], T] = lambda outcome: outcome, count: int = 1
     ) -> "Deferred[T]":
-        """Run ``work`` on the read lane; after the callbacks of the result, write the replies that they queued."""
+        """Run ``work`` on the read lane; send the collected replies after the callbacks of its result."""
 
         def finished(outcome: Any) -> None:
             self._waiting -= count
@@ -137,7 +137,8 @@ class DiskReads:
     def _load_all(self, wanted: Sequence[tuple[int, int, int]]) -> list[Loaded]:
         """Load entries in ascending order, so that adjacent reads follow each other; return them in the given order.
 
-        An entry comes whole, however long it is; once the requested bytes are read, the rest is left out.
+        Each entry is read whole.  Once the loads have returned as many bytes as were requested in total, the other
+        items are LoadLaterError.
         """
         room = max(sum([max_bytes for _, _, max_bytes in wanted]), _LEAST_ROOM)
         result: list[Loaded] = [LoadLaterError(wanted[0][0])] * len(wanted)
@@ -157,11 +158,11 @@ class DiskReads:
         return run if run is not None else NoSuchEntryError(ledger_id, entry_id)
 
     def _guarded(self, read: Callable[..., T], ledger_id: int, *args: Any) -> T:
-        """Convert a failure to an I/O error, or to "unknown" if the log is gone, but never to "no such entry" (S5)."""
+        """Call ``read``; convert its failure to BookieIOError, or to DataUnknownError if the log is gone (S5)."""
         try:
             return read(ledger_id, *args)
         except (StorageError, OSError) as error:
-            # Peers can ask for damaged entries without end, and a line costs more than a read.
+            # Limit these lines: peers can request damaged entries without end, and a log line costs more than a read.
             self._lines.log(self._log.error, "reading ledger {peer} failed: {error}", str(ledger_id), error=error)
             kind = DataUnknownError if isinstance(error, LostLogError) else BookieIOError
             raise kind(ledger_id, detail=str(error)) from error

@@ -1,4 +1,4 @@
-"""One bookie without its network, registration and start.
+"""One bookie without its listening port, registration and start-up.
 
 :mod:`.lifecycle.service` starts and stops an :class:`Engine`; tests and in-memory clusters drive one directly.
 """
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 NO_SPACE = "a checkpoint found no space"
 FAILED = "a checkpoint failed"
-"""The reason why the entries in memory are not in the entry logs."""
+"""The read-only reason after a checkpoint that failed for another reason than disk space."""
 
 
 @attrs.frozen
@@ -52,13 +52,13 @@ class EngineOptions:
 
 
 class Engine:
-    """A bookie made of storage and journals, with a factory of connections.
+    """The running parts of a bookie: its operations, journal queues, checkpoints and the factory of its connections.
 
     :param journals: replayed journals, ready for the first group.
-    :param disk_usage: returns total and free bytes of the ledger directories.
-    :param on_failure: called once, when a journal fails: the process must not go on (S10).
-    :param on_checkpoint: called after each checkpoint, with :data:`NO_SPACE` or :data:`FAILED` if it failed, with an
-        empty text if not.
+    :param disk_usage: returns total and free bytes of the ledger directories' disks.
+    :param on_failure: called once, when a journal fails: the process must end then (S10).
+    :param on_checkpoint: called after each checkpoint with an empty text, or with :data:`NO_SPACE` or :data:`FAILED` if
+        it failed.
     :param labels: labels of the storage's metrics, see :func:`~bookkeeper_twisted.metrics.directory_labels`.
     """
 
@@ -104,19 +104,20 @@ class Engine:
         )  # fmt: skip
 
     def start(self, flush_interval: float) -> None:
-        """Start the periodic work.
+        """Start the periodic checkpoints, and prepare the next journal files.
 
         :param flush_interval: seconds between checkpoints.
         """
         self.checkpointer.start(flush_interval)
         for commit in self.commits:
-            # A checkpoint prepares the next journal files, but the one at the start may have failed on a full disk.
+            # Checkpoints prepare the next journal files, but the checkpoint before the start may have failed on a full
+            # disk.
             commit.make_ready()
 
     def _flushed(self, ask: "Callable[[], Deferred[T]]") -> "Deferred[T]":
-        """Return the result of ``ask``; after its callbacks, write the replies that they queued.
+        """Return the result of ``ask``; send the collected replies after its callbacks.
 
-        No journal group does that for this result.  Cancelling the result cancels the call.
+        The result belongs to no journal group, whose end would send them.  Cancelling the result cancels the call.
         """
 
         def answered(result: T | Failure) -> None:
@@ -129,7 +130,7 @@ class Engine:
         return used
 
     async def stop(self) -> LastCheckpoint | None:
-        """Finish the requests in progress, close the connections and the journal queues, and checkpoint.
+        """Finish the requests in progress, close the connections and the journal queues, and run the last checkpoint.
 
         :returns: the last checkpoint; None if it failed, or was left out because a journal had failed.
         """
@@ -144,7 +145,7 @@ class Engine:
         return None if self._failed else await self.checkpointer.finish()
 
     def _end_group(self) -> None:
-        """End a journal group: resume the adds that waited for room, then write the replies, once per connection."""
+        """Resume the adds that waited for room in the journal, then send the replies of the completed group."""
         self.bookie.resume_adds()
         self.outbox.flush()
 
@@ -160,13 +161,13 @@ class Engine:
         self.outbox.flush()
 
     def disk_is_full(self) -> None:
-        """Make the bookie read-only until a checkpoint succeeds, because the disk has no room for replayed entries."""
+        """Make the bookie read-only until a checkpoint succeeds: a ledger disk has no room for the replayed entries."""
         self._on_checkpoint(NO_SPACE)
 
     def _not_checkpointed(self, error: BaseException) -> None:
         """Refuse the waiting adds after a failed checkpoint, and report a failed or full disk.
 
-        A lack of file descriptors is no fault of a disk: it leaves the bookie writable.
+        After a lack of file descriptors, the bookie stays writable, because its disks are not at fault.
         """
         if not is_out_of_files(error):
             self._on_checkpoint(NO_SPACE if is_disk_full(error) else FAILED)

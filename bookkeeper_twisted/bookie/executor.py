@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @attrs.define(eq=False)
 class Work:
-    """One submitted piece of work with the Deferred for its result."""
+    """One piece of work that was submitted to a lane, with the Deferred for its result."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -40,7 +40,7 @@ class Work:
             return Failure()
 
     def deliver(self, outcome: Any) -> None:
-        """Fire the Deferred, unless it was cancelled; on the reactor thread.
+        """Fire the Deferred on the reactor thread, unless it was cancelled.
 
         :param outcome: a value, or a Failure.
         """
@@ -49,20 +49,20 @@ class Work:
 
 
 class Unfinished:
-    """The pieces of work that have not ended, and the Deferreds that wait for their end; on the reactor thread."""
+    """The pieces of work that have not ended, and the Deferreds that wait for their end.  Reactor thread only."""
 
     def __init__(self) -> None:
         self._works: set[Work] = set()
         self._waiting: list[Deferred[None]] = []
 
     def add(self, work: Work) -> None:
-        """Count ``work`` as submitted."""
+        """Record ``work`` as submitted."""
         self._works.add(work)
 
     def ended(self, work: Work, outcome: Any = None) -> None:
-        """Deliver the ``outcome`` of ``work`` that has ended."""
+        """Deliver the ``outcome`` of ``work``; if no other work is left, fire the waiting Deferreds."""
         self._works.discard(work)
-        work.deliver(outcome)  # which may submit more
+        work.deliver(outcome)  # its callbacks may submit more work
         while not self._works and self._waiting:
             waiter = self._waiting.pop(0)
             if not waiter.called:
@@ -78,12 +78,12 @@ class Unfinished:
 
 
 def refused() -> "Deferred[Any]":
-    """Return the failed Deferred for work submitted to a stopped executor."""
+    """Return a failed Deferred, as the answer to work that is submitted to a stopped executor."""
     return fail(StorageFailedError("the bookie is stopping"))
 
 
 class _Lane:
-    """A queue of work and the threads that run it."""
+    """The queue of one lane and the threads that run its work."""
 
     def __init__(
         self, name: str, n_threads: int, reactor: IReactorFromThreads, unfinished: Unfinished, ended: Callable[[], None]
@@ -158,6 +158,6 @@ class ThreadExecutor:
         if not self._running:
             for lane in self._lanes.values():
                 for thread in lane.threads:
-                    thread.join()  # a short wait: each thread ends right after its call of this method
+                    thread.join()  # a short wait: each thread ends right after it has scheduled its call of this method
             assert self._stopped is not None
             self._stopped.callback(None)

@@ -1,8 +1,8 @@
 """Group commit: records that arrive while the journal is busy form its next group.
 
-The reactor appends items to a queue; the journal lane *drains* it: everything queued is written by
-one ``write_group``, synced once if anything in it wants that, and handed back by one call.  While the
-queue is not empty the next group starts without waiting for the reactor.
+The reactor appends items to a queue; the journal lane *drains* it: it writes all queued records by one ``write_group``,
+syncs once if an item requires it, and reports the group to the reactor by one call.  While the queue is not empty, the
+lane starts the next group without waiting for the reactor.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ from .interfaces import IStorageExecutor
 Done = Callable[[Exception | None], None]
 
 BUSY_SECONDS = 0.1
-"""A journal counts as busy for so long after an append: clients that go on adding make pauses of a few milliseconds."""
+"""Seconds after an append for which a journal counts as busy; clients that add steadily pause for milliseconds only."""
 
 
 @attrs.frozen
@@ -30,10 +30,10 @@ class CommitOptions:
     """The settings of a journal: when it writes and syncs, and how many bytes may wait for it.
 
     :ivar sync_data: if False, records are acknowledged after the write (``journalSyncData``).
-    :ivar sync_interval: seconds after which unsynced groups are synced at the latest.
-    :ivar max_wait: seconds that an idle journal waits for more records; 0 starts at once.
-    :ivar enough_bytes: a queue of this many bytes ends such a wait.
-    :ivar max_queued_bytes, max_queued_items: beyond these :attr:`GroupCommit.is_full` (S11).
+    :ivar sync_interval: most seconds from the write of a group to its sync.
+    :ivar max_wait: seconds that an idle journal waits for more records before it writes; 0: it writes immediately.
+    :ivar enough_bytes: bytes in the queue that end this wait early.
+    :ivar max_queued_bytes, max_queued_items: size of the queue from which :attr:`GroupCommit.is_full` is true (S11).
     """
 
     sync_data: bool = True
@@ -58,11 +58,12 @@ class _Item:
 class _CommitGroup:
     """The result of writing one group on the journal lane.
 
-    :ivar items: the items that are complete with it.
-    :ivar durable: end of the synced groups.
-    :ivar synced: whether all written groups are synced.
-    :ivar began, ended: times at which it was taken from the queue and was complete.
-    :ivar written: time of the write; ``began``, if write and sync were one call.
+    :ivar items: the items to complete: those without a sync are written, all others are durable.
+    :ivar durable: position in the journal up to which it is synced.
+    :ivar synced: whether the journal is synced up to its end.
+    :ivar began: time in seconds at which the group was taken from the queue.
+    :ivar written: time at which its records were written; ``began`` if write and sync were one call.
+    :ivar ended: time at which the group was complete.
     """
 
     __slots__ = ("items", "durable", "synced", "began", "written", "ended", "failure")
@@ -78,9 +79,9 @@ class _CommitGroup:
 class GroupCommit:
     """The queue of records before one journal.
 
-    :param lane: the journal's lane.
-    :param flush: ends a batch of replies; called once after the completions of each group.
-    :param on_failure: called once, with the first failure; nothing is acknowledged from then on (S10).
+    :param lane: name of the lane on which the journal is written.
+    :param flush: sends the collected replies; called once after the completions of each group.
+    :param on_failure: called once, with the first failure; after it, nothing is acknowledged (S10).
     """
 
     _log = Logger()
@@ -103,8 +104,8 @@ class GroupCommit:
         self._metrics = metrics
         self._options = options
         self._queue: deque[_Item] = deque()
-        # The deque holds one token while no drain runs: both threads take it atomically, so no queued item is
-        # forgotten.
+        # The deque holds one token while no drain runs.  Reactor and lane take it atomically: every queued item gets a
+        # drain.
         self._idle: deque[None] = deque((None,))
         self._start: IDelayedCall | None = None
         self._sync_due: IDelayedCall | None = None
@@ -115,13 +116,13 @@ class GroupCommit:
 
     @property
     def is_full(self) -> bool:
-        """Test whether adds have to wait."""
+        """Test whether the queue has reached its limits, so that adds have to wait."""
         options = self._options
         return self.queued_bytes >= options.max_queued_bytes or len(self._queue) >= options.max_queued_items
 
     @property
     def is_busy(self) -> bool:
-        """Test whether a record was appended recently.  Any thread."""
+        """Test whether a record was appended recently; may be called on any thread."""
         return self._clock.seconds() - self._appended_at < BUSY_SECONDS
 
     # -- reactor --
@@ -131,10 +132,10 @@ class GroupCommit:
 
         An append without records completes together with the records queued before it.
 
-        :param records: the bytes to write, side by side; they must not change.
-        :param n_entries: number of entries in them, for the metrics.
+        :param records: the encoded records, one after the other; the buffer must not change.
+        :param n_entries: number of entries in the records, for the metrics.
         :param done: called once, with None or the error.
-        :param sync: whether to call it once they are durable, else once they are written.
+        :param sync: True to call ``done`` when the records are durable, False when they are written.
         """
         self._append(records, n_entries, done, sync and self._options.sync_data)
 
@@ -173,7 +174,7 @@ class GroupCommit:
         drained.addCallbacks(self._complete, self._broken)
 
     def _complete(self, group: _CommitGroup) -> None:
-        """Call the completions of a group in order, then write the replies that they queued."""
+        """Call the completions of a group in order, then send the replies that they collected."""
         if group.failure is not None:
             self._fail(group.failure, group.items)
             return
@@ -182,7 +183,7 @@ class GroupCommit:
             self.queued_bytes -= len(item.records)
             self._call(item, None)
         self._flush()
-        if group.items:  # an earlier drain may have written the item, so that this group is empty
+        if group.items:  # an earlier drain may have written the item that started this one: then the group is empty
             self._measure(group)  # after the completions, because clients wait for them
         self._watch_unsynced(group.synced)
 
@@ -222,7 +223,7 @@ class GroupCommit:
         self._append(b"", 0, lambda error: None, sync=True)
 
     def stop(self) -> None:
-        """Stop the timers; the queued records are still written."""
+        """Stop the timers; the records in the queue are still written."""
         self._stopped = True
         if self._start is not None:
             self._start.cancel()
@@ -241,22 +242,22 @@ class GroupCommit:
     def close(self) -> "Deferred[None]":
         """Finish as :meth:`finish` does, and fail every later append.
 
-        The lane that closes the journal is not the one that writes it: a group written at the same time would
-        be acknowledged and lost (S1).
+        The journal is closed on another lane than it is written: a group that is written at the same time would be
+        acknowledged and lost (S1).
         """
         finished = self.finish()
         self._closed = True
         return finished
 
     def release_files(self, mark: JournalPosition) -> None:
-        """Release journal files and prepare the next one, at the same time as groups are written.
+        """Release old journal files and prepare the next file; groups may be written at the same time.
 
-        :param mark: files that end below it are no longer needed.
+        :param mark: position in the journal; files that end below it are no longer needed.
         """
         Deferred.fromCoroutine(self._release_files(mark)).addErrback(self._broken)
 
     def make_ready(self) -> None:
-        """Prepare the next journal file, at the same time as groups are written."""
+        """Prepare the next journal file; groups may be written at the same time."""
         Deferred.fromCoroutine(self._make_ready()).addErrback(self._broken)
 
     async def _release_files(self, mark: JournalPosition) -> None:
@@ -284,14 +285,14 @@ class GroupCommit:
     # -- journal lane --
 
     def _drain(self) -> _CommitGroup:
-        """Write groups until the queue is empty; return the last group, and notify the reactor of earlier groups."""
+        """Write groups until the queue is empty; return the last group, and pass each earlier group to the reactor."""
         while True:
             group = self._commit()
             if group.failure is not None:
-                return group  # without the token no drain begins: nothing is written after a failure (S10)
+                return group  # keep the token: no other drain begins, so nothing is written after a failure (S10)
             if not self._queue:
                 self._idle.append(None)
-                # An item that was queued before the token was put back did not start a drain: look at the queue again.
+                # An item that was queued before the token was put back did not start a drain: check the queue again.
                 if not self._queue or not self._take_token():
                     return group
             self._executor.notify(self._complete, group)
@@ -310,7 +311,7 @@ class GroupCommit:
         records = [item.records for item in items if item.records]
         waiting = [item for item in items if item.sync]
         if records and len(waiting) == len(items):
-            self.journal.write_group(records)  # the disk may write and sync in one call
+            self.journal.write_group(records)  # all items need the sync: let the journal write and sync in one call
         else:
             self._write_and_sync(group, records, waiting)
         group.durable = self.journal.durable
@@ -318,7 +319,7 @@ class GroupCommit:
         group.ended = self._clock.seconds()
 
     def _write_and_sync(self, group: _CommitGroup, records: Sequence[bytes], waiting: Sequence[_Item]) -> None:
-        """Complete deferred-sync items after the write, and the other items after the sync."""
+        """Write the records; complete the items without a sync after the write, and the other items after the sync."""
         if records:
             self.journal.write_group(records, sync=False)
             group.written = self._clock.seconds()

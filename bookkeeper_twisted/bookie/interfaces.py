@@ -14,37 +14,40 @@ from ..errors import TooManyRequestsError
 T = TypeVar("T")
 
 AddDone = Callable[[Entries, Exception | None], None]
-"""Called with entries of an add, and None or the error that they failed with."""
+"""Called with some or all entries of an add, and with None or the error of these entries."""
 
 
 @attrs.define(eq=False)
 class LoadLaterError(TooManyRequestsError):
-    """The entries of one request are too large for one load; this entry was not loaded."""
+    """An entry was not loaded, because other entries of the same call took up its bytes; the caller loads it again."""
 
 
 class IStorageExecutor(Interface):
     """An executor of work on named lanes outside the reactor thread.
 
-    Work of one lane runs in the order it was submitted, except on ``"read"``, which may have several
-    threads.  Lanes: ``"journal-<n>"``, one for each journal; ``"flush-<n>"``, one for each ledger directory;
-    ``"flush"`` for marks, recycled journal files, start and stop; ``"read"``.
+    Work on one lane runs in the order of its submission, except on ``"read"``, which may have several threads.  Lanes:
+    ``"journal-<n>"``, one for each journal; ``"flush-<n>"``, one for each ledger directory; ``"flush"`` for marks,
+    recycled journal files, start and stop; ``"read"``.
     """
 
     def submit(lane: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
         """Run ``work(*args)`` on a lane.
 
         :param lane: name of the lane.
-        :returns: the result or failure, on the reactor thread.  A cancelled call that has not begun never does; begun
-            work ends, and its result is dropped.
+        :returns: fires on the reactor thread with the result or failure.  If it is cancelled before the work begins,
+            the work never runs; if later, the work runs to its end and its result is dropped.
         """
 
     def notify(function: Callable[..., None], *args: Any) -> None:
-        """Run ``function(*args)`` on the reactor thread, in the order of the calls.  To be called on a lane."""
+        """Call ``function(*args)`` on the reactor thread.
+
+        Called on a lane; the functions are called in the order of the notifications.
+        """
 
     def join() -> "Deferred[None]":
-        """Wait until all submitted work has ended, or was cancelled before it began; also what is submitted meanwhile.
+        """Wait until no submitted work is left, including work that is submitted during the wait.
 
-        Cancelled work that had begun may still use its arguments: files are closed after this.
+        Work that had begun before it was cancelled may still use its files: close them only after this wait.
         """
 
     def stop() -> "Deferred[None]":
@@ -54,8 +57,8 @@ class IStorageExecutor(Interface):
 class IBookie(Interface):
     """The operations of a bookie.  All methods are called on the reactor thread and use memory only.
 
-    Completions are called exactly once, with None or the error; the completions of one journal group are called
-    in the order of the requests, then the outbox is flushed once.
+    Each completion is called exactly once, with None or the error.  The completions of one journal group are called in
+    the order of the requests; then the collected replies are sent.
     """
 
     def add(
@@ -63,58 +66,59 @@ class IBookie(Interface):
     ) -> None:
         """Store entries.
 
-        Entries of several ledgers may be stored in part: some refused, some stored.
+        Of entries of several ledgers, some may be stored and some refused.
 
-        :param master_key: of the ledgers; the first add to a ledger sets it.
+        :param master_key: the key of all these ledgers; the first add to a ledger sets its key.
         :param recovery: whether fenced ledgers accept the entries.
-        :param high_priority: whether a read-only bookie accepts them, as far as its disks allow.
-        :param done: called once they are durable, with ``deferred_sync`` once they are written; or with
-            LedgerFencedError, UnauthorizedAccessError, WriteOnReadOnlyBookieError, TooManyRequestsError or
-            BookieIOError.
+        :param high_priority: whether a read-only bookie accepts the entries while its disks have their reserve.
+        :param done: called when entries are durable, or with ``deferred_sync`` when they are written; if they are
+            refused, called with LedgerFencedError, UnauthorizedAccessError, WriteOnReadOnlyBookieError,
+            TooManyRequestsError or BookieIOError.
         """
 
     def fence(ledger_id: int, master_key: bytes) -> "Deferred[None]":
         """Fence a known or unknown ledger, so that only recovery can add to it.
 
-        :param master_key: of the ledger; an unknown ledger gets it.
+        :param master_key: the key of the ledger; an unknown ledger gets this key.
         :returns: fires when the fence and the key are durable (S2); fails with UnauthorizedAccessError or
             BookieIOError.
         """
 
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run in the caches that holds ``entry_id`` of ``ledger_id`` at any position, or None.
+        """Return a run of entries from the caches that contains ``entry_id`` of ``ledger_id``, or None.
 
-        :param max_count: most entries that the caller can use from there on; the run may have more, or fewer.
+        :param max_count: most entries from ``entry_id`` onwards that the caller can use; the run may have more or
+            fewer, and may begin before.
         """
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
-        """Return entries on disk that can be read without a wait, because the system has their bytes in memory.
+        """Return entries on disk that can be read without a wait, because their bytes are in the page cache.
 
-        To be called after :meth:`cached`.
+        Call it for an entry that :meth:`cached` has not found.
 
         :param max_count: most entries.
-        :param max_bytes: most bytes of the records; one entry is returned even if it is longer.
-        :returns: a run that begins with ``entry_id``, of as many contiguous entries as fit; None if even that entry
-            needs a wait.
+        :param max_bytes: most bytes of the entries; the first entry is returned even if it is longer.
+        :returns: a run of contiguous entries from ``entry_id`` onwards, within the limits; None if reading ``entry_id``
+            has to wait for the disk.
         """
 
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Sequence[bytes | None]:
-        """Return single entries, in any order of ids, without a wait.
+        """Return single entries of a ledger that can be read without a wait; the ids may be in any order.
 
-        An entry is None if it is not in memory, or if only :meth:`cached` or :meth:`resident` can find it.
+        An item is None if the entry is not in memory, or if only :meth:`cached` or :meth:`resident` can find it.
 
-        :param max_bytes: the look-up ends when the entries have so many bytes; at least one is looked up.
+        :param max_bytes: the look-up ends when the found entries have this many bytes; at least one entry is looked up.
         """
 
     def load(wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
         """Read entries from disk by one call on the read lane.
 
-        The entries are then resident, or cached, for a while.
+        For a while afterwards, :meth:`cached` or :meth:`resident` finds these entries.
 
-        :param wanted: triples of ledger id, entry id and most bytes to read from there on.
-        :returns: one item for each triple, a run that begins at the entry, or NoSuchEntryError, NoSuchLedgerError,
-            DataUnknownError, where the log that held it is gone, or BookieIOError; or LoadLaterError, but for one
-            at least, where the others have many more bytes than were asked for of all.  It fails with
+        :param wanted: triples of ledger id, entry id, and most bytes to read from that entry onwards.
+        :returns: one item for each triple: a run that begins at the entry, or an error: NoSuchEntryError,
+            NoSuchLedgerError, DataUnknownError (the log of the entry is gone), BookieIOError, or LoadLaterError (the
+            other runs took up the bytes of the call; at least one triple is loaded).  The Deferred itself fails with
             TooManyRequestsError.
         """
 
@@ -122,36 +126,39 @@ class IBookie(Interface):
         """Return the id of the last stored entry of ``ledger_id``; fails with NoSuchLedgerError, NoSuchEntryError."""
 
     def known_last(ledger_id: int) -> int:
-        """Return the id of the last stored entry of ``ledger_id`` if memory has that id, else -1."""
+        """Return the id of the last stored entry of ``ledger_id``, or -1 if only the index knows it."""
 
     def last_add_confirmed(ledger_id: int) -> int:
         """Return the highest LAC of ``ledger_id`` that this bookie has received in this process, or -1."""
 
     def set_explicit_lac(ledger_id: int, master_key: bytes, body: bytes) -> "Deferred[None]":
-        """Journal an explicit LAC; a lower LAC does not replace the known one.
+        """Journal an explicit LAC; it replaces the known explicit LAC unless it is lower.
 
-        :param body: the packet of the client, stored as it is; its digest is not checked.
-        :returns: fires when it is durable; fails with BadRequestError, LedgerFencedError, UnauthorizedAccessError,
+        :param body: the client's LAC packet, which is stored unchanged; its digest is not checked.
+        :returns: fires when the LAC is durable; fails with BadRequestError, LedgerFencedError, UnauthorizedAccessError,
             WriteOnReadOnlyBookieError or BookieIOError.
         """
 
     def explicit_lac(ledger_id: int) -> bytes:
-        """Return the explicit LAC packet of ``ledger_id`` as it was written, or no bytes."""
+        """Return the explicit LAC packet of ``ledger_id`` as the client sent it, or no bytes if there is none."""
 
     def wait_lac(ledger_id: int, previous_lac: int, timeout: float) -> "Deferred[float | None]":
         """Wait until the LAC of a ledger is above ``previous_lac``.
 
         :param timeout: seconds.
-        :returns: fires with the wall-clock ms at which it passed; with None if it is above already, or at a fence, an
-            explicit LAC or the timeout.  Fails with NoSuchLedgerError, TooManyRequestsError.  Cancelling withdraws the
-            watch.
+        :returns: fires with the wall-clock time in ms at which the LAC advanced.  It fires with None if the LAC was
+            above already, and at a fence, the deletion of the ledger or the timeout.  Fails with NoSuchLedgerError or
+            TooManyRequestsError.  Cancelling ends the wait.
         """
 
     def force(ledger_id: int) -> "Deferred[None]":
-        """Wait until all records of ``ledger_id`` journaled before the call are durable; fails with BookieIOError."""
+        """Wait until all records of ``ledger_id`` that were queued before this call are durable.
+
+        Fails with BookieIOError.
+        """
 
     def entry_ranges(ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
-        """Return the first and last id of each contiguous range of a ledger that is stored here.
+        """Find the first and last id of each contiguous range of entries of a ledger that this bookie stores.
 
-        :returns: ascending, both ids included; fails with NoSuchLedgerError.
+        :returns: ascending ranges, both ids included; fails with NoSuchLedgerError.
         """

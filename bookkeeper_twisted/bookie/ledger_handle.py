@@ -1,7 +1,7 @@
 """The state that a bookie keeps in memory for each ledger in use.
 
-There is at most one handle of a ledger, all decisions about the ledger run on the reactor thread,
-and a handle is closed only while nothing depends on it: fence check, add and fence are one serial order (S3).
+A ledger has at most one handle, and all decisions about the ledger are made on the reactor thread.  A handle is closed
+only while no fence and no wait for a LAC is in progress.  So adds and fences of a ledger have one serial order (S3).
 """
 
 from collections import OrderedDict, deque
@@ -21,18 +21,19 @@ from .records import key_record, lac_of_packet
 
 
 class LedgerHandle:
-    """The state of one ledger in memory, while the ledger is in use.
+    """The state that a bookie keeps in memory for one ledger while the ledger is in use.
 
-    :ivar row: the state that storage has, or would have.
-    :ivar known: whether storage has that state.
-    :ivar adopts: whether the first key sent becomes the ledger's key.
-    :ivar key_journaled: whether replay finds the key: a stored key is in the index or in the journal.
-    :ivar accepts: the key with which adds need neither checks nor a key record; None if all adds need them.
+    :ivar row: the ledger's stored state: key, fence and explicit LAC; for an unknown ledger, the state it would get.
+    :ivar known: whether the storage has that state.
+    :ivar adopts: whether the ledger has no key yet, so that the first key that a client sends becomes its key.
+    :ivar key_journaled: whether a replay finds the key, in the index or in the journal.
+    :ivar accepts: the key with which an add needs no further check and no key record; None if every add must be
+        checked.
     :ivar fencing: the Deferreds that wait for the fence record; None if no fence is in progress.
     :ivar last_add_confirmed: the highest LAC received.
-    :ivar lac_learned: whether the stored entries were read for the LAC.
+    :ivar lac_learned: whether the LAC in the last stored entry was read.
     :ivar last_entry: the highest entry id received.
-    :ivar last_complete: whether ``last_entry`` includes the entries in the index.
+    :ivar last_complete: whether ``last_entry`` also covers the entries that were stored before this handle was made.
     """
 
     __slots__ = (
@@ -76,20 +77,20 @@ class LedgerHandle:
         self.accepts = self.row.master_key if plain else None
 
     def key_records(self) -> bytes:
-        """Return the key record if the journal lacks it, else no bytes; the key counts as journaled from now on."""
+        """Return the key record if the journal lacks it, else no bytes; the caller journals the record."""
         missing, self.key_journaled = not self.key_journaled, True
         self.update_accepts()
         return key_record(self.ledger_id, self.row.master_key) if missing else b""
 
     def advance_lac(self, lac: int) -> None:
-        """Record a ``lac`` if it is the highest so far, and end the waits for it."""
+        """Record a ``lac`` if it is the highest so far, and end the waits for a LAC that are below it."""
         if lac > self.last_add_confirmed:
             self.last_add_confirmed = lac
             if self.watches:
                 self.wake([watch for watch, previous in self.watches.items() if previous < lac], True)
 
     def wake(self, watches: Sequence[Callable[[bool], None]] | None = None, advanced: bool = False) -> None:
-        """End all waits for a LAC, or only the given ones.
+        """End the given waits for a LAC, or all waits of this ledger.
 
         :param advanced: whether the LAC has advanced.
         """
@@ -99,7 +100,7 @@ class LedgerHandle:
 
 
 def take_note(handles: Sequence[LedgerHandle], entries: Entries) -> None:
-    """Record ids and LACs of the added ``entries``.
+    """Record the highest ids and LACs of the added ``entries`` in the handles of their ledgers.
 
     :param handles: one handle for each id of ``entries``.
     """
@@ -111,7 +112,7 @@ def take_note(handles: Sequence[LedgerHandle], entries: Entries) -> None:
 
 
 class LedgerHandles:
-    """The handles of the ledgers used last; if there are too many, idle handles are closed (S11)."""
+    """The handles of the ledgers that were used last; beyond a limit, idle handles are closed (S11)."""
 
     def __init__(self, storage: ILedgerStorage, commits: Sequence[GroupCommit], limit: int = 131_072) -> None:
         self._storage = storage
@@ -123,7 +124,7 @@ class LedgerHandles:
         return len(self._handles)
 
     def get(self, ledger_id: int) -> LedgerHandle:
-        """Return the handle of ``ledger_id``, whether this bookie knows the ledger or not."""
+        """Return the handle of ``ledger_id``; open one if there is none, even for an unknown ledger."""
         handle = self._handles.get(ledger_id)
         if handle is None:
             return self._open(ledger_id, self._storage.ledger(ledger_id))
@@ -141,7 +142,7 @@ class LedgerHandles:
         for handle in map(self._handles.get, ledger_ids):
             if handle is None or handle.accepts is None:
                 return None
-            # Ledgers with the same key share one object, so most keys are compared only once.
+            # Ledgers with the same key share one bytes object, so equal keys are mostly compared only once.
             if handle.accepts is not compared:
                 if not compare_digest(handle.accepts, master_key):
                     return None
@@ -157,7 +158,7 @@ class LedgerHandles:
     def find(self, ledger_id: int) -> LedgerHandle | None:
         """Return the handle of ``ledger_id``, or None if this bookie does not know the ledger.
 
-        A call for an unknown ledger makes no handle.
+        No handle is opened for an unknown ledger.
         """
         handle = self._handles.get(ledger_id)
         if handle is None:
@@ -166,12 +167,12 @@ class LedgerHandles:
         return handle if handle.known else None
 
     def save(self, handle: LedgerHandle, row: LedgerRow) -> None:
-        """Replace the state of a ledger: in memory immediately, on disk with the next checkpoint.
+        """Replace the state of a ledger, in memory immediately and on disk at the next checkpoint.
 
         :param row: the new state.
         """
         self._storage.put_ledger(row)
-        # Read the row back: its key is the object that all ledgers with this key share.
+        # Read the state back: its key is the bytes object that all ledgers with this key share.
         handle.row = self._storage.ledger(handle.ledger_id) or row
         handle.known = True
         handle.update_accepts()
@@ -179,7 +180,7 @@ class LedgerHandles:
     def forget(self, ledger_id: int) -> bool:
         """Close the handle of a deleted ledger, if it exists, and end its waits for a LAC.
 
-        :returns: False if the ledger is being fenced: the handle then stays.
+        :returns: False if the ledger is being fenced: its handle is kept.
         """
         handle = self._handles.get(ledger_id)
         if handle is not None:
@@ -197,7 +198,7 @@ class LedgerHandles:
         return handle
 
     def _trim(self) -> None:
-        """Close the oldest idle handles while there are too many; examine at most 64 handles."""
+        """Close the idle handles that were unused the longest while there are too many; examine at most 64 handles."""
         for ledger_id, handle in list(islice(self._handles.items(), 64)):
             if len(self._handles) <= self._limit:
                 return
@@ -208,9 +209,9 @@ class LedgerHandles:
 
 
 class LacWatches:
-    """The waits for LACs in progress, at most ``limit`` of them (S11).
+    """The long polls in progress, each of which waits for a LAC; at most ``limit`` of them (S11).
 
-    :param flush: ends a batch of replies, called after a timeout.
+    :param flush: sends the collected replies; called after a timeout.
     """
 
     def __init__(self, clock: IReactorTime, flush: Callable[[], None], limit: int = 10_000) -> None:
@@ -235,7 +236,8 @@ class LacWatches:
 
         def expired() -> None:
             nonlocal timer, due
-            # This process was held up.  Wait once more: an add that raises the LAC may be waiting in a socket.
+            # The timer fired late.  Let the reactor run once more: an add that raises the LAC may be unread in a
+            # socket.
             if self._clock.seconds() - due > TOLERANCE:
                 due = self._clock.seconds()
                 timer = self._clock.callLater(0, expired)

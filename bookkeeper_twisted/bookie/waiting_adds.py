@@ -1,4 +1,4 @@
-"""A queue of adds that wait for room, limited in bytes and in time (S11)."""
+"""A queue of adds that wait for room in the write cache or the journal, limited in bytes and in time (S11)."""
 
 from collections import deque
 from collections.abc import Callable
@@ -16,9 +16,9 @@ AddArguments = tuple[Entries, bytes, bool, bool, bool, AddDone]
 class WaitingAdds:
     """A queue of waiting adds in the order of arrival.
 
-    :param admit: admits an add, given its arguments, once there is room.
+    :param admit: stores an add when there is room; called with the arguments of the add.
     :param max_wait: seconds after which an add fails with TooManyRequestsError.
-    :param max_bytes: most bytes of the queue; further adds are refused at once.
+    :param max_bytes: most bytes of the queue; further adds are refused immediately.
     """
 
     def __init__(

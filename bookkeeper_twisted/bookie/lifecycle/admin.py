@@ -41,9 +41,9 @@ Check = Callable[[], Coroutine["Deferred[Any]", Any, None]]
 
 
 class ServedDirectories:
-    """An administrator's view of the directories, whose files are read on a lane.
+    """A reader of the bookie's directories for the administrator; it reads the files on the read lane.
 
-    :param check: compares the cookies, see :meth:`IBookieAdmin.check_directories`.
+    :param check: compares the cookies for :meth:`IBookieAdmin.check_directories`.
     """
 
     def __init__(self, fs: IFileSystem, paths: StorePaths, executor: IStorageExecutor, check: Check) -> None:
@@ -74,7 +74,7 @@ class ServedDirectories:
     def _marks(self) -> Sequence[JournalMark]:
         directories = [current(path) for path in self._paths.ledgers]
         for path in directories:
-            self._fs.list(path)  # raises an error for a missing directory, whose mark would be read as 0
+            self._fs.list(path)  # fail if a directory is missing: its mark would be read as 0
         marks = read_marks(self._fs, directories, len(self._paths.journals))
         return [JournalMark(mark.file_id, mark.offset) for mark in marks]
 
@@ -89,9 +89,9 @@ class ServedDirectories:
 
 @attrs.frozen
 class ServingParts:
-    """The parts of a serving bookie that its administration uses.
+    """The parts of a serving bookie that its administration calls.
 
-    :ivar control: controls its maintenance.
+    :ivar control: the administrator's control over the background work.
     """
 
     directories: ServedDirectories
@@ -100,11 +100,11 @@ class ServingParts:
 
     @classmethod
     def of(cls, directories: ServedDirectories, maintenance: Maintenance, clock: IReactorTime) -> "ServingParts":
-        """Return the parts of a serving bookie.
+        """Collect the parts of a serving bookie.
 
-        :param directories: the served directories.
+        :param directories: the bookie's directories.
         :param maintenance: the background work to be controlled.
-        :param clock: for the times in reports.
+        :param clock: the clock for the remaining times in status reports.
         """
         control = BackgroundControl(maintenance, clock, directories.index_files())
         return cls(directories, maintenance, control)
@@ -114,7 +114,7 @@ class ServingParts:
 class BookieAdmin:
     """The administration of a bookie by code in its process.
 
-    The bookie's service reports its phases here, and hands over the parts once they exist.
+    The bookie's service reports its phases to this object, and sets the parts once they exist.
     """
 
     def __init__(self, config: BookieConfig, instruments: Instruments) -> None:
@@ -133,10 +133,10 @@ class BookieAdmin:
     # ---- reported by the service ---------------------------------------------------------------------
 
     def attach(self, registration: BookieRegistration, disks: DiskMonitor) -> None:
-        """Set the parts of a bookie that is about to serve.
+        """Set the registration and the disk monitor of a bookie that is about to serve.
 
-        :param registration: receives the administrator's mode.
-        :param disks: tells the space of the disks.
+        :param registration: gets the administrator's read-only request.
+        :param disks: measures the space of the disks.
         """
         self._registration, self._disks = registration, disks
         registration.set_read_only(ADMINISTRATOR, self._read_only)
@@ -150,14 +150,14 @@ class BookieAdmin:
         self.replication_limits = limits
 
     def enter(self, phase: Phase) -> None:
-        """Report the next ``phase``; ignored after a failure."""
+        """Enter the next ``phase``, unless the bookie has failed."""
         if self._phase is not Phase.FAILED:
             self._phase = phase
 
     def fail(self, reason: str) -> None:
-        """Report a failure that ends the bookie; only the first one before STOPPING counts.
+        """Record a failure that ends the bookie; only the first failure counts, and none after the stop has begun.
 
-        :param reason: a text for people.
+        :param reason: a text for the administrator.
         """
         if self._phase in (Phase.STARTING, Phase.SERVING):
             self._phase, self._failure = Phase.FAILED, reason

@@ -16,13 +16,13 @@ from ..interfaces import IStorageExecutor
 
 @attrs.frozen
 class DiskThresholds:
-    """The thresholds above which a disk counts as full; shares are from 0 to 1.
+    """The limits by which a disk counts as full or almost full; shares of used space are from 0 to 1.
 
-    :ivar full: a disk used more than this share is full.
-    :ivar low: a full disk is usable again when it is used less than this.
-    :ivar warn: the share from which on the log warns.
-    :ivar reserve: free bytes with which adds of high priority go on.
-    :ivar any_full: one full disk is enough to call the disks full; else all of them must be.
+    :ivar full: share of used space above which a disk is full.
+    :ivar low: share of used space at which a full disk becomes usable again.
+    :ivar warn: share of used space above which the log warns and the disk is almost full.
+    :ivar reserve: free bytes above which adds of high priority are still accepted.
+    :ivar any_full: True if one full disk makes the bookie read-only, False if only all of them do.
     """
 
     full: float = 0.95
@@ -36,10 +36,11 @@ class DiskThresholds:
 class DiskState:
     """The result of one check of the disks.
 
-    :ivar full, almost_full: state of the ledger directories' disks.
-    :ivar has_reserve: whether each of them still has the free bytes of the reserve.
-    :ivar unusable: ledger directories that are missing or unreadable, each with a text.
-    :ivar lost_journals: the same for journal directories: no start would find the records written there.
+    :ivar full: whether one or all disks of the ledger directories are full, see :attr:`DiskThresholds.any_full`.
+    :ivar almost_full: whether at least one of them is almost full.
+    :ivar has_reserve: whether each of them still has more free bytes than the reserve.
+    :ivar unusable: ledger directories that are missing or unreadable, each with its error text.
+    :ivar lost_journals: the same for journal directories; a restart would not find the records written there.
     """
 
     full: bool = False
@@ -76,7 +77,7 @@ class DiskMonitor:
         self._timer.clock = clock
 
     def start(self, interval: float) -> None:
-        """Check the disks every ``interval`` seconds, for the first time after ``interval``."""
+        """Check the disks every ``interval`` seconds; the first check follows after the first interval."""
         self._timer.start(interval, now=False)
 
     async def stop(self) -> None:
@@ -85,7 +86,7 @@ class DiskMonitor:
             self._timer.stop()
 
     def used(self, directory: str) -> float:
-        """Return the share of the disk of a ``directory`` that was in use at the last check.
+        """Return the used share of the disk of a ``directory`` at the last check.
 
         :returns: from 0 to 1; 0 before the first check.
         """
@@ -93,22 +94,22 @@ class DiskMonitor:
 
     @property
     def n_writable(self) -> int:
-        """Return the number of directories whose disks accepted data at the last check."""
+        """Return the number of ledger directories whose disks were not full at the last check."""
         return sum(self.used(directory) <= self._thresholds.full for directory in self._directories)
 
     def usage(self) -> "Deferred[list[tuple[int, int]]]":
-        """Return total and free bytes of each directory's disk."""
+        """Measure the total and free bytes of each ledger directory's disk."""
         return self._executor.submit("read", self._usage)
 
     def space(self) -> "Deferred[tuple[int, int]]":
-        """Return total and free bytes of all disks together; directories on one disk count once."""
+        """Measure the total and free bytes of all disks together; directories on one disk count once."""
         return self.usage().addCallback(_sum_of_disks)
 
     def _usage(self) -> list[tuple[int, int]]:
         return [self._fs.usage(directory) for directory in self._directories]
 
     def look(self) -> None:
-        """Check the disks now, between two regular checks, unless a check is in progress or the monitor was stopped."""
+        """Check the disks now, unless a check is in progress or the monitor was stopped."""
         if self._timer.running and not self._looking:
             self._looking = True
             Deferred.fromCoroutine(self.check()).addErrback(self._check_failed).addBoth(self._looked)
@@ -124,12 +125,12 @@ class DiskMonitor:
             self._log.error("the check of the disks {text}", text=text)
 
     def _is_new(self, subject: str, text: str) -> bool:
-        """Test whether the state of a subject differs from its last state, so that each state is logged once."""
+        """Test whether the state of a subject has changed since the last call, so that each state is logged once."""
         before, self._logged[subject] = self._logged.get(subject, ""), text
         return before != text
 
     async def check(self) -> None:
-        """Check all disks once; a full disk becomes usable again only well below the threshold."""
+        """Check all disks once; a full disk becomes usable again only at the lower threshold."""
         wrong, lost, usage = await self._executor.submit("read", self._survey)
         self._logged.pop("the check of the disks", None)
         for number, (directory, (total, free)) in enumerate(zip(self._directories, usage, strict=True)):
@@ -153,9 +154,9 @@ class DiskMonitor:
         )
 
     def _survey(self) -> tuple[list[str], list[str], list[tuple[int, int]]]:
-        """Check that each ledger and journal directory is usable; measure the disks of ledger directories.  Read lane.
+        """Check each ledger and journal directory, and measure the ledger disks; runs on the read lane.
 
-        :raises OSError: see :meth:`_what_is_wrong`; the result of the last survey stays valid.
+        :raises OSError: no file descriptor is left; the result of the last check stays valid.
         """
         wrong, usage = [], []
         for directory in self._directories:
@@ -171,7 +172,7 @@ class DiskMonitor:
         return wrong, [self._what_is_wrong(directory) for directory in self._journals], usage
 
     def _what_is_wrong(self, directory: str) -> str:
-        """Return an error text if the directory lacks our files, as an empty mount point does; else an empty text.
+        """Return an error text if the directory is unreadable or empty, as an unmounted disk's; else an empty text.
 
         :raises OSError: no file descriptor is left for the check.
         """
@@ -197,5 +198,5 @@ class DiskMonitor:
 
 
 def _sum_of_disks(usage: list[tuple[int, int]]) -> tuple[int, int]:
-    disks = dict.fromkeys(usage)  # directories on one disk report the same numbers: count their disk once
+    disks = dict.fromkeys(usage)  # directories with equal numbers are on one disk: count it once
     return sum(total for total, _ in disks), sum(free for _, free in disks)

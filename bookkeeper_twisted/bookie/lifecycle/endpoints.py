@@ -1,4 +1,4 @@
-"""The endpoints of a bookie and its HTTP server, from the addresses in Apache's keys or from Twisted's strings."""
+"""The endpoints of a bookie and its HTTP server, made from Apache's address keys or Twisted's endpoint strings."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from ...protocol.server.connection import BookieServerFactory, ServerConnection
 from .identity import is_loopback, listening_address
 
 _BACKLOG = 1024
-"""Connections that wait to be accepted: all clients of a bookie come back at once after its restart."""
+"""Most connections that wait to be accepted: after a restart of the bookie, all its clients reconnect at once."""
 
 _FIELDS = fields_of(BookieConfig)
 
@@ -42,11 +42,11 @@ class Gate(ServerFactory):
 
 
 def bookie_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint:
-    """Return the endpoint by ``listenEndpoint``, or else by ``listeningInterface`` and ``bookiePort``.
+    """Return the bookie's endpoint: that of ``listenEndpoint``, or of ``listeningInterface`` and ``bookiePort``.
 
-    Connections over plain TCP send inside the write; others are Twisted's own.
+    Plain TCP connections send data immediately when it is written; other transports are Twisted's own.
 
-    :raises ConfigError: the endpoint string is invalid, or the interface is given by its name.
+    :raises ConfigError: the endpoint string is invalid, or ``listeningInterface`` is not an IP address.
     """
     reactor = direct_reactor(reactor)
     if config.listen_endpoint:
@@ -55,7 +55,7 @@ def bookie_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint
 
 
 def http_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint:
-    """Return the endpoint by ``httpServerEndpoint``, or else by ``httpServerHost`` and ``httpServerPort``.
+    """Return the HTTP endpoint: that of ``httpServerEndpoint``, or of ``httpServerHost`` and ``httpServerPort``.
 
     :raises ConfigError: the endpoint string is invalid.
     """
@@ -67,9 +67,9 @@ def http_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint:
 async def listen(endpoint: IStreamServerEndpoint, factory: IProtocolFactory, key: str) -> IListeningPort:
     """Listen at an endpoint.
 
-    :param factory: makes the protocols of connections.
-    :param key: the configuration key of the endpoint, for the error.
-    :raises ConfigError: the endpoint string has an impossible port.
+    :param factory: makes the protocol of each connection.
+    :param key: the configuration key of the endpoint, which the error names.
+    :raises ConfigError: the port of the endpoint is out of range.
     :raises twisted.internet.error.CannotListenError: the address is taken, or is none of this machine.
     """
     try:
@@ -79,7 +79,7 @@ async def listen(endpoint: IStreamServerEndpoint, factory: IProtocolFactory, key
 
 
 async def listen_for_metrics(reactor: Any, config: BookieConfig, factory: IProtocolFactory) -> IListeningPort:
-    """Listen at ``prometheusStatsHttpAddress`` and ``prometheusStatsHttpPort``.
+    """Listen for readers of metrics at ``prometheusStatsHttpAddress`` and ``prometheusStatsHttpPort``.
 
     :param factory: makes the protocols of connections.
     :raises ConfigError: the port is taken, or the address is none of this machine.
@@ -104,7 +104,7 @@ async def stop_listening(port: IListeningPort) -> None:
 
 
 def loopback_of(listening: IListeningPort) -> str:
-    """Return the loopback address of a ``listening`` port, or an empty text if other machines can reach the port."""
+    """Return the address of a ``listening`` port if it is a loopback address, else an empty text."""
     host = str(getattr(listening.getHost(), "host", ""))
     return host if is_loopback(host) else ""
 
@@ -138,7 +138,7 @@ def _parsed(reactor: Any, config: BookieConfig, name: str) -> IStreamServerEndpo
 
 
 def _reason(error: Exception, kind: str) -> str:
-    """Explain to the user what is wrong with an endpoint string of a kind."""
+    """Explain to the user why Twisted refused an endpoint string of the type ``kind``."""
     if isinstance(error, ImportError):
         return f"endpoints of type {kind} need the module {error.name}, which is not installed"
     if isinstance(error, TypeError):

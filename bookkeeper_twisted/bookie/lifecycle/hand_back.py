@@ -1,8 +1,8 @@
-"""Hands directories back to Apache's bookie: exports our indexes to the indexes of one of its storages.
+"""Hands directories back to Apache's bookie: exports our indexes to the index format of one of its storages.
 
-The journals are replayed first, so that all their entries are in the exported indexes.  Cookies are
-exchanged once all these indexes exist: after a cut-off at any point, our bookie (with ``rebuildIndex=true`` where
-it asks for that) or Apache's can serve all entries, or the export is run again.
+The journals are replayed first, so that all their entries are in the exported indexes.  Our cookies are replaced by
+Apache's only when all these indexes exist.  After a crash at any point, our bookie can serve all entries (with
+``rebuildIndex=true`` if it asks for that), Apache's bookie can, or the export can be run again.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,14 +22,14 @@ from ...storage.ledger_dirs import current, directory_index, distinct
 from .store import Store, StorePaths
 
 ShowProgress = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
-"""Given a directory and the bytes of its entries; gives the function to call with bytes whose places are written."""
+"""Called with a directory and the bytes of its entries; its context is a function to call with exported bytes."""
 
 
 @attrs.frozen
 class HandBack:
-    """An export of a bookie's directories for Apache's bookie.  The caller holds their locks.
+    """An export of a bookie's directories for Apache's bookie.  The caller holds the locks of the directories.
 
-    :ivar open_store: opens the store of the directories, without a replay.
+    :ivar open_store: opens the journals and the ledger storage, without a replay.
     :ivar write_index: writes the index of a directory for Apache's bookie.
     """
 
@@ -43,7 +43,7 @@ class HandBack:
     def run(self) -> list[Exported]:
         """Export the indexes, and replace our cookies by Apache's.
 
-        :returns: the result for each index directory; nothing if the export was complete before.
+        :returns: the result for each index directory; empty if an earlier export was complete.
         :raises InvalidCookieError: the directories do not belong to our bookie.
         :raises StorageError: the export failed; the directories still belong to our bookie.
         """
@@ -52,25 +52,27 @@ class HandBack:
             raise InvalidCookieError(f"{self.paths.all()[0]} is not a directory of this bookie: nothing to hand back")
         indexes = [current(path) for path in self.paths.indexes]
         exported: list[Exported] = []
-        # Directories with cookies of Apache's bookie have its indexes: exported earlier, or never taken over.
+        # With cookies of Apache's bookie, the indexes are Apache's already: an earlier export wrote them, or Apache's
+        # bookie.
         if not cookies.of_apache:
             self._check(indexes)
             self._replay()
             exported = [self._export(path) for path in indexes]
             for path in self.paths.ledgers:
-                discard_log_sizes(self.fs, current(path))  # written by Apache's bookie, before a take-over
+                discard_log_sizes(self.fs, current(path))  # Apache's bookie wrote these files before the take-over
         for path in distinct(self.paths.ledgers, self.paths.indexes):
             remove_reserve(self.fs, current(path))
         stamp_for_apache(self.fs, self.paths.all())
         for path in indexes:
-            # Begin a new, empty index: the exported one is out of date from this moment.
+            # Replace our index by an empty one: Apache's bookie will add entries that our index does not have.
             self.make_index(self.fs, path, True).close()
         return exported
 
     def _check(self, index_directories: Sequence[str]) -> None:
         """Check that the indexes are complete, and that Apache's bookie finds each ledger in the same directory.
 
-        :raises StorageError: an index is not complete, or has ledgers that are not looked for in its directory.
+        :raises StorageError: an index is not complete, or has ledgers that Apache's bookie would search in another
+            directory.
         """
         for number, path in enumerate(index_directories):
             with closing(self.make_index(self.fs, path, False)) as index:

@@ -15,10 +15,10 @@ from .store import StorePaths
 
 
 def listening_address(config: BookieConfig) -> str:
-    """Return the address to bind, or an empty text for all addresses.
+    """Return the address to listen on, or an empty text for all addresses.
 
-    :param config: gives ``listeningInterface``.
-    :raises ConfigError: its value is not an IP address.
+    :param config: the configuration, with the key ``listeningInterface``.
+    :raises ConfigError: ``listeningInterface`` is not an IP address.
     """
     address = config.listening_interface
     if address and not isIPAddress(address) and not isIPv6Address(address):
@@ -27,9 +27,9 @@ def listening_address(config: BookieConfig) -> str:
 
 
 def advertised_host(config: BookieConfig, local_host: str) -> str:
-    """Return the host name or address that clients are told.
+    """Return the host name or address under which clients reach the bookie.
 
-    :param local_host: name or address of this machine, for a bookie whose configuration names none.
+    :param local_host: name or address of this machine, used if the configuration names none.
     :raises ConfigError: the result is a loopback address.
     """
     host = config.advertised_address or listening_address(config) or local_host
@@ -38,15 +38,14 @@ def advertised_host(config: BookieConfig, local_host: str) -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Test whether an ``address`` leads only to the machine that uses it."""
+    """Test whether an ``address`` is a loopback address, which other machines cannot reach."""
     return address.startswith("127.") or address in ("localhost", "::1")
 
 
 def check_loopback(config: BookieConfig, address: str) -> None:
     """Check that other machines can reach a bookie at an ``address``.
 
-    :param config: gives ``allowLoopback``.
-    :raises ConfigError: the address is a loopback address, and that is not allowed.
+    :raises ConfigError: the address is a loopback address, and ``allowLoopback`` is false.
     """
     if is_loopback(address) and not config.allow_loopback:
         raise ConfigError(
@@ -56,10 +55,10 @@ def check_loopback(config: BookieConfig, address: str) -> None:
 
 
 def bookie_id(config: BookieConfig, local_host: str, port: int) -> str:
-    """Return the configured id, or else address and port.
+    """Return the bookie id: the configured id, or else the advertised address and the port.
 
-    :param local_host: the address of this machine, where ``config`` names none.
-    :param port: of the bookie.
+    :param local_host: the address of this machine, used if ``config`` names none.
+    :param port: port of the bookie.
     :raises ConfigError: the address is a loopback address.
     """
     host = advertised_host(config, local_host)
@@ -71,9 +70,9 @@ def service_info(
 ) -> BookieServiceInfo:
     """Return the information that a bookie publishes with its registration.
 
-    :param local_host: the address to publish where ``config`` names none.
+    :param local_host: the address of this machine, published if ``config`` names none.
     :param http_port: None if there is no HTTP server.
-    :param http_host: the loopback address of that server, if it serves this machine alone; it is published instead.
+    :param http_host: the address of the HTTP server if it is a loopback address, published instead of the bookie's.
     """
     host = config.advertised_address or listening_address(config) or local_host
     endpoints = [Endpoint("bookie", host, port, "bookie-rpc")]
@@ -85,8 +84,8 @@ def service_info(
 def expected_cookie(config: BookieConfig, own_id: str, instance_id: str) -> Cookie:
     """Return the cookie that a bookie with this configuration should have.
 
-    :param own_id: bookie id.
-    :param instance_id: of the cluster, empty if it has none.
+    :param own_id: id of this bookie.
+    :param instance_id: instance id of the cluster, empty if it has none.
     """
     index_dirs = config.index_directories if config.index_directories != config.ledger_directories else None
     return Cookie(
@@ -95,12 +94,12 @@ def expected_cookie(config: BookieConfig, own_id: str, instance_id: str) -> Cook
 
 
 class CookieCheck:
-    """A comparison of the cookies in configuration, directories and metadata store.
+    """A check that the cookies of the configuration, the directories and the metadata store agree.
 
-    Each method blocks or awaits, never both: the files are read and written on a lane.
+    Its methods do not block: they read and write the files on a lane.
 
     :param allow_expansion: whether new empty directories may join.
-    :param take_over: whether directories of Apache's bookie become ours.
+    :param take_over: whether to accept directories of Apache's bookie, which become ours.
     """
 
     def __init__(
@@ -117,7 +116,7 @@ class CookieCheck:
         """Compare the cookies of all directories and of the metadata store with the expected cookie.
 
         :param on_lane: runs a blocking function and returns an awaitable.
-        :returns: whether all directories, then the metadata store, have to get the cookie.
+        :returns: whether :meth:`stamp` must write the cookie, to all directories and then to the metadata store.
         :raises InvalidCookieError: the bookie must not start.
         """
         try:
@@ -132,7 +131,7 @@ class CookieCheck:
         )  # fmt: skip
 
     async def stamp(self, registration: IRegistration, on_lane: "Callable[..., object]") -> None:
-        """Write the cookie to the directories first: a cookie in the store means that every directory has one.
+        """Write the cookie to all directories, then to the store: a cookie there means that all directories have it.
 
         :param on_lane: runs a function with its arguments on a lane that may write files.
         :raises MetadataError: the store refused the cookie, or failed.
@@ -153,7 +152,7 @@ class CookieCheck:
 
 
 def _way_out(expected: Cookie, stored: Cookie) -> str:
-    """Explain what an operator can do about cookies that differ in bookie id, cluster or directories."""
+    """Explain how an operator can resolve the difference between the expected and the stored cookie."""
     if stored.bookie_id != expected.bookie_id:
         text = (
             f"bookieId={stored.bookie_id} starts the bookie that is stored here; where its address or host name has "

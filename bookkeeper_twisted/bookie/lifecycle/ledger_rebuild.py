@@ -1,7 +1,7 @@
-"""Rebuilds ledger states for an unreadable index: every ledger in entry logs and journals becomes fenced.
+"""Rebuilds the ledger states of an unreadable index: every ledger in the entry logs and journals becomes fenced.
 
-Master keys come from the journals, as far as they reach back; another ledger adopts the next key that is sent.
-Ledgers that have neither entries nor records in a journal are lost, and so are the fences of deleted ones.
+The master keys come from the journals.  A ledger whose key record is no longer there adopts the next key that a client
+sends.  Ledgers without entries and without records in a journal are lost, and so are the fences of deleted ledgers.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ def journal_states(
 ) -> dict[int, LedgerRow]:  # fmt: skip
     """Return a fenced state, with the last known key, for each ledger in the journals.
 
-    :param advance: called with the number of bytes of journal files that were just read.
+    :param advance: called with the number of journal bytes read since the last call.
     :raises JournalDamageError: a journal is damaged.
     """
     states: dict[int, LedgerRow] = {}
@@ -36,7 +36,7 @@ def journal_states(
 
 
 def _records(fs: IFileSystem, directory: str, advance: Callable[[int], object]) -> Iterator[bytes]:
-    """Yield the bodies of all journal records, oldest file first; other bytes may follow the records of a file."""
+    """Yield the bodies of all records of a journal, oldest file first; skip unused bytes at the end of a file."""
     for file_id in journal_ids(fs, directory):
         file = fs.open(f"{directory}/{journal_name(file_id)}")
         try:
@@ -78,10 +78,10 @@ def rebuild_ledgers(
 ) -> Rebuilt:
     """Rebuild the closed index of one directory from its entry logs and the given ledger states.
 
-    :param number: of the directory, from 0.
+    :param number: index of the directory, from 0.
     :param states: the result of :func:`journal_states`.
     :param directory_map: the result of :func:`directory_map_of_logs`.
-    :param advance: called with the bytes of each entry log that was read.
+    :param advance: called with the number of bytes of each entry log after it was read.
     """
     mine = [row for ledger_id, row in sorted(states.items()) if directory_map.of(ledger_id) == number]
     path, index_path = current(paths.ledgers[number]), current(paths.indexes[number])

@@ -13,18 +13,18 @@ from ..bookie import WriteMode
 
 RETRY_SECONDS = 5.0
 _LOG_INTERVAL = 60.0
-"""Seconds after which a failure that goes on is logged again."""
+"""Seconds after which a repeated failure is logged again."""
 
 
 class BookieRegistration:
-    """The registration of a bookie, which follows its write mode.
+    """The registration of a bookie in the metadata store, as writable or read-only.
 
-    The mode changes first, the registration after it, one change at a time: a bookie that cannot take
-    adds refuses them before it is registered as read-only, and one that can is writable before it is registered so.
+    The write mode changes first, then the registration, one change at a time.  So a bookie refuses adds before it is
+    registered as read-only, and accepts adds before it is registered as writable.
 
-    :ivar mode: the write mode.
-    :ivar on_change: called when the reasons have changed.
-    :ivar registered: whether the metadata store has the registration.
+    :ivar mode: the write mode, by which the bookie accepts or refuses adds.
+    :ivar on_change: called when the reasons to be read-only have changed.
+    :ivar registered: whether the bookie is registered in the metadata store.
     """
 
     _log = Logger()
@@ -52,8 +52,8 @@ class BookieRegistration:
     def set_read_only(self, reason: str, holds: bool) -> None:
         """Add or remove a reason to be read-only; without any reason, the bookie is writable.
 
-        :param reason: a text for people, which identifies the reason.
-        :param holds: True to begin, False to end.
+        :param reason: a text for administrators, which also identifies the reason.
+        :param holds: True to add the reason, False to remove it.
         """
         before = self.reasons
         if holds:
@@ -74,10 +74,10 @@ class BookieRegistration:
             self._tell_soon()
 
     async def register(self, info: BookieServiceInfo) -> None:
-        """Make the first registration.
+        """Register the bookie for the first time.
 
-        :param info: the information of this and of every later registration.
-        :raises BookieRegisteredError: another bookie has the id.
+        :param info: the information to publish, now and with every later change.
+        :raises BookieRegisteredError: another bookie is registered under the id.
         """
         self._info = info
         await self._tell()
@@ -110,7 +110,7 @@ class BookieRegistration:
             Deferred.fromCoroutine(self._follow())
 
     async def _follow(self) -> None:
-        """Change the registration until it agrees with the present write mode."""
+        """Change the registration until it agrees with the write mode; retry later if the store fails."""
         try:
             while self._registered_as is not self.mode.read_only and not self._withdrawn:
                 await self._tell()

@@ -1,8 +1,8 @@
-"""Replays the journals: stores the records after their marks.
+"""Replays the journals at the start: stores the records that follow each journal's mark.
 
-A replay is idempotent, and may be cut off anywhere: no file is released and no mark moves before the checkpoint
-that follows it.  Memory is bounded: a full write cache is checkpointed in between, under the old marks; if a
-ledger disk has no space for that, memory holds at most the records of the journals.
+A replay is idempotent, and a crash may interrupt it anywhere: no journal file is released and no mark moves before the
+checkpoint that follows.  Memory is bounded: when the write cache is full, a checkpoint writes it and leaves the marks
+as they are.  If a ledger disk has no space for that, memory holds at most the records of the journals.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ def replay(journals: Sequence[IJournal], storage: ILedgerStorage, marks: Sequenc
     """Store the records of all journals.
 
     :param journals: in the order of the configuration.
-    :param marks: one per journal, from the last checkpoint.
+    :param marks: the mark of each journal, from the last checkpoint.
     :returns: the number of replayed entries.
     :raises JournalDamageError: a journal lacks records that were durable.
     """
@@ -36,8 +36,8 @@ def replay(journals: Sequence[IJournal], storage: ILedgerStorage, marks: Sequenc
 def checkpoint_now(storage: ILedgerStorage, marks: Sequence[JournalPosition]) -> bool:
     """Run a complete checkpoint in one call, while no other work runs.
 
-    :param marks: one per journal; every record below it is in the storage.
-    :returns: False if a disk had no space for it: the entries stay in memory, and no mark has moved.
+    :param marks: the new mark of each journal; every record below it is in the storage.
+    :returns: False if a disk had no space: the entries stay in memory, and no mark has moved.
     :raises StorageError: the checkpoint failed for another reason.
     """
     checkpoint = storage.begin_checkpoint(marks)
@@ -57,7 +57,7 @@ def checkpoint_now(storage: ILedgerStorage, marks: Sequence[JournalPosition]) ->
 
 
 class _Player:
-    """A replayer of ordered records, which joins consecutive entries to runs."""
+    """A replayer, which stores journal records in their order and joins consecutive entries to runs."""
 
     _log = Logger()
 
@@ -97,7 +97,8 @@ class _Player:
         if row is not None and row.forgotten_at:
             self._storage.put_ledger(attrs.evolve(row, forgotten_at=0))
         if row is None:
-            # As in Apache's bookie, a missing key record means that the ledger was deleted after these entries.
+            # As in Apache's bookie, entries without a key record belong to a ledger that was deleted after they were
+            # added.
             if self._ledger_id not in self._unknown:
                 self._unknown.add(self._ledger_id)
                 self._log.warn("skipping entries of unknown ledger {ledger_id}", ledger_id=self._ledger_id)
@@ -109,7 +110,7 @@ class _Player:
 
     def _apply(self, ledger_id: int, kind: int, body: bytes) -> None:
         if self._storage.was_fenced(ledger_id):
-            return  # a deleted ledger does not come back, nor do its entries (S3)
+            return  # a deleted ledger and its entries are not restored (S3)
         row = self._storage.ledger(ledger_id)
         if kind == KEY:
             self._apply_key(ledger_id, row, _bytes_of(body))

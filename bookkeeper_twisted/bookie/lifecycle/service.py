@@ -1,4 +1,4 @@
-"""A bookie from its directories to its connections: an ordered start, and a stop in the reverse order."""
+"""The service of a bookie: starts its parts in order, from directories to connections, and stops them in reverse."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
@@ -59,22 +59,22 @@ from .storages import ledger_storage_factory
 from .store import Store
 
 MakeSite = Callable[[IBookieAdmin], IProtocolFactory]
-"""Makes the HTTP server of a bookie."""
+"""Makes the factory of HTTP connections from the administration of a bookie."""
 
 
 class BookieService(Service):
-    """The service of one bookie; a process may have several.
+    """The service of one bookie; a process may have several bookies.
 
-    :param metadata: the driver, opened by the start, closed by the stop.
-    :param local_host: the name of this machine, for a bookie whose configuration gives none.
+    :param metadata: the metadata driver; the start opens it, the stop closes it.
+    :param local_host: the name or address of this machine, used if the configuration names none.
     :param make_site: makes the site of the HTTP server (:func:`bookkeeper_twisted.http.site.make_site`).
     :param executor: the lanes; threads by default.
-    :param on_failure: called once if the start fails, or a journal fails or the registration is lost while
-        serving; everything is stopped by then (S10).
-    :ivar admin: the administration, from the construction until after the stop.
-    :ivar role: the name of the service in the log of a process.
-    :ivar bookie_id, port, http_port: known once :meth:`start` has ended; 0 if there is none.  The port is the one
-        that clients connect to, which is not the one listened on if ``listenEndpoint`` differs from ``bookiePort``.
+    :param on_failure: called once, after everything is stopped, if the start fails, or if the bookie loses a journal or
+        its registration while it serves (S10).
+    :ivar admin: the administration of the bookie; it can be used before the start and after the stop, too.
+    :ivar role: the name of the service in the log of its process.
+    :ivar bookie_id, port, http_port: set by :meth:`start`; a port is 0 if there is none.  ``port`` is the port that
+        clients connect to; with ``listenEndpoint``, the bookie may listen on another one.
     """
 
     role = "bookie"
@@ -144,9 +144,9 @@ class BookieService(Service):
     # -- start and stop --
 
     def start(self) -> "Deferred[None]":
-        """Start the bookie; the result fires when the bookie serves, or fails after all steps are undone.
+        """Start the bookie; the result fires when it serves, or fails after the steps are undone.
 
-        A cancelled start ends after the present step; :meth:`stop` waits for that.
+        A cancelled start ends after its present step; :meth:`stop` waits for this end.
         """
 
         def ended(outcome: Any) -> None:
@@ -178,7 +178,7 @@ class BookieService(Service):
         self.admin.enter(Phase.SERVING)
 
     async def _log_summary(self) -> None:
-        """Log identity, addresses, sizes and the number of replayed entries of the serving bookie."""
+        """Log the id, address, directories and number of replayed entries of the serving bookie."""
         paths, disks = self._paths, await self._disks.usage()
         sizes = zip(paths.ledgers, disks, strict=True)
         ledgers = [f"{path} ({free:,} of {total:,} bytes free)" for path, (total, free) in sizes]
@@ -192,7 +192,7 @@ class BookieService(Service):
         )  # fmt: skip
 
     def stop(self) -> "Deferred[None]":
-        """Stop listening, finish the requests in progress, checkpoint and close; the result fires at the end."""
+        """Stop listening, finish the requests in progress, run the last checkpoint and close all files."""
         self._abandon()
         if self._stopping is None:
             self._stopping = Deferred.fromCoroutine(self._stop())
@@ -206,7 +206,7 @@ class BookieService(Service):
         self.admin.enter(Phase.STOPPED)
 
     def _fail(self, failure: Failure) -> None:
-        """Drop the connections and stop the bookie after a dead journal or the loss of its identity (S6, S10)."""
+        """Drop the connections and stop the bookie after a failed journal or the loss of its registration (S6, S10)."""
         self.admin.fail(failure.getErrorMessage())
         if self.engine is not None:
             self.engine.factory.abort_all()
@@ -215,7 +215,7 @@ class BookieService(Service):
     # -- the steps of the start; each registers the step that undoes it --
 
     def _then_undo(self, undo: Callable[[], Awaitable[object]], name: str = "a step of the stop") -> None:
-        """Register a function that undoes a step of the start; the stop calls it, and goes on even if it fails."""
+        """Register a function that undoes a step of the start; the stop calls it, and continues if it fails."""
 
         async def logged() -> None:
             try:
@@ -238,7 +238,7 @@ class BookieService(Service):
 
     async def _lock(self) -> None:
         if self._is_named and await self._on_flush_lane(without_current, self._fs, self._paths.all()):
-            # Refuse a mistyped directory, or one whose disk is not mounted, before any file is made there.
+            # Check the cookies before any file is made in a directory that is mistyped or whose disk is not mounted.
             check = await self._cookie_check()
             await check.must_stamp(self._registrations, self._on_flush_lane)
         await self._on_flush_lane(self._paths.make, self._fs)
@@ -247,7 +247,7 @@ class BookieService(Service):
         await self._on_flush_lane(self._paths.check_space, self._fs, journal_settings(self._config).preallocate)
 
     async def _listen_early(self) -> None:
-        """Bind the port early if the system chooses it, as the bookie's identity contains the port."""
+        """Bind the port early if the system chooses the port number, because the bookie id contains this number."""
         if not self._is_named:
             await self._bind()
 
@@ -285,7 +285,7 @@ class BookieService(Service):
         return Pairs(_currents(self._paths.ledgers), _currents(self._paths.indexes))
 
     async def _take_over(self) -> None:
-        """Make our indexes, before the cookies of Apache's bookie are removed."""
+        """Take over directories of Apache's bookie: import its indexes, before its cookies are replaced."""
         work = (take_over, self._fs, self._pairs(), self._make_index, self._open_key_values)
         imported = await self._on_flush_lane(*work)
         self._rebuild = False
@@ -301,7 +301,7 @@ class BookieService(Service):
             self._random_bytes(16), journal_settings(self._config), settings, self._storages,
         )  # fmt: skip
         self._then_undo(self._close_store)
-        # Databases of Apache's bookie are needed no more, as our indexes are complete.
+        # Our indexes are complete: remove the databases that Apache's bookie left.
         await self._on_flush_lane(discard_left_over, self._fs, self._pairs())
         await self._on_flush_lane(self._store.recover)
         self._labels = directory_labels(*map(_currents, (self._paths.ledgers, self._paths.indexes)))
@@ -310,7 +310,7 @@ class BookieService(Service):
             self._log.warn("a ledger disk has no space for them: they stay in memory and in the journals")
 
     async def _close_store(self) -> None:
-        """Close the files after the work on all lanes has ended, as even cancelled work may use them."""
+        """Close the files when no work is left on any lane, as even cancelled work may still use them."""
         await self._executor.join()
         await self._on_flush_lane(self._store.close)
 
@@ -355,7 +355,7 @@ class BookieService(Service):
             )  # fmt: skip
 
     async def _remember_status(self) -> None:
-        """Restore the administrator's read-only decision from the previous run, and save each later change."""
+        """Restore the read-only request that an administrator made in an earlier run; save each later change."""
         if not self._config.persist_bookie_status_enabled:
             return
         assert self._registration is not None
@@ -375,7 +375,7 @@ class BookieService(Service):
         await self._bind()
         assert self.engine is not None
         self._gate.inner = self.engine.factory
-        # Close the port before the engine stops, even if the port was bound early.
+        # The stop closes the port before it stops the engine, even if the port was bound early.
         self._then_undo(self._stop_listening)
 
     async def _bind(self) -> None:
@@ -454,7 +454,7 @@ class BookieService(Service):
     def _disks_seen(self, disks: DiskState) -> None:
         assert self.engine is not None
         self.engine.bookie.mode.high_priority = disks.has_reserve and not self._flush_fails
-        if disks.lost_journals:  # stop, as records acknowledged after this moment would be lost (S1)
+        if disks.lost_journals:  # stop, because records acknowledged from now on would be lost (S1)
             self._fail(Failure(StorageFailedError(f"a journal directory is lost: {disks.lost_journals[0]}")))
             return
         if self.maintenance is not None:
@@ -463,9 +463,9 @@ class BookieService(Service):
         self._set_read_only("a ledger directory cannot be used", bool(disks.unusable))
 
     def _checkpointed(self, reason: str) -> None:
-        """Update the reasons to be read-only after a checkpoint; if the disk fails, refuse urgent adds, too.
+        """Update the read-only reasons after a checkpoint; if it failed, refuse adds of high priority, too.
 
-        The checkpoint may have almost filled a disk, so a check follows before the next adds."""
+        The checkpoint may have almost filled a disk, so the disks are checked immediately."""
         assert self.engine is not None
         self._flush_fails = reason == FAILED
         if self._flush_fails:

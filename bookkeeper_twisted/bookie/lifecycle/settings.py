@@ -1,4 +1,4 @@
-"""The options of a bookie's parts, derived from its configuration."""
+"""Derives the options of a bookie's parts from its configuration."""
 
 from collections.abc import Callable
 
@@ -37,7 +37,7 @@ LIVE = frozenset(
 
 
 def store_paths(config: BookieConfig) -> StorePaths:
-    """Return the directories that a ``config`` names."""
+    """Return the journal, ledger and index directories that a ``config`` names."""
     return StorePaths(config.journal_directories, config.ledger_directories, config.index_directories)
 
 
@@ -61,7 +61,7 @@ def storage_settings(config: BookieConfig) -> StorageSettings:
         write_cache_bytes=config.db_storage_write_cache_max_size_mb * _MIB,
         read_cache_bytes=config.db_storage_read_ahead_cache_max_size_mb * _MIB,
         rebuild_index=config.rebuild_index,
-        # The space that a compaction needs for the copy of one log.
+        # Reserve the space that a compaction needs for the copy of one log.
         reserve_bytes=min(config.log_size_limit, MOST_BYTES),
     )
 
@@ -108,7 +108,7 @@ def throttle_rates(config: BookieConfig) -> dict[str, Rate]:
 
 
 def _rate(entries: int = 0, n_bytes: int = 0) -> Rate:
-    """Return the limit for configured numbers; a number that is not positive means no limit."""
+    """Return the speed limit for two configured numbers; a number that is not positive means no limit."""
     return Rate(max(entries, 0), max(n_bytes, 0))
 
 
@@ -117,10 +117,10 @@ def _seconds(millis: int) -> float | None:
 
 
 def engine_options(config: BookieConfig, seconds: Callable[[], float]) -> EngineOptions:
-    """Return limits and options of the parts that serve requests, from a ``config``.
+    """Return the limits and options of the parts that serve requests, from a ``config``.
 
-    :param seconds: the time in seconds since 1970, for the files of TLS.
-    :raises ConfigError: the authentication provider is unknown, or not allowed; or TLS cannot be had.
+    :param seconds: returns the time in seconds since 1970, by which the TLS files are read again.
+    :raises ConfigError: the authentication provider is unknown or not allowed, or TLS cannot be set up.
     """
     n_journals, n_readers = len(config.journal_directories), max(1, config.num_read_worker_threads)
     return EngineOptions(

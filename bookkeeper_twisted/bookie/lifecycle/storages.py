@@ -1,7 +1,7 @@
-"""Finds ledger storages, which are plugins, by the value of ``ledgerStorageClass``.
+"""Finds the plugin of a ledger storage by the value of ``ledgerStorageClass``.
 
-Twisted imports this module whenever it reads its list of plugins, even for ``twist --help``: so a storage is imported
-only when one is opened.
+Twisted imports this module whenever it reads its list of plugins, even for ``twist --help``: so the code of a storage
+is imported only when a storage is opened.
 """
 
 from collections.abc import Sequence
@@ -29,19 +29,20 @@ class ILedgerStorageFactory(Interface):
         fs: "IFileSystem", ledger_dirs: Sequence[str], index_dirs: Sequence[str], settings: "StorageSettings",
         make_index: "IndexFactory", persist_marks: "PersistMarks",
     ) -> "ILedgerStorage":  # fmt: skip
-        """Open a storage in existing directories; blocks.
+        """Open a storage in existing directories; the call blocks.
 
         :param ledger_dirs: the ``current`` directories of the entry logs.
-        :param index_dirs: directories of the indexes, paired by position.
+        :param index_dirs: the directory of the index of each ledger directory, in the same order.
         :param make_index: opens the index of a directory, for a storage that has one.
-        :param persist_marks: called at the end of each checkpoint with the marks of its beginning.
-        :raises bookkeeper_twisted.errors.StorageError: they cannot be served; the text says why and what to do.
+        :param persist_marks: called at the end of each checkpoint with the marks that were taken at its beginning.
+        :raises bookkeeper_twisted.errors.StorageError: the directories cannot be served; the text says why and what to
+            do.
         """
 
 
 @implementer(IPlugin, ILedgerStorageFactory)
 class EntryLogStorageFactory:
-    """The factory of storages with entry logs and a run index, which read the entry logs of each Apache storage."""
+    """The factory of storages with entry logs and a run index; they can read the entry logs of every Apache storage."""
 
     names = frozenset(
         {
@@ -63,7 +64,7 @@ class EntryLogStorageFactory:
 def ledger_storage_factory(name: str, origin: str) -> ILedgerStorageFactory:
     """Find the factory for a value of ``ledgerStorageClass``.
 
-    :param origin: where the value was given, for the error.
+    :param origin: where the value was configured, which the error names.
     :raises bookkeeper_twisted.errors.ConfigError: no plugin has that name.
     """
     factories = list(getPlugins(ILedgerStorageFactory))

@@ -1,6 +1,6 @@
 """The files of a bookie as one object: journals, their marks, and the ledger storage.
 
-All methods block; a service runs them on the flush lane before it serves and after it has stopped.
+All methods block.  The bookie's service calls them on the flush lane, before it serves and after it has served.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,10 +35,10 @@ class StorePaths:
         make_currents(fs, self.all())
 
     def check_space(self, fs: IFileSystem, needed: int) -> None:
-        """Raise an error if a disk has no space for a first journal file.
+        """Check that the disk of each journal directory without a journal has space for the first file.
 
-        :param needed: bytes of the first file.
-        :raises StorageError: the disk of a journal directory without a journal has less.
+        :param needed: bytes of the first journal file.
+        :raises StorageError: the disk of such a directory has fewer free bytes.
         """
         for directory in map(current, self.journals):
             if journal_ids(fs, directory):
@@ -55,8 +55,9 @@ class StorePaths:
 class Store:
     """The open files of a bookie.
 
-    :ivar n_replayed: entries that the last start replayed.
-    :ivar disk_full: whether they are in memory only, because a ledger disk had no space for them.
+    :ivar n_replayed: number of entries that the last start replayed.
+    :ivar disk_full: whether the replayed entries are only in memory and in the journals, because a ledger disk had no
+        space.
     """
 
     journals: Sequence[IJournal]
@@ -73,12 +74,12 @@ class Store:
     ) -> "Store":  # fmt: skip
         """Open journals, marks and ledger storage, without replaying records.
 
-        :param paths: of the directories, which exist and are locked.
+        :param paths: the directories, which exist and are locked.
         :param make_index: opens an index, or makes a new one.
-        :param first_journal_id: milliseconds since the epoch, plus one.
+        :param first_journal_id: id of the first file of a new journal: milliseconds since the epoch, plus one.
         :param salt: a few bytes that clients cannot guess.
         :param storages: opens the ledger storage.
-        :raises StorageError: the files cannot be used.
+        :raises StorageError: a journal, a mark or the ledger storage cannot be opened.
         """
         count = len(paths.journals)
         ledger_dirs = [current(path) for path in paths.ledgers]
@@ -96,9 +97,10 @@ class Store:
         return cls(journals, marks, storage)
 
     def recover(self) -> None:
-        """Replay the journals and checkpoint, so that each mark is at the end of its journal.
+        """Replay the journals and run a checkpoint, which moves each mark to the end of its journal.
 
-        On a full ledger disk marks and journals stay as they are; a later checkpoint writes the replayed entries.
+        If a ledger disk is full, marks and journals stay as they are, and a later checkpoint writes the replayed
+        entries.
         """
         self.n_replayed = replay(self.journals, self.storage, [mark.position for mark in self.marks])
         ends = [journal.durable for journal in self.journals]
@@ -109,9 +111,9 @@ class Store:
             journal.release(end)
 
     def close(self) -> None:
-        """Close all files without a checkpoint, even if some fail to close.
+        """Close all files without a checkpoint; if one fails to close, still close the others.
 
-        :raises StorageError: the first failure.
+        :raises StorageError: a file failed to close; only the first failure is raised.
         """
         failures: list[Exception] = []
         for close in (*[journal.close for journal in self.journals], self.storage.close):

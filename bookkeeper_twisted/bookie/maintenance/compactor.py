@@ -1,11 +1,11 @@
 """Compacts the entry logs of one ledger directory, step by step, within speed limits.
 
-Logs are compacted in groups.  The old logs of all groups are removed together, by the garbage collector's run that
-began the compaction; if disk space is scarce, those of a group are removed before the next group is begun.
-A full disk has a reserve for the first group (:mod:`~bookkeeper_twisted.storage.files.space_reserve`).
+Logs are compacted in groups.  The garbage collector's run that began the compaction removes the old logs of all groups
+together, at its end.  If disk space is scarce, the old logs of each group are removed before the next group begins.  On
+a full disk, a compaction can use a reserve of space (:mod:`~bookkeeper_twisted.storage.files.space_reserve`).
 
-While clients add, their adds come first, with or without a speed limit: the disk gets few writes at once, so that a
-group of the journal finds a short queue there, and the compaction rests after each step.
+While clients add, a compaction slows down even without a speed limit: it gives the disk few writes at once, so that a
+journal group waits for few of them, and it rests after each step.
 """
 
 import errno
@@ -35,17 +35,18 @@ from .progress import Progress, Suspension
 _COMMIT_ROWS = 500
 
 REST = 0.5
-"""How long a compaction rests while clients add, as a part of the time that it has worked."""
+"""Rest of a compaction after a step while clients add, as a fraction of the time that the step took."""
 
 T = TypeVar("T")
 
 
 @attrs.frozen
 class CompactionOrder:
-    """The parameters of one compaction run of a directory.
+    """The parameters of one compaction of a directory.
 
     :ivar threshold: logs with a smaller live share are compacted.
-    :ivar target_size: a smaller log counts as if it had this size, in bytes; 0: its own size.
+    :ivar target_size: size in bytes that a smaller log counts as when its live share is computed; 0: each log counts
+        with its own size.
     :ivar max_time: seconds after which no further group of logs is begun; None: no limit.
     """
 
@@ -57,11 +58,11 @@ class CompactionOrder:
 class Compactor:
     """A compactor of the entry logs of one directory.
 
-    :ivar progress: of the present run, None if there is none.
+    :ivar progress: progress of the present run; None while no run is in progress.
     :ivar suspension: suspends the present run and later ones.
-    :param logs: removes the logs without live entries.
-    :param damage_found: records damage durably, and has it repaired.
-    :param clients_add: tests whether clients add at the moment; called on any thread.
+    :param logs: removes the entry logs without live entries.
+    :param damage_found: stores a found damage, and marks its ledgers for repair by autorecovery.
+    :param clients_add: tests whether clients are adding at present; may be called on any thread.
     """
 
     _log = Logger()
@@ -86,7 +87,7 @@ class Compactor:
         self._borrows = False  # whether this run uses the space reserve
 
     async def run(self, order: CompactionOrder) -> None:
-        """Compact the logs of an order.  If the run is cancelled, the present group of logs stays unchanged.
+        """Compact the logs that an order selects.  If the run is cancelled, the old logs of its present group stay.
 
         :raises bookkeeper_twisted.errors.StorageError: the index or the disk failed.
         :raises OSError: the disk failed, or has no space for the copy of a log.
@@ -114,9 +115,9 @@ class Compactor:
                 await self._directory.on_flush_lane(self._directory.storage.take_reserve_back)
 
     async def close(self) -> None:
-        """Free the disk queue and its buffers.
+        """Free the queue of disk operations and its buffers.
 
-        They are kept between runs, because the kernel takes some time to close a queue.
+        The queue is kept for several compactions, because the kernel takes some time to close it.
         """
         queue, self._queue = self._queue, None
         if queue is not None:
@@ -149,18 +150,18 @@ class Compactor:
         return group
 
     async def _borrow(self) -> bool:
-        """Borrow the reserve of the disk for this run.
+        """Release the space reserve of the disk for the use of this run.
 
-        :returns: False if there is none, or it is in use.
+        :returns: False if there is no reserve, or it is in use.
         """
-        self._borrows = True  # set before the wait, as this call may be cancelled during the wait
+        self._borrows = True  # set before the wait, as the call may be cancelled while it waits
         if not await self._directory.on_flush_lane(self._directory.storage.lend_reserve):
             return False
         self._log.info("{path}: a compaction finds no space, and uses the reserve", path=self._logs.path)
         return True
 
     async def _free(self) -> int:
-        """Return the bytes that copies may use: free space for all users or, with the reserve, for this process."""
+        """Return the bytes that copies may use: the free space of all users or, with the reserve, of this process."""
         fs = self._directory.fs
         if self._borrows:
             return await self._directory.on_lane(fs.allocatable, self._directory.path)
@@ -168,7 +169,7 @@ class Compactor:
         return free
 
     async def _compact_whole(self, group: Sequence[LogUsage]) -> None:
-        """Compact a group of logs; leave out damaged logs."""
+        """Compact a group of logs; if one of them is damaged, report it and compact the others."""
         left = [log.log_id for log in group]
         n_targets = 1 + sum(log.live for log in group) // self._directory.storage.log.size_limit
         while left:
@@ -183,9 +184,10 @@ class Compactor:
                 await self._damage_found(damage)
 
     async def _compact(self, sources: Sequence[int], n_targets: int) -> None:
-        """Copy the live rows of some logs into new logs.
+        """Copy the live entries of some logs into new logs.
 
-        :param n_targets: expected number of new logs; there may be more.
+        :param sources: ids of the logs to compact.
+        :param n_targets: expected number of new logs; more may be written.
         """
         directory = self._directory
         on_lane = directory.on_lane
@@ -193,8 +195,9 @@ class Compactor:
         reader = RowReader(directory.fs, directory.storage, queue)
         cutter = RowCutter(directory.storage.index, sources=tuple(sources))
         log_ids: list[int] = []
-        copy: LogCopy | None = None  # the log being written, which is neither durable nor in the index yet
-        committed: Deferred[None] = succeed(None)  # the commit of the previous log, while the next one is written
+        copy: LogCopy | None = None  # the new log that is being written, neither durable nor indexed yet
+        # The commit of the index rows of the previous new log, which runs while the next log is written.
+        committed: Deferred[None] = succeed(None)
         try:
             step, following = None, await on_lane(cutter.next_step, *self._limits())
             while step is not None or following is not None:
@@ -218,7 +221,7 @@ class Compactor:
                 committed = await self._finish(copy, committed, sources)
                 copy = None
         finally:
-            await on_lane(reader.close)  # the reader first, because its close waits for the writes to the copy
+            await on_lane(reader.close)  # close the reader first: its close waits for the writes to the copy
             if copy is not None:
                 await on_lane(copy.abandon)
             await committed
@@ -232,7 +235,7 @@ class Compactor:
         self._metrics.compacted_bytes.value += n_bytes
 
     async def _admitted(self, step: Step) -> None:
-        """Wait until the speed limits allow the read of a step."""
+        """Wait until the speed limit, the suspension and the rest for clients allow the read of a step."""
         await self._reads.acquire(step.n_disk_bytes, step.n_entries)
         await self.suspension.passed()
         worked, self._worked = self._worked, 0.0
@@ -240,24 +243,24 @@ class Compactor:
             await deferLater(self._clock, worked * REST)
 
     async def _work(self, work: Callable[..., T], *args: Any) -> T:
-        """Run a piece of work on the lane; its duration determines the pause before the next step."""
+        """Run a piece of work on the lane; its duration determines the rest before the next step."""
         began = self._clock.seconds()
         done = await self._directory.on_lane(work, *args)
         self._worked += self._clock.seconds() - began
         return done
 
     async def _finish(self, copy: LogCopy, committed: "Deferred[None]", sources: Sequence[int]) -> "Deferred[None]":
-        """Make a new log durable, then commit its rows to the index.
+        """Make a new log durable, then begin to commit its index rows.
 
-        :param committed: the commit of the previous log, which comes first.
-        :returns: the commit, which may still be under way.
+        :param committed: fires when the rows of the previous log are committed, which this call waits for.
+        :returns: fires when the rows of the new log are committed.
         """
         rows = await self._work(copy.finish)
         await committed
         return Deferred.fromCoroutine(self._commit(rows, sources))
 
     async def _commit(self, rows: Sequence[IndexRow], sources: Sequence[int]) -> None:
-        """Commit the rows of a new, durable log to the index."""
+        """Replace the index rows of the old logs by those of a new, durable log."""
         storage = self._directory.storage
         for begin in range(0, len(rows), _COMMIT_ROWS):
             batch = rows[begin : begin + _COMMIT_ROWS]
@@ -268,10 +271,10 @@ class Compactor:
 def _turn(
     reader: RowReader, cutter: RowCutter, step: Step | None, following: Step | None, limits: tuple[int, int]
 ) -> tuple[deque[VerifiedRow], Step | None]:
-    """Begin to read the step ``following``; return the rows of ``step``, which was read in the meantime.
+    """Begin to read the step ``following``; verify the entries of ``step``, whose read has begun before.
 
-    :param following: the step to read from now on.
-    :returns: the verified rows that end in the step, and the step after ``following``.
+    :param following: the step to read next, while ``step`` is verified.
+    :returns: the index rows that end in ``step``, with their verified bytes, and the step after ``following``.
     """
     after = None
     if following is not None:
@@ -281,5 +284,5 @@ def _turn(
 
 
 def _size(rows: Iterable[VerifiedRow]) -> tuple[int, int]:
-    """Return the bytes and the number of entries of some rows."""
+    """Return the number of bytes and of entries of some index rows."""
     return sum([len(data) for _, data in rows]), sum([row.last - row.first + 1 for row, _ in rows])

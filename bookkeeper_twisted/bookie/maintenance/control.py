@@ -127,7 +127,7 @@ class BackgroundControl:
         return await self._indexed_bytes(directory, log_id) if mapped is None else mapped
 
     async def _indexed_bytes(self, directory: MaintainedDirectory, log_id: int) -> Mapping[int, int]:
-        """Return the indexed bytes of each ledger in a log; read the index one page of rows at a time."""
+        """Return the bytes of each ledger in a log according to the index, which is read one page of rows at a time."""
         index, found = directory.storage.index, Counter[int]()
         rows = await directory.on_lane(index.page, (-1, -1), _ROWS, [log_id])
         while rows:
@@ -177,7 +177,7 @@ class BackgroundControl:
 
 
 def _unwatched(running: "Deferred[None]") -> None:
-    """Ignore that running work was cancelled, as at the stop of the bookie; the work reports all other failures."""
+    """Ignore the cancellation of ``running`` work at the stop of the bookie; the work reports its other failures."""
 
     def ended(failure: Failure) -> None:
         failure.trap(CancelledError)

@@ -1,8 +1,8 @@
-"""Marks damaged ledgers, so that autorecovery copies their entries to this bookie again.
+"""Marks damaged ledgers as underreplicated, so that autorecovery writes their damaged entries again.
 
-A mark names this bookie; autorecovery checks all its entries of the ledger, and writes the damaged ones
-again, on this bookie if it is writable.  A finding that is loaded after a restart is marked, too: the process may
-have ended between the finding and its mark, and a needless mark costs one check.
+A mark names this bookie: autorecovery checks all entries of the ledger that this bookie stores, and writes the damaged
+entries again, on this bookie if it is writable.  Findings of earlier processes are marked again after a restart,
+because a process may have ended before it marked them; a needless mark costs one check.
 """
 
 from collections.abc import Iterable
@@ -24,9 +24,9 @@ _LONGEST_PAUSE = 300.0
 
 
 class DamageMarks:
-    """A queue of ledgers to mark one after the other; a mark is tried again while the store fails.
+    """A queue of damaged ledgers, which are marked one after the other; if the store fails, the mark is tried again.
 
-    :param operations: limiter of requests to the metadata store.
+    :param operations: the speed limit of requests to the metadata store.
     """
 
     _log = Logger()
@@ -40,9 +40,9 @@ class DamageMarks:
         self._working: Deferred[None] | None = None
 
     def found(self, findings: Iterable[DamagedEntries]) -> None:
-        """Mark each ledger of the ``findings`` once.
+        """Queue each ledger of the ``findings`` once.
 
-        Damage of a journal names no ledger, and needs no mark, as its entries are in memory.
+        The damage of a journal names no ledger.  It needs no mark, because the entries are still in memory.
         """
         ledger_ids = [finding.ledger_id for finding in findings if finding.ledger_id != NO_LEDGER]
         self._pending.update(dict.fromkeys(ledger_ids))
@@ -51,7 +51,7 @@ class DamageMarks:
             working.addBoth(self._ended)
 
     def stop(self) -> None:
-        """Stop marking ledgers; the next start marks the remaining findings."""
+        """Stop marking ledgers; after the next start, the remaining findings are marked."""
         self._pending.clear()
         if self._working is not None:
             self._working.cancel()

@@ -23,9 +23,9 @@ T = TypeVar("T")
 class CompactionKind:
     """A kind of compaction: major or minor.
 
-    :ivar threshold: live share below which a log is compacted; 0 disables it.
-    :ivar interval: seconds between two compactions of the kind; 0 disables it.
-    :ivar max_time: seconds after which no further group of logs is begun; None: no limit.
+    :ivar threshold: live share below which an entry log is compacted; 0 disables the kind.
+    :ivar interval: seconds between two compactions of the kind; 0 disables the kind.
+    :ivar max_time: seconds after which a compaction begins no further group of logs; None: no limit.
     """
 
     threshold: float
@@ -42,9 +42,10 @@ class CollectorOptions:
     """The settings of :class:`GarbageCollector`, with Apache's defaults.
 
     :ivar wait_time: seconds from the end of a run to the next one.
-    :ivar force_allowed: whether a forced run compacts although periodic compaction is disabled.
-    :ivar target_size: smaller logs count as if they had this size, in bytes; 0: their own size.
-    :ivar forced_when_full: whether a full or almost full disk forces a run, instead of an end of compactions.
+    :ivar force_allowed: whether a forced run may compact even if the interval of the kind is 0.
+    :ivar target_size: size in bytes that a smaller log counts as when its live share is computed; 0: each log counts
+        with its own size.
+    :ivar forced_when_full: True if a full or almost full disk forces a run, False if it ends compactions.
     """
 
     wait_time: float = 600.0
@@ -61,10 +62,12 @@ class CollectorState:
 
     :ivar phase: ``idle``, ``ledgers``, ``logs``, ``major compaction`` or ``minor compaction``.
     :ivar forced: whether the present run was forced.
-    :ivar majors, minors: compactions so far; ``last_major``, ``last_minor``: when they ended, None for never.
-    :ivar suspended_major, suspended_minor: whether an operator suspended them.
-    :ivar deleted_ledgers: ledgers deleted so far.
-    :ivar runs, failures: counts so far; ``last_failure``: the text of the last failure.
+    :ivar majors, minors: number of compactions so far.
+    :ivar last_major, last_minor: when the last one ended, in seconds; None before the first.
+    :ivar suspended_major, suspended_minor: whether an operator suspended compactions of the kind.
+    :ivar deleted_ledgers: number of ledgers deleted so far.
+    :ivar runs, failures: number of runs and of failures so far.
+    :ivar last_failure: the text of the last failure.
     """
 
     phase: str = "idle"
@@ -85,9 +88,9 @@ class CollectorState:
 class _Request:
     """A request for a run, made by the timer or by an operator.
 
-    :ivar timed: whether it makes the compactions that are due.
-    :ivar major, minor: whether it makes these compactions although they are not due.
-    :ivar results: Deferreds that fire at its end.
+    :ivar timed: whether the run makes the compactions that are due.
+    :ivar major, minor: whether it makes these compactions even if they are not due.
+    :ivar results: Deferreds that fire at the end of the run.
     """
 
     timed: bool = False
@@ -97,7 +100,7 @@ class _Request:
     results: "tuple[Deferred[None], ...]" = ()
 
     def join(self, other: "_Request") -> "_Request":
-        """Combine this request with another one."""
+        """Return one request for a run that does the work of both requests."""
         return _Request(
             self.timed or other.timed, self.forced or other.forced, self.major or other.major,
             self.minor or other.minor, self.results + other.results,
@@ -105,10 +108,10 @@ class _Request:
 
 
 class GarbageCollector:
-    """The garbage collector: it deletes ledgers, removes entry logs without live bytes, and compacts, in runs.
+    """The garbage collector.  Each of its runs deletes ledgers, removes entry logs without live bytes, and compacts.
 
-    :param logs, compactors: those of each directory.
-    :ivar began: time of the start, in seconds, from which the first intervals count.
+    :param logs, compactors: the collector of entry logs and the compactor of each directory.
+    :ivar began: time of the start, in seconds; the first interval of each compaction counts from it.
     """
 
     _log = Logger()
@@ -138,13 +141,13 @@ class GarbageCollector:
     # -- control --
 
     def start(self) -> None:
-        """Start a run every ``wait_time`` seconds, counted from the end of the previous run."""
+        """Begin a run every ``wait_time`` seconds, counted from the end of the previous run."""
         self._stopped = False
         self.began = self._clock.seconds()
         self._wait()
 
     async def stop(self) -> None:
-        """Cancel the present run and the waiting requests, and wait for their end."""
+        """Cancel the present run and the waiting requests, and wait until the run has ended."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
@@ -160,7 +163,7 @@ class GarbageCollector:
             await ended
 
     def force(self, major: bool = True, minor: bool = True) -> "Deferred[None]":
-        """Run now, or after the present run; the result fires at the end.  Requests that are waiting share one run.
+        """Run now, or after the present run; the result fires at the end.  All waiting requests share the next run.
 
         :param major, minor: whether to force these compactions, too.
         """
@@ -201,10 +204,10 @@ class GarbageCollector:
         return [progress for progress in self.progress() if progress is not None]
 
     def disk_changed(self, almost_full: bool, full: bool) -> None:
-        """End compactions on a full disk, or force a run if the options ask for that, as Apache's bookie does.
+        """React to a full disk as Apache's bookie does: end compactions, or force a run if ``forced_when_full`` is set.
 
-        :param almost_full: ends major compactions; with the option ``forced_when_full`` forces a run instead.
-        :param full: ends all compactions; with that option forces a run instead.
+        :param almost_full: True ends major compactions, or forces a run.
+        :param full: True ends all compactions, or forces a run.
         """
         if self._options.forced_when_full:
             self._disk_stops_major = self._disk_stops_minor = False
@@ -267,7 +270,7 @@ class GarbageCollector:
         series.record((self._clock.seconds() - began) * 1000)
 
     def _failed(self, error: BaseException, path: str = "") -> None:
-        """Count a failure; log only the first of its kind until a run succeeds, as runs on a full disk fail often."""
+        """Count a failure.  Log only the first of its kind until a run succeeds: on a full disk, every run fails."""
         text = f"{path}: {error}" if path and path not in str(error) else str(error)
         self.state.failures += 1
         self.state.last_failure = text
@@ -277,7 +280,7 @@ class GarbageCollector:
             self._log.error("a part of a garbage collection failed: {text}", text=text)
 
     async def _collect(self, request: _Request) -> None:
-        """Run all parts of a collection; a failure in one directory or in metadata does not prevent the other parts."""
+        """Run all parts of a garbage collection; if one directory or the metadata store fails, run the other parts."""
         self.state.phase = "logs"
         for logs in self._logs:
             await self._tried(logs.clean(), logs.path)
@@ -305,7 +308,7 @@ class GarbageCollector:
         return freed
 
     async def _compact(self, request: _Request) -> None:
-        """Run the compactions that are due or forced; a compaction that ended while suspended stays due."""
+        """Run the major or minor compaction that is due or forced; one that was suspended at its end stays due."""
         state, now = self.state, self._clock.seconds()
         if self._is_due(self._options.major, request, request.major, state.last_major, now, self._stops_major):
             await self._compact_as("major compaction", self._options.major)
@@ -367,7 +370,7 @@ class GarbageCollector:
         return sum(logs.freed for logs in self._logs)
 
     async def _disks(self) -> Collection[list[int]]:
-        """Return the numbers of the directories on each disk; leave out directories whose disk is unknown."""
+        """Group the directories by disk, as lists of their numbers; leave out directories whose disk is unknown."""
         found: dict[int, list[int]] = {}
         for number, logs in enumerate(self._logs):
             disk = await self._tried(logs.disk(), logs.path)
@@ -378,8 +381,8 @@ class GarbageCollector:
     async def _compact_disk(self, numbers: Sequence[int], order: CompactionOrder) -> None:
         """Compact the directories on one disk one after the other; remove entry logs in between to free space.
 
-        A compaction may take seven eighths of the free space: two at the same time would fill the disk.  A
-        failed one does not prevent the next.
+        One compaction may use seven eighths of the free space, so two at the same time would fill the disk.  If the
+        compaction of one directory fails, the next directory is still compacted.
         """
         for number in numbers:
             compactor, logs = self._compactors[number], self._logs[number]
@@ -400,7 +403,7 @@ class GarbageCollector:
         self._limit_pause(paused)
 
     def _limit_pause(self, paused: bool) -> None:
-        """Limit a pause of compaction to the wait between runs, so that the space of deleted ledgers is still freed."""
+        """End a compaction that stays suspended for ``wait_time``: the next run can then free other space."""
         if paused and self._end_of_pause is None:
             self._end_of_pause = self._clock.callLater(self._options.wait_time, self._pause_ended)
         elif not paused and self._end_of_pause is not None:
@@ -418,7 +421,7 @@ class GarbageCollector:
         return sum(progress.left for progress in self._at_work())
 
     def _eta(self) -> float:
-        """Return the seconds until the last directory is done, or not-a-number if a directory has not begun to copy."""
+        """Return the seconds until all compactions end, or not-a-number while the speed of one of them is unknown."""
         now = self._clock.seconds()
         etas = [progress.eta(now) for progress in self._at_work()]
         known = [eta for eta in etas if eta is not None]

@@ -1,7 +1,7 @@
-"""The known damage of a bookie, which is stored durably, logged, counted, and marked for autorecovery.
+"""The known damage of a bookie: it is stored durably, logged, counted, and marked for repair by autorecovery.
 
-Scrubs and compactions find damage.  A pass of a scrub replaces the known damage as far as it has come, see
-:class:`~bookkeeper_twisted.storage.maintenance.scrub.ScrubRecord`; damage found by a compaction is added.
+Scrubs and compactions find damage.  The findings of a scrub replace the known damage of the part that it has verified
+so far, see :class:`~bookkeeper_twisted.storage.maintenance.scrub.ScrubRecord`.  The findings of a compaction are added.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from .lanes import MaintainedDirectory, MaintainedJournal
 
 
 class KnownDamage:
-    """The damage records of all directories and journals of a bookie.
+    """The records of the known damage of all directories and journals of a bookie.
 
-    :param marks: receives the findings.
-    :ivar records: the record of each directory and journal, by its number.
-    :ivar passes: the present passes, by the number of the directory.
+    :param marks: marks the damaged ledgers.
+    :ivar records: the damage record of each directory and journal, by its number.
+    :ivar passes: the scrubs in progress, by the number of their directory.
     """
 
     _log = Logger()
@@ -35,7 +35,7 @@ class KnownDamage:
         metrics.watch(lambda: sum(len(record.findings) for record in self.records.values()))
 
     async def load(self, maintained: MaintainedDirectory | MaintainedJournal) -> None:
-        """Load the damage that earlier processes found in ``maintained``, and mark the damaged ledgers, once."""
+        """Load the damage that earlier processes found in ``maintained`` and mark its ledgers; do this only once."""
         if maintained.number in self.records:
             return
         try:
@@ -46,7 +46,7 @@ class KnownDamage:
         self.marks.found(self.records.setdefault(maintained.number, record).findings)
 
     async def keep(self, maintained: MaintainedDirectory | MaintainedJournal, record: ScrubRecord) -> None:
-        """Replace the ``record`` of a directory or journal, durably.
+        """Replace the damage ``record`` of a directory or journal, in memory and on its disk.
 
         :raises OSError: the disk failed, or is full.
         """
@@ -60,10 +60,10 @@ class KnownDamage:
             self._log.critical("DAMAGE: {text}", text=each.text, ledger_id=each.ledger_id, entry_id=each.first)
 
     async def join(self, directory: MaintainedDirectory, damage: LogDamageError) -> None:
-        """Add the ``damage`` that a compaction has found in a directory, unless it is recorded already.
+        """Add the ``damage`` that a compaction has found in a ``directory``, unless the directory's record has it.
 
         :raises StorageError: the index cannot be read.
-        :raises OSError: the disk failed, or is full: only this process knows of the damage, and has marked it.
+        :raises OSError: the disk failed or is full: the damage is marked, but only this process knows of it.
         """
         await self.load(directory)
         now = int(self._clock.seconds())

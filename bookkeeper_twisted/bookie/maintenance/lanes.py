@@ -17,16 +17,17 @@ from ..group_commit import GroupCommit
 from ..interfaces import IStorageExecutor
 
 _LEAST_STEP = 64 * 1024
-_COUNTED_STEP = 1024 * 1024  # bytes of a step while entries are limited: more bytes may hold too many entries
+_COUNTED_STEP = 1024 * 1024  # most bytes of a step while a limit counts entries: more bytes may hold too many entries
 
 T = TypeVar("T")
 
 
 def step_limits(*throttles: Throttle) -> tuple[int, int]:
-    """Return the bytes of one step of maintenance.
+    """Return how many bytes one step of maintenance may read.
 
-    :returns: bytes wanted: a quarter of what the slowest limit grants in a second, so that the work is even; and bytes
-        between wanted ones that may be read as well: 0 if bytes are limited.
+    :returns: first the bytes of entries that the step needs: at most a quarter of what the slowest limit grants in a
+        second, so that the load on the disk is even.  Second the most bytes in a gap between these entries that may be
+        read, too: 0 if bytes are limited.
     """
     rates = [throttle.rate for throttle in throttles]
     limits = [int(rate.bytes / 4) for rate in rates if rate.bytes]
@@ -37,7 +38,7 @@ def step_limits(*throttles: Throttle) -> tuple[int, int]:
 class MaintainedJournal:
     """One journal directory with the lane of its scrub.
 
-    :ivar number: of its findings: ledger directories come first.
+    :ivar number: the number under which its damage is recorded; it follows those of the ledger directories.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class MaintainedJournal:
         executor: IStorageExecutor,
     ) -> None:  # fmt: skip
         """
-        :param read_mark: returns the replay mark; blocks.
+        :param read_mark: reads the journal's replay mark; blocks.
         """
         self.fs = fs
         self.path = commit.journal.directory
@@ -55,24 +56,25 @@ class MaintainedJournal:
         self._executor = executor
 
     async def scrub(self) -> JournalScrub:
-        """Begin a pass over the records that a replay would need at present."""
+        """Begin a scrub of the journal records that a replay would need at present."""
         durable = self._commit.mark
         mark = await self.on_lane(self._read_mark)
         return JournalScrub(self.fs, self.path, mark, durable)
 
     def on_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
-        """Run a bounded piece of the pass, ``work(*args)``, on the maintenance lane of the first directory."""
+        """Run a small piece of a scrub, ``work(*args)``, on the maintenance lane of the first ledger directory."""
         return self._executor.submit("maintenance-0", work, *args)
 
 
 class MaintainedDirectory:
     """One ledger directory with its lanes.
 
-    :ivar number: of the directory.
-    :ivar path: ``current`` included.
-    :ivar space: its entry logs as disk space.
-    :ivar damaged: logs that failed a check, each with a text.  They are not compacted again until a scrub has verified
-        the directory, but for a log that a compaction left and that nothing refers to any more: it goes.
+    :ivar number: index of the directory in the configuration.
+    :ivar path: path of its ``current`` directory.
+    :ivar space: the disk space of its entry logs.
+    :ivar damaged: a description of the damage of each log that failed a check, by log id.  These logs are not compacted
+        until a scrub has verified the directory.  A damaged log to which no index row refers any more may be removed
+        before that.
     """
 
     _log = Logger()
@@ -87,7 +89,7 @@ class MaintainedDirectory:
         self._executor = executor
 
     async def check_index(self) -> None:
-        """Verify the structure of the index, if the start of the bookie has not done so yet."""
+        """Verify the structure of the index, unless the start of the bookie has done so; log a damage."""
         if self.storage.index.checked:
             return
         try:
@@ -98,9 +100,9 @@ class MaintainedDirectory:
             self._log.critical("DAMAGE: {error}; what the index does not hold is not known", error=error)
 
     def on_flush_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
-        """Run short work between checkpoints, ``work(*args)``, such as reserving log ids or committing to the index."""
+        """Run short work, ``work(*args)``, such as a commit to the index, on the lane of the directory's flushes."""
         return self._executor.submit(f"flush-{self.number}", work, *args)
 
     def on_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
-        """Run a bounded piece of maintenance, ``work(*args)``; checkpoints do not wait for it."""
+        """Run a small piece of maintenance, ``work(*args)``, on a lane of its own; checkpoints do not wait for it."""
         return self._executor.submit(f"maintenance-{self.number}", work, *args)

@@ -1,13 +1,13 @@
 """Deletes the local copies of ledgers that are deleted in metadata.
 
-Nothing live is deleted (S8).  The local ledgers are listed first, then metadata.  A ledger that the
-listing lacks is only a suspect: its metadata is read singly, after a sync of the metadata store, so that neither an
-incomplete listing nor a store that lags behind costs an entry.  Before that the store must name the cluster that the
-bookie belongs to: a store that was emptied or exchanged deletes nothing.
+No ledger that exists in metadata is deleted (S8).  The local ledgers are listed first, then those in metadata.  A local
+ledger that the second list lacks is only a suspect.  The collector checks that the store names the cluster of the
+bookie, so that an emptied or exchanged store deletes nothing.  It then syncs with the store and reads the metadata of
+each suspect, so that an incomplete list or an outdated server loses no entry.
 
-An *over-replicated* ledger is closed, and its metadata names this bookie nowhere, as after a replica was replaced.
-It is deleted under its replication lock, after its metadata was read again.  Its fence stays, and recovery adds
-are accepted: another lost replica may be replaced here.
+An *over-replicated* ledger is closed, and no ensemble in its metadata contains this bookie, for example because
+autorecovery has replaced its replica.  The collector takes its replication lock, reads its metadata again, and deletes
+it.  Its fence stays, and the bookie accepts recovery adds to it: autorecovery may later write a replica here.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,15 +28,15 @@ REMEMBERED = 7 * 86400
 """Seconds for which the fence of a deleted ledger refuses late adds, as in Apache's bookie."""
 
 _PAGE = 1000
-_RANGE = 10_000  # ledger ids per request to the rate limiter, as many as one node in ZooKeeper's layouts covers
+_RANGE = 10_000  # ledger ids per request to the rate limiter: one node in ZooKeeper's layouts covers as many
 
 
 @attrs.frozen
 class Cluster:
-    """The cluster of the bookie, as its metadata store describes it.
+    """The cluster of the bookie, with access to its metadata store.
 
-    :ivar instance_id: reads the id of the cluster from the store.
-    :ivar expected_id: the id in the bookie's cookie.
+    :ivar instance_id: reads the instance id of the cluster from the store.
+    :ivar expected_id: the instance id in the bookie's cookie.
     """
 
     bookie_id: str
@@ -49,9 +49,9 @@ class Cluster:
 class LedgerCollector:
     """A collector of ledgers that are deleted in metadata; see the module docstring.
 
-    :param checkpoint: makes the deletions durable; fires with whether it succeeded.
-    :param operations: limiter of metadata reads.
-    :ivar over_replicated_wait: seconds between two searches for over-replicated ledgers; 0: none.
+    :param checkpoint: runs a checkpoint, which makes deletions durable; its result is whether it succeeded.
+    :param operations: the rate limit of metadata reads.
+    :ivar over_replicated_wait: seconds between two searches for over-replicated ledgers; 0 disables them.
     """
 
     _log = Logger()
@@ -76,7 +76,7 @@ class LedgerCollector:
         """Delete the local copies of ledgers that are deleted in metadata.
 
         :returns: the number of deleted ledgers.
-        :raises MetadataError: metadata could not be read; ledgers that were not confirmed by then stay.
+        :raises MetadataError: metadata could not be read; ledgers whose deletion was not confirmed before are kept.
         """
         now = int(self._clock.seconds())
         self._storage.forget_fences(now - REMEMBERED)
@@ -95,9 +95,9 @@ class LedgerCollector:
         return forgotten
 
     async def confirm(self) -> None:
-        """Check that the deletions are durable; otherwise run one more checkpoint.
+        """Check that the deletions are durable; if not, run one more checkpoint.
 
-        :raises StorageError: they are not: the checkpoint failed before their commit.
+        :raises StorageError: they are still not durable, because the checkpoint failed.
         """
         if self._storage.undeleted():
             await self._checkpoint()
@@ -106,7 +106,7 @@ class LedgerCollector:
             raise StorageError(f"the deletion of {count} ledgers is not durable: a checkpoint failed, their logs stay")
 
     async def _suspects(self) -> list[int]:
-        """Return the local ledgers that the listing lacks and that existed before the listing began."""
+        """Return the local ledgers, listed before metadata, that are not in the list of ledgers in metadata."""
         local = self._storage.ledger_ids()
         suspects: list[int] = []
         for begin in range(0, len(local), _PAGE):
@@ -116,9 +116,9 @@ class LedgerCollector:
         return suspects
 
     async def _listed(self, local: Sequence[int]) -> set[int]:
-        """Return the ``local`` ids that metadata lists.
+        """Return those of the ``local`` ledger ids that exist in metadata.
 
-        The listing may contain any number of other ids.
+        Between them, metadata may list any number of other ledgers.
         """
         await self._operations.acquire()
         wanted, listed, step = set(local), set[int](), local[0] // _RANGE
@@ -161,18 +161,18 @@ class LedgerCollector:
     async def _is_over_replicated(self, ledger_id: int) -> bool:
         row = self._storage.ledger(ledger_id)
         if row is None or row.forgotten_at:
-            return False  # the ledger is deleted here, only its fence is kept
+            return False  # the ledger was deleted here before, only its fence is kept
         await self._operations.acquire()
         try:
             metadata = (await self._ledgers.read(ledger_id)).value
         except NoSuchLedgerMetadataError:
-            return False  # the metadata are deleted: the next run deletes the ledger
+            return False  # its metadata is deleted: the next run deletes the ledger
         return metadata.closed and not any(self._cluster.bookie_id in segment.bookies for segment in metadata.segments)
 
     async def _forget_locked(self, ledger_id: int) -> int:
         """Delete the local copy of a ledger while holding its replication lock.
 
-        It is kept if another process holds the lock, or if the ledger names this bookie.
+        The copy is kept if another process holds the lock, or if the ledger's metadata names this bookie by now.
 
         :returns: the number of deleted copies, 0 or 1.
         """
@@ -193,7 +193,7 @@ class LedgerCollector:
         return await self._forget([ledger_id], True) if await self._is_over_replicated(ledger_id) else 0
 
     async def _release(self) -> None:
-        """Release locks that a failure of the store left behind, as they would prevent replication."""
+        """Release the replication locks that a failure of the store left behind, as they would prevent replication."""
         while self._unreleased:
             await self._cluster.locks.unlock(next(iter(self._unreleased)))
             self._unreleased.pop()

@@ -12,10 +12,10 @@ from .lanes import MaintainedDirectory
 
 
 class LogCollector:
-    """A collector of the entry logs of one directory; see the module docstring.
+    """A collector of the entry logs of one directory to which no index row refers.
 
-    :param scan: limiter of the checks before a removal.
-    :ivar path: of the directory, ``current`` included.
+    :param scan: the speed limit of the checks before a removal.
+    :ivar path: path of the ``current`` directory.
     :ivar freed: bytes of the logs removed so far.
     """
 
@@ -30,12 +30,12 @@ class LogCollector:
         self.freed = 0
 
     async def clean(self) -> None:
-        """Remove the files of an interrupted compaction, and count entries; no compaction may be running."""
+        """Remove the files of an interrupted compaction, and count the live bytes; no compaction may be running."""
         await self._directory.on_lane(self._directory.space.remove_left_over)
         await self._directory.on_lane(self._directory.storage.count_live)
 
     async def disk(self) -> int:
-        """Return the number of the disk that holds the directory.
+        """Return the device number of the disk that holds the directory.
 
         :raises OSError: the directory is missing.
         """
@@ -45,8 +45,8 @@ class LogCollector:
         """Remove every entry log without live bytes.
 
         :returns: the freed bytes.
-        :raises bookkeeper_twisted.errors.DamageError: the index is damaged in its structure: nothing is removed,
-            as rows may be hidden (S8).
+        :raises bookkeeper_twisted.errors.DamageError: the structure of the index is damaged: no log is removed, because
+            index rows may be missing (S8).
         """
         space = self._directory.space
         sealed = await self._directory.on_flush_lane(space.sealed_logs)
@@ -67,7 +67,7 @@ class LogCollector:
         return freed
 
     async def _remove(self, log_ids: Sequence[int]) -> int:
-        """Remove some logs together, or one by one if a common check of all of them fails."""
+        """Check and remove some logs together; if the check fails, check and remove them one by one."""
         on_lane, space = self._directory.on_lane, self._directory.space
         checks = space.checks(log_ids)
         try:

@@ -1,4 +1,4 @@
-"""All background work of a bookie."""
+"""The background services of a bookie as one object: garbage collection, scrub and speed limits."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -37,10 +37,10 @@ SCRUB = "scrub"
 class MaintenanceOptions:
     """The settings of all background work.
 
-    :ivar rates: speed limits at the start, by name.
-    :ivar over_replicated_wait: seconds between two searches for over-replicated ledgers; 0: none.
-    :ivar scrub_interval: seconds between two scrubs; 0: none.
-    :ivar latency_bound: milliseconds that 99 of 100 adds and reads of clients should not pass; 0: no bound.
+    :ivar rates: the speed limits at the start, by the name of the limiter.
+    :ivar over_replicated_wait: seconds between two searches for over-replicated ledgers; 0 disables them.
+    :ivar scrub_interval: seconds between two scrubs; 0 disables them.
+    :ivar latency_bound: milliseconds within which 99 of 100 adds and reads of clients should end; 0: no bound.
     """
 
     collector: CollectorOptions = attrs.field(factory=CollectorOptions)
@@ -53,9 +53,9 @@ class MaintenanceOptions:
 class Maintenance:
     """The background services of one bookie, which are started and stopped together.
 
-    :ivar throttles: their speed limits.
-    :ivar adaptive: slows them down while clients wait.
-    :ivar collector: garbage collection and compaction.
+    :ivar throttles: the speed limits of the services.
+    :ivar adaptive: slows the services down while clients wait longer than the bound.
+    :ivar collector: runs garbage collections and compactions.
     :ivar scrubber: verifies the stored entries.
     """
 
@@ -110,7 +110,7 @@ class Maintenance:
         ]
 
     def start(self) -> None:
-        """Start the services."""
+        """Start the services, and verify the structure of the indexes."""
         self._checking = [Deferred.fromCoroutine(directory.check_index()) for directory in self.directories]
         self.collector.start()
         self.scrubber.start()
@@ -119,7 +119,7 @@ class Maintenance:
     def change(self, options: MaintenanceOptions) -> None:
         """Set other ``options`` while the services run.
 
-        Only limits that differ from the previous options are set: others may have been changed by hand.
+        A speed limit is set only if its option has changed: an administrator may have set the other limits.
         """
         before, self._options = self._options, options
         self.collector.change(options.collector)
@@ -132,7 +132,7 @@ class Maintenance:
             self.adaptive.change(options.latency_bound)
 
     async def stop(self) -> None:
-        """Cancel the work in progress and wait for its end; the check of an index may end later on its lane."""
+        """Cancel the work in progress and wait for its end; the check of an index may end a little later."""
         self.adaptive.stop()
         for checking in self._checking:
             checking.cancel()

@@ -6,14 +6,14 @@ import attrs
 from twisted.internet.defer import Deferred
 
 _MEMORY = 15.0
-"""Seconds after which a step counts a third of its weight for the speed."""
+"""Seconds after which a step has a third of its weight in the average speed."""
 
 
 @attrs.define
 class Progress:
     """The progress of a compaction or a scrub of one directory.
 
-    Its speed is that of the last steps, so that a changed limit soon shows in the time to the end.
+    Recent steps determine its speed, so that the time to the end soon follows a changed speed limit.
 
     :ivar done: bytes that are done.
     :ivar left: bytes that are left.
@@ -48,16 +48,16 @@ class Progress:
         return self.left * seconds / n_bytes if n_bytes else None
 
     def _recent(self, now: float) -> tuple[float, float]:
-        """Return bytes and seconds of the work so far; recent work has more weight."""
+        """Return the bytes and seconds of the work so far, weighted: recent work has more weight."""
         elapsed = max(now - self._last, 0.0)
         weight = math.exp(-elapsed / _MEMORY)
         return self._recent_bytes * weight, self._recent_seconds * weight + elapsed
 
 
 class Suspension:
-    """A switch that suspends work between two of its steps until the work is resumed.
+    """A switch that suspends a piece of work between two of its steps.
 
-    :ivar suspended: whether the next step waits.
+    :ivar suspended: whether the work waits before its next step.
     """
 
     def __init__(self) -> None:

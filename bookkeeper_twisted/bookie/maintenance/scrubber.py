@@ -1,4 +1,4 @@
-"""Verifies all stored data of a bookie, slowly and repeatedly, to report damage before a client meets it."""
+"""Verifies all stored data of a bookie, slowly and repeatedly, to report damage before a client reads it."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
@@ -19,19 +19,20 @@ from .lanes import MaintainedDirectory, MaintainedJournal, step_limits
 from .progress import Progress, Suspension
 
 _FIRST_PAUSE = 600.0
-"""Seconds from the start of a bookie to a pass that is due: a start has other things to read."""
+"""Seconds from the start of a bookie to a pass that is due, as the start itself reads much from disk."""
 
 _SAVED_EVERY = 60.0
-"""Seconds of a pass that a process which ends may have to do again."""
+"""Seconds between two saves of a pass's position: a restarted process repeats at most this much of the pass."""
 
 
 @attrs.define
 class ScrubState:
     """The state of the scrubber, and counts of its work.
 
-    :ivar passes: passes over all due directories so far; ``last_pass``: when the last one ended, None for never.
-    :ivar failures: passes that failed.
-    :ivar progress: of the present directory.
+    :ivar passes: number of complete passes so far.
+    :ivar last_pass: when the last one ended, in seconds; None before the first.
+    :ivar failures: number of failed passes.
+    :ivar progress: progress in the directory that is being verified.
     """
 
     passes: int = 0
@@ -43,12 +44,12 @@ class ScrubState:
 class Scrubber:
     """The scrubber, which runs one pass at a time: one directory after the other, then the journals.
 
-    A timed pass verifies the directories whose last whole pass, in any process, is ``interval`` seconds old,
-    and continues the pass that another process has begun.  A forced one verifies all directories from the beginning.
+    A timed pass verifies the directories whose last complete pass is ``interval`` seconds old, even if another process
+    made it; a pass that another process began is continued.  A forced pass verifies all directories from the beginning.
 
-    :param checkpoint: writes the entries in memory to the entry logs, if a journal is damaged.
-    :param interval: seconds from the end of a pass over a directory to the next one; 0: only when forced.
-    :param known: receives the findings.
+    :param checkpoint: writes the entries in memory to the entry logs; called if a journal is damaged.
+    :param interval: seconds from the end of a pass over a directory to the next pass; 0: only forced passes.
+    :param known: records the findings.
     :ivar suspension: suspends the present pass and later ones.
     """
 
@@ -97,9 +98,9 @@ class Scrubber:
         self._wait(self._until_due())
 
     def change(self, interval: float) -> None:
-        """Set another interval, which is counted from this call.
+        """Set another interval; the next pass begins one interval after this call.
 
-        :param interval: seconds from the end of a pass to the next, 0 for none.
+        :param interval: seconds from the end of a pass to the next one; 0 ends timed passes.
         """
         if interval == self._interval:
             return
@@ -115,7 +116,7 @@ class Scrubber:
             self._timer = self._clock.callLater(seconds, self._timed)
 
     def _until_due(self) -> float:
-        """Return the seconds to the next pass, after a start or after another pass."""
+        """Return the seconds until the next timed pass, counted from now."""
         due = min((self._due_at(directory) for directory in self._directories), default=0.0)
         return max(due - self._clock.seconds(), min(self._interval, _FIRST_PAUSE))
 
@@ -155,7 +156,7 @@ class Scrubber:
         self._wait(self._until_due() if result is True else self._interval)
 
     def cancel(self) -> None:
-        """End the present pass; the next timed pass continues it."""
+        """End the present pass; the next timed pass continues where it stopped."""
         if self._running is not None:
             self._running.cancel()
 
@@ -178,7 +179,7 @@ class Scrubber:
     # -- a pass --
 
     async def _pass(self, directories: Sequence[MaintainedDirectory]) -> bool:
-        """Verify all directories and journals once; after a failure, go on with the next one.
+        """Verify the given ``directories`` and all journals once; if one fails, verify the others.
 
         :returns: whether all of them were verified.
         """
@@ -213,7 +214,7 @@ class Scrubber:
         try:
             await self._verify(directory, scrub)
         except (StorageError, OSError):
-            # Without a stored position, the next pass begins at the start.
+            # Drop the stored position, so that the next pass begins at the start of the directory.
             known.records[number] = attrs.evolve(scrub.record, after=None)
             raise
         finally:
@@ -252,6 +253,6 @@ class Scrubber:
         found = ScrubRecord(tuple(DamagedEntries(NO_LEDGER, -1, -1, now, text) for text in scrub.damages))
         self._known.records[journal.number] = found
         self._known.report(found.findings)
-        if found.findings:  # entries of damaged journal records: memory still holds them, so write them to entry logs
+        if found.findings:  # memory still holds the entries of damaged records: write them to the entry logs
             await self._checkpoint()
         await self._known.keep(journal, found)

@@ -1,7 +1,7 @@
 """The bookie's side of authentication: refuses requests until the peer is authenticated.
 
-The refusals are Apache's: V2 adds and reads and all of V3 get EUA; a V2 request without such an answer ends the
-connection.  Requests that arrive while a token is made wait for it.
+Requests are refused as in Apache's bookie.  V2 adds and reads and all V3 requests get the status EUA; any other V2
+request ends the connection.  Requests that arrive while the answer to a token is computed wait for this answer.
 """
 
 from collections import deque
@@ -29,11 +29,11 @@ from .encryption import refuse
 
 @implementer(IRequestSession)
 class AuthenticatingSession:
-    """The session of one connection, which refuses requests until the authentication is complete.
+    """The session of a connection that authenticates its peer, and refuses other requests until then.
 
     :param plugin: the plugin name that AUTH requests must have.
     :param session: the session that answers requests of an authenticated peer.
-    :param lines: logs refusals.
+    :param lines: logs the refusals, at a limited rate for each peer.
     """
 
     _log = Logger()
@@ -82,7 +82,7 @@ class AuthenticatingSession:
             if isinstance(item, AuthRequest):
                 self._authenticate(item)
             elif isinstance(item, StartTlsRequest):
-                self._session.received([item])  # which refuses it: the encryption can only come first
+                self._session.received([item])  # the session refuses it: only the first frame can start TLS
             else:
                 self._refuse(item)
 
@@ -106,7 +106,7 @@ class AuthenticatingSession:
         self._go_on()
 
     def _failed(self, failure: Failure, request: AuthRequest) -> None:
-        """Refuse the peer, with an error status if its protocol has one, and close the connection."""
+        """Refuse a peer that failed to authenticate, and close its connection."""
         if not self._connection.closed:
             peer = self._connection.peer
             if failure.check(UnauthorizedAccessError):

@@ -1,4 +1,4 @@
-"""Answers batch reads, from cached runs and by a few large loads of entries on disk."""
+"""Answers batch reads from cached runs of entries, and from disk by few large loads."""
 
 from ...codec.runs import FENCE, BatchRead
 from ...entries.entry_run import EntryRun
@@ -14,16 +14,16 @@ _UNLIMITED = (1 << 31) - 1
 _FIRST_LOAD = 256 * 1024
 
 _MANY_RUNS = 64
-"""Runs of entries that are taken into a reply before the next look at the clock."""
+"""Runs of entries that are added to a reply between two checks of the time it has taken."""
 
 
 class Gathering:
     """The growing reply to one batch read.
 
     :ivar next: id of the next entry.
-    :ivar room: bytes left in the reply, as the protocol counts them.
-    :ivar left: entries left to the limit of the request.
-    :ivar waited: whether it has waited for the load of another request.
+    :ivar room: bytes that may still be added to the reply, as the protocol counts them.
+    :ivar left: entries that may still be added to it.
+    :ivar waited: whether the batch has waited for a load that another request began.
     """
 
     __slots__ = ("request", "runs", "next", "room", "n_entries", "waited", "left", "_per_entry")
@@ -43,27 +43,27 @@ class Gathering:
         return sum([run.size for run in self.runs])
 
     def shrink(self, size: int) -> None:
-        """Lower the size limit of the reply, as other replies have grown in the meantime.
+        """Lower the size limit of the reply, because other replies have taken up memory in the meantime.
 
-        :param size: bytes of all records, the gathered ones included.
+        :param size: most bytes of the entries of the whole reply.
         """
         self.room = min(self.room, size - self.n_bytes)
 
     def expected(self) -> int:
-        """Return the bytes that the rest of the batch is likely to need."""
+        """Estimate the bytes of the entries that the batch still lacks."""
         if not self.n_entries:
             return max(0, min(self.room, _FIRST_LOAD))
         return max(0, min(self.room, self.left * (self.n_bytes // self.n_entries + 1)))
 
     @property
     def has_room(self) -> bool:
-        """Whether the limits of the request leave room for more entries."""
+        """Whether the limits of the request allow more entries in the reply."""
         return self.left > 0 and self.room > 0
 
     def take(self, run: EntryRun) -> bool:
-        """Add entries to the batch from a run that holds the next entry, as many as fit.
+        """Add as many entries as fit from a ``run`` that contains the next entry of the batch.
 
-        The first run adds at least one entry.
+        At least one entry of the first run is added.
 
         :returns: whether more entries may follow.
         """
@@ -96,7 +96,7 @@ class BatchProcessor:
     def start(self, session: RequestSession, request: BatchRead) -> bool:
         """Begin a batch read; answer it immediately if memory has the entries.
 
-        :returns: False if it has to wait for a permit: the ``session`` then begins it again later.
+        :returns: False if the read must wait for a permit: the ``session`` then calls this again later.
         """
         if not session.admit_reads(1):
             return False
@@ -115,13 +115,13 @@ class BatchProcessor:
     def _from_memory(self, gathering: Gathering) -> bool:
         """Add entries from memory to the batch.
 
-        :returns: whether the batch is complete; else the next entry has to be waited for.
+        :returns: whether the reply is complete; if not, the next entry is not in memory.
         """
         ledger_id, bookie, clock = gathering.request.ledger_id, self._context.bookie, self._context.clock
         began = clock.seconds()
         while True:
             if len(gathering.runs) % _MANY_RUNS == _MANY_RUNS - 1 and clock.seconds() - began >= SHARE:
-                return True  # send a shorter reply: other connections have their turn before the peer asks for the rest
+                return True  # send a shorter reply: other connections get their turn before the peer requests the rest
             first = gathering.next
             run = bookie.cached(ledger_id, first, gathering.left)
             if run is None:
@@ -148,7 +148,7 @@ class BatchProcessor:
             self._refuse(session, request, error, began)
 
     async def _prepare(self, session: RequestSession, request: BatchRead) -> None:
-        """Prepare a read: fence the ledger durably (S2), or wait for the LAC."""
+        """Fence the ledger durably (S2) or wait for the LAC to advance, if the request asks for it."""
         bookie = self._context.bookie
         if request.flags & FENCE:
             if request.master_key is None:
@@ -158,7 +158,7 @@ class BatchProcessor:
             await session.wait_lac(request.ledger_id, request.previous_lac, request.timeout_ms)
 
     async def _take_last(self, session: RequestSession, gathering: Gathering) -> bool:
-        """Begin a batch that starts at entry -1 with the last entry, and continue the batch at entry 0."""
+        """Begin a batch read from entry -1 onwards with the last entry, and continue the batch at entry 0."""
         ledger_id = gathering.request.ledger_id
         last, entry = await read_last(session, ledger_id)
         gathering.next = last
@@ -167,9 +167,9 @@ class BatchProcessor:
         return gathering.has_room
 
     async def _go_on(self, session: RequestSession, gathering: Gathering) -> bool:
-        """Load the next entries; meanwhile the entries gathered so far count against the connection's limits.
+        """Load the next entries; meanwhile, the entries in the reply count against the limits of the connection.
 
-        :returns: whether there may be more entries.
+        :returns: whether more entries may follow.
         """
         gathering.shrink(session.connection.reply_limit)
         gathered = gathering.n_bytes
@@ -180,15 +180,16 @@ class BatchProcessor:
             more = await self._load(session, gathering)
         finally:
             session.expect(-gathered)
-        gathering.shrink(session.connection.reply_limit)  # the replies of other connections may have used up the room
+        # The replies of other connections may have taken up memory meanwhile.
+        gathering.shrink(session.connection.reply_limit)
         return more
 
     async def _load(self, session: RequestSession, gathering: Gathering) -> bool:
         """Load the next entries from disk.
 
-        If another read is loading them already, wait for that load instead, but only once for each batch.
+        If another read is loading them already, wait for its load instead, but only once for each batch.
 
-        :returns: whether there may be more entries.
+        :returns: whether more entries may follow.
         """
         ledger_id, entry_id = gathering.request.ledger_id, gathering.next
         n_bytes = max(gathering.expected(), self._context.read_ahead.window(ledger_id, entry_id))

@@ -1,4 +1,4 @@
-"""The shared context of all request processors: the bookie, limits, permits, metrics, and the status of an error."""
+"""The objects that all request processors share, such as limits and permits; the wire status of an error."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable
@@ -21,19 +21,20 @@ _log = Logger()
 class RequestLimits:
     """The limits of the requests of connections, in bytes or requests.
 
-    :ivar max_frame_size: bytes of the longest reply, its length field included.
+    :ivar max_frame_size: most bytes of a reply, its length field included.
     :ivar max_batch_read_size: most bytes in the reply to a batch read.
-    :ivar max_adds: adds of one connection in progress beyond which it is not read.
+    :ivar max_adds: adds in progress of one connection; at this limit, nothing is read from it.
     :ivar max_add_bytes: the same limit in bytes.
-    :ivar max_load_bytes: most bytes that one connection may have requested from the disk.
-    :ivar max_scarce_load_bytes: the same limit while the replies of all connections take too much memory.
-    :ivar max_served: requests of one connection that have begun and wait for anything but a LAC, without adds.
-    :ivar max_others: requests in progress in the whole bookie that are neither adds nor reads: LACs, forces, lists,
-        disk space.
-    :ivar max_adds_in_progress: adds in progress in the whole bookie, 0 = no limit.
+    :ivar max_load_bytes: most bytes that are loaded from disk at one time for one connection.
+    :ivar max_scarce_load_bytes: the same limit while the replies to all connections take too much memory.
+    :ivar max_served: most requests in progress of one connection, not counting adds and waits for a LAC.
+    :ivar max_others: most requests in progress in the whole bookie that are neither adds nor reads: LACs, forces, lists
+        of entries, disk space.
+    :ivar max_adds_in_progress: most adds in progress in the whole bookie; 0: no limit.
     :ivar max_reads_in_progress: the same limit for reads.
-    :ivar max_poll_time: seconds that a long poll waits at most, whatever its request says.
-    :ivar max_polls_of_a_host: long polls of all connections from one address, which must not take all of the bookie's.
+    :ivar max_poll_time: most seconds that a long poll waits, even if its request asks for more.
+    :ivar max_polls_of_a_host: most long polls of all connections from one address, so that one host cannot use up the
+        bookie's long polls.
     """
 
     max_frame_size: int = 5 * 1024 * 1024
@@ -51,10 +52,10 @@ class RequestLimits:
 
 
 class Permits:
-    """A limit on the requests in progress; callers that find too few permits wait in order.
+    """A limit on the requests in progress, as a number of permits; callers that find too few wait in order.
 
-    A run takes as many permits as it has requests, all at once.  A run with more than the limit goes alone: it waits
-    until nothing is in progress.
+    A run takes one permit for each of its requests, all at the same time.  A run of more requests than the limit waits
+    until no other request is in progress.
 
     :param limit: number of permits; 0 is no limit.
     """
@@ -70,16 +71,16 @@ class Permits:
 
     @property
     def waiting(self) -> int:
-        """The number of callers that wait for permits."""
+        """Return the number of callers that wait for permits."""
         return len(self._waiting)
 
     def take(self, count: int) -> bool:
         """Take ``count`` permits if that many are free and no caller waits.
 
-        :returns: whether they were taken.
+        :returns: whether the permits were taken.
         """
         if self._limit:
-            # Waiting callers come first: only the one that give() resumes may take permits.
+            # Waiting callers come first: while any wait, only the caller that give() resumes may take permits.
             is_turn, self._is_turn = self._is_turn, False
             if not self._fits(count) or (self._waiting and not is_turn):
                 return False
@@ -91,14 +92,14 @@ class Permits:
         return not self.in_progress or self.in_progress + count <= self._limit
 
     def wait(self, count: int, resume: Callable[[], None]) -> None:
-        """Call ``resume`` once ``count`` permits are free, after the callers that are waiting already.
+        """Call ``resume`` when ``count`` permits are free and earlier callers were resumed.
 
-        :param resume: a callback, which is not in another wait.
+        :param resume: the callback, which also identifies the wait.
         """
         self._waiting[resume] = count
 
     def withdraw(self, resume: Callable[[], None]) -> None:
-        """Remove a caller that no longer waits; call the callers behind it if there are permits for them.
+        """End the wait of a caller; resume the callers behind it if there are permits for them.
 
         :param resume: the argument of :meth:`wait`.
         """
@@ -106,10 +107,10 @@ class Permits:
             self.give(0)
 
     def give(self, count: int) -> None:
-        """Return ``count`` permits and call the waiting callers in order."""
+        """Return ``count`` permits, and resume the waiting callers in order while there are permits for them."""
         self.in_progress -= count
         if self._waking:
-            return  # a caller that the loop below has called returns its permits: the loop sees them
+            return  # a caller resumed by the loop below returns permits: the loop will use them
         self._waking = True
         try:
             while self._waiting and self._fits(next(iter(self._waiting.values()))):
@@ -124,8 +125,8 @@ class Permits:
 class RequestContext:
     """The objects and limits that the request processors of one bookie share.
 
-    :ivar disk_usage: total and free bytes of the ledger directories.
-    :ivar polls: number of waiting long polls, by the address of their connections.
+    :ivar disk_usage: measures the total and free bytes of the ledger directories' disks.
+    :ivar polls: number of waiting long polls by the address of their peer.
     """
 
     bookie: IBookie
@@ -156,9 +157,9 @@ def _waiting(permits: Permits) -> Callable[[], float]:
 
 
 def check_ids(ledger_id: int, entry_id: int) -> None:
-    """Check the ids in a read before the bookie looks up or changes anything for it.
+    """Check the ids in a read, before the bookie looks up or changes anything.
 
-    The journal keeps its own records under negative ids, which no read may ask for.
+    Negative entry ids mark the journal's own records, which no read may request.
 
     :param entry_id: -1 stands for the last entry.
     :raises NoSuchLedgerError: no ledger has such an id.
@@ -171,7 +172,7 @@ def check_ids(ledger_id: int, entry_id: int) -> None:
 
 
 def status_of(error: BaseException) -> Status:
-    """Return the wire status of an ``error``.  An unexpected error is logged and becomes a bad request."""
+    """Return the wire status of an ``error``.  An unexpected error is logged and becomes EBADREQ."""
     if isinstance(error, BookieError):
         return error.status
     if isinstance(error, StorageError | OSError | CancelledError):

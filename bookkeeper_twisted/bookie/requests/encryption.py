@@ -1,8 +1,8 @@
-"""The first frame of a connection to a bookie with TLS, which decides whether the connection is encrypted.
+"""The start of encryption: the first frame of a connection to a bookie with TLS decides whether it is encrypted.
 
-A peer begins the encryption by a V3 StartTLS in clear, as Apache's clients do also for V2, and only by its first frame.
-What it sent behind that frame was not protected: it is dropped, so that nobody between the two ends can have requests
-answered as if the peer had sent them.  Requests are answered by a session that is opened after the handshake.
+A peer starts TLS only by its first frame, a V3 StartTLS in clear; Apache's clients send it for V2, too.  Bytes that
+follow this frame in clear are dropped: otherwise an attacker on the network could insert requests that are answered as
+the peer's.  The session that answers requests is opened after the handshake.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,9 +19,9 @@ from ...protocol.interfaces import IRequestSession, IServerConnection
 
 @attrs.frozen
 class Encryption:
-    """The encryption of a bookie's connections.
+    """The TLS settings of a bookie's connections.
 
-    :ivar creator: makes the bookie's end of the TLS connections.
+    :ivar creator: makes the server side of each TLS connection.
     :ivar is_required: whether requests in clear are refused.
     """
 
@@ -30,9 +30,9 @@ class Encryption:
 
 
 def refuse(connection: IServerConnection, item: Any, status: Status = Status.EUA) -> bool:
-    """Answer a request of a peer that has not proven what it has to, as Apache's bookie does.
+    """Refuse a request of a peer that is not authenticated or not encrypted, as Apache's bookie does.
 
-    :returns: False if the peer's protocol has no such answer: the connection is then closed.
+    :returns: False if the protocol has no refusal for this request: the connection is then closed.
     """
     # The wire protocol is an attribute of a message's header, or of a run of requests.
     frames = getattr(item, "header", item).wire.refusal(item, status)
@@ -45,7 +45,7 @@ def refuse(connection: IServerConnection, item: Any, status: Status = Status.EUA
 
 @implementer(IRequestSession)
 class FirstFrameSession:
-    """The session of one connection up to its first frame, and the way to the session behind it.
+    """The session of one connection until its first frame; later requests are passed to the session that it opens.
 
     :param open_session: opens the session that answers requests.
     """
@@ -85,7 +85,7 @@ class FirstFrameSession:
         self._session = self._open(self._connection)
 
     def _refuse(self, items: Sequence[Any]) -> None:
-        """Refuse all requests of a chunk, then close the connection: nothing but a new one can be encrypted."""
+        """Refuse all requests of a chunk, then close the connection: the peer must start TLS on a new one."""
         for item in items:
             if not refuse(self._connection, item):
                 return

@@ -1,4 +1,4 @@
-"""Answers fencing reads, long polls and last-add-confirmed requests."""
+"""Answers fencing reads, long polls, and requests that read or write the explicit LAC."""
 
 from ...codec.messages import (
     ReadLacRequest,
@@ -23,15 +23,15 @@ from .session import RequestSession
 
 
 class LacProcessor:
-    """The processor of requests about LACs and fences; its coroutines return the response or raise an error."""
+    """The processor of requests about LACs and fences.  Its coroutines return the response or raise an error."""
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
 
     async def read(self, session: RequestSession, request: ReadRequest) -> ReadResponse:
-        """Answer a read that fences, that is a long poll, or that also asks for the LAC.
+        """Answer a fencing read, a long poll, or a read that also asks for the LAC.
 
-        :raises BookieError: the status of the error reply.
+        :raises BookieError: the read failed; the error has the status of the reply.
         """
         check_ids(request.ledger_id, request.entry_id)
         if request.fence:
@@ -45,7 +45,7 @@ class LacProcessor:
         return self._context.bookie.last_add_confirmed(request.ledger_id)
 
     async def _fencing_read(self, session: RequestSession, request: ReadRequest) -> ReadResponse:
-        """Fence the ledger durably, then read: not even a negative reply is sent before the fence (S2, S4)."""
+        """Fence the ledger durably, then read the entry: even "no such entry" is not sent before the fence (S2, S4)."""
         if request.master_key is None:
             raise UnauthorizedAccessError(request.ledger_id)
         await self._context.bookie.fence(request.ledger_id, request.master_key)
@@ -66,13 +66,13 @@ class LacProcessor:
             try:
                 entry = await read_entry(session, request.ledger_id, previous + 1)
             except NoSuchEntryError:
-                pass  # this bookie does not hold the entry, others do
+                pass  # only other bookies of the ensemble have the entry: reply with the LAC alone
             else:
                 return _found(request, previous + 1, entry, lac, timestamp)
         return _found(request, request.entry_id, None, lac, timestamp)
 
     async def read_lac(self, session: RequestSession, request: ReadLacRequest) -> ReadLacResponse:
-        """Answer with the explicit LAC and the last entry, or with the one of them that exists.
+        """Answer with the explicit LAC and the last entry, or with one of them if the other does not exist.
 
         :raises BookieError: neither exists, or the last entry cannot be read and there is no explicit LAC.
         """
@@ -91,7 +91,7 @@ class LacProcessor:
     async def write_lac(self, session: RequestSession, request: WriteLacRequest) -> WriteLacResponse:
         """Store an explicit LAC; see :meth:`~bookkeeper_twisted.bookie.interfaces.IBookie.set_explicit_lac`.
 
-        :raises BookieError: the status of the error reply.
+        :raises BookieError: the LAC was refused; the error has the status of the reply.
         """
         await self._context.bookie.set_explicit_lac(request.ledger_id, request.master_key, request.body)
         return WriteLacResponse(request.header, Status.EOK, request.ledger_id)

@@ -1,4 +1,4 @@
-"""Chooses how many bytes to load for entries that are not in memory, and records the loads in progress."""
+"""Read-ahead: chooses how many bytes to load from disk for a read, and records the loads in progress."""
 
 from collections import OrderedDict
 
@@ -13,9 +13,9 @@ _GROWTH = 4
 class SequentialReads:
     """A record of the entries at which recent loads ended.
 
-    A read that begins at such an entry is sequential, so more bytes are loaded for it.
+    A read that begins where a load ended is sequential, so the next load gets more bytes.
 
-    :param limit: most remembered ends (S11).
+    :param limit: most ends of loads that are remembered (S11).
     """
 
     __slots__ = ("_windows", "_limit")
@@ -29,7 +29,7 @@ class SequentialReads:
         return self._windows.get((ledger_id, entry_id), FIRST_WINDOW)
 
     def passed(self, ledger_id: int, entry_id: int, last: int) -> None:
-        """Record that entries of ``ledger_id`` needed no load, so that a sequential read goes on behind them.
+        """Record that entries of ``ledger_id`` were in memory, so that a read after them still counts as sequential.
 
         :param entry_id: the first of these entries.
         :param last: the last of them.
@@ -50,7 +50,7 @@ class SequentialReads:
 class Load:
     """One load in progress of a range of entries.
 
-    :ivar end: the entry after the last one that it is likely to find.
+    :ivar end: id after the last entry that the load is expected to return.
     """
 
     ledger_id: int
@@ -60,22 +60,22 @@ class Load:
 
 
 class LoadsUnderWay:
-    """The loads in progress, for which other reads may wait instead of reading the same bytes again.
+    """The loads in progress.  Other reads may wait for them instead of loading the same entries again.
 
-    A reader with several batches in flight asks for the next entries before the first ones have arrived.
+    A reader with several batch reads in flight requests entries that an earlier batch read is loading.
     """
 
     def __init__(self, limit: int = 4096) -> None:
-        """:param limit: the most ledgers whose usual entry size is remembered (S11)."""
+        """:param limit: most ledgers whose entry size is remembered (S11)."""
         self._limit = limit
         self._loads: dict[int, list[Load]] = {}
         self._sizes: OrderedDict[int, int] = OrderedDict()
 
     def covering(self, ledger_id: int, entry_id: int) -> "Deferred[None] | None":
-        """Return a Deferred that fires at the end of a load in progress that probably includes an entry.
+        """Return a Deferred that fires when a load in progress ends that probably includes an entry.
 
-        :param entry_id: of the entry of ``ledger_id``.
-        :returns: None if there is no such load.
+        :param entry_id: id of the entry in ``ledger_id``.
+        :returns: None if no load in progress includes it.
         """
         for load in self._loads.get(ledger_id, ()):
             if load.first <= entry_id < load.end:
@@ -89,9 +89,9 @@ class LoadsUnderWay:
 
         The range of the load is estimated from the sizes of earlier entries of the ledger.
 
-        :param entry_id: of its first entry.
-        :param n_bytes: bytes that it reads.
-        :returns: the load, for :meth:`end`.
+        :param entry_id: id of the first entry of the load.
+        :param n_bytes: bytes to load.
+        :returns: the load, to be passed to :meth:`end`.
         """
         size = self._sizes.get(ledger_id, n_bytes)
         load = Load(ledger_id, entry_id, entry_id + max(1, n_bytes // size))
@@ -101,7 +101,7 @@ class LoadsUnderWay:
     def end(self, load: Load, entry_size: int = 0) -> None:
         """Remove a completed load, and fire the Deferreds that wait for it.
 
-        :param entry_size: mean bytes of the entries that it found, 0 if it found none.
+        :param entry_size: mean bytes of the entries that the load returned, 0 if it returned none.
         """
         loads = self._loads[load.ledger_id]
         loads.remove(load)

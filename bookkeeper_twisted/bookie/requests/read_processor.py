@@ -14,32 +14,35 @@ from .read_ahead import FIRST_WINDOW
 from .session import RequestSession
 
 Piece = tuple[int, int]
-"""Reads ``start .. end - 1`` of a run: consecutive entries of one ledger."""
+"""The reads with indexes ``start .. end - 1`` of a run, which read consecutive entries of one ledger."""
 
 _REPLY_BYTES = 256 * 1024
 _LOOK_UP_BYTES = 64 * 1024
-"""Bytes that are gathered of scattered reads; many fit, and a peer that does not take them costs little."""
+"""Bytes of entries that are collected for one reply: many small entries, and little memory for a slow peer."""
 
 _ENTRY_BYTES = 128 * 1024
-"""Bytes that a single entry counts for while it is read from disk; how many it has is not known before."""
+"""Bytes that a single entry counts for while it is loaded from disk, as its size is not known before."""
 
 _LOAD_BYTES = 2 * 1024 * 1024
-"""Bytes that one hand-over to the disk asks for: what comes is answered within one turn."""
+"""Bytes that one call of the read lane requests; replies of this size can be sent within one turn."""
 
 _MOST_LOADS = 32
-"""Pieces that one hand-over to the disk asks for, and the last row of single reads."""
+"""Missing pieces of a run that are collected before one call of the read lane loads them."""
 
 _MOST_SINGLES = 128
 
 _FIRST_LOADS = 8
-"""Single reads of a ledger that are loaded before the others of their run are looked up again: the read lane finds rows
-of the following entries, too, and an entry costs several times less if its row is known."""
+"""Missing single reads of a ledger that are loaded before the other reads of their run.
+
+The read lane then also finds the index rows of the following entries.  An entry costs several times less if its row is
+known.
+"""
 
 
 class ReadCursor:
-    """The part of a run of reads that is not answered yet.
+    """The reads of a run that are not answered yet.
 
-    :ivar has_loaded: whether the first reads of the run have been loaded from disk.
+    :ivar has_loaded: whether entries of the run were loaded from disk before.
     """
 
     __slots__ = ("run", "pieces", "began", "has_loaded")
@@ -51,7 +54,7 @@ class ReadCursor:
         self.has_loaded = has_loaded
 
     def singles(self) -> list[int]:
-        """Return the indexes of the next reads of one ledger, up to reads of consecutive entries."""
+        """Return the indexes of the next single reads of one ledger, up to a piece of consecutive entries."""
         ledger_ids = self.run.ledger_ids
         ledger_id = ledger_ids[self.pieces[0][0]]
         found: list[int] = []
@@ -72,7 +75,7 @@ class ReadProcessor:
     def start(self, session: RequestSession, run: ReadRun) -> bool:
         """Begin a ``run`` of reads.
 
-        :returns: False if it has to wait for permits: the ``session`` then begins it again later.
+        :returns: False if the run must wait for permits: the ``session`` then calls this again later.
         """
         if not session.admit_reads(len(run)):
             return False
@@ -82,9 +85,9 @@ class ReadProcessor:
         return True
 
     def _refuse_reserved(self, session: RequestSession, cursor: ReadCursor) -> None:
-        """Refuse reads with negative ids, which no ledger or entry has; -1 as entry id means the last entry.
+        """Refuse reads with negative ids, except entry id -1, which means the last entry.
 
-        The first id of a piece is its lowest id.
+        The first entry id of a piece is its lowest id.
         """
         ledger_ids, entry_ids = cursor.run.ledger_ids, cursor.run.entry_ids
         firsts = [start for start, _ in cursor.pieces]
@@ -102,9 +105,9 @@ class ReadProcessor:
                 cursor.pieces.append((start + reserved, end))
 
     def proceed(self, session: RequestSession, cursor: ReadCursor) -> bool:
-        """Answer reads from memory while there is room; then load the missing entries.
+        """Answer reads from memory while there is room for replies; then load the missing entries.
 
-        :param cursor: the rest of a run; the ``session`` gets it back if there is no room for all of it.
+        :param cursor: the rest of a run; reads for whose replies there is no room are put back into the ``session``.
         :returns: True, as :meth:`start` does for a request that has begun.
         """
         pieces = cursor.pieces
@@ -128,7 +131,7 @@ class ReadProcessor:
         return True
 
     def _answer_row(self, session: RequestSession, cursor: ReadCursor, missing: list[Piece]) -> None:
-        """Answer reads from memory in one reply buffer.
+        """Answer the next reads of consecutive indexes from memory, in one reply buffer.
 
         If the first of them cannot be answered from memory, its piece is added to ``missing``.
         """
@@ -162,9 +165,9 @@ class ReadProcessor:
     def _answer_singles(
         self, session: RequestSession, cursor: ReadCursor, singles: Sequence[int], missing: list[Piece]
     ) -> Sequence[Piece]:
-        """Answer single reads of one ledger by one look-up; handle each entry not found there separately.
+        """Answer single reads of one ledger by one look-up; look up each entry that it does not find separately.
 
-        :returns: pieces that have to wait until the ``missing`` entries are loaded, as their rows may be known then.
+        :returns: pieces that wait until the ``missing`` entries are loaded, as the load may find their index rows, too.
         """
         run, pieces = cursor.run, cursor.pieces
         ledger_id = run.ledger_ids[singles[0]]
@@ -200,9 +203,9 @@ class ReadProcessor:
             self._reply(session, cursor, begin, neighbours)
 
     def _find(self, ledger_id: int, entry_id: int, max_count: int) -> EntryRun | None:
-        """Return entries that are available without a wait, or None if the first entry is not."""
+        """Return entries from memory, beginning with or before ``entry_id``; None if that entry is not in memory."""
         if entry_id == INVALID_ENTRY_ID:
-            return None  # -1 means the last entry, which only the index knows
+            return None  # entry id -1 means the last entry, whose id only the index knows
         held = self._bookie.cached(ledger_id, entry_id, max_count)
         if held is None:
             held = self._bookie.resident(ledger_id, entry_id, max_count, _REPLY_BYTES)
@@ -211,7 +214,7 @@ class ReadProcessor:
         return held
 
     def _not_held(self, session: RequestSession, cursor: ReadCursor, piece: Piece, missing: list[Piece]) -> None:
-        """Add reads whose first entry is not in memory to ``missing``; serve a read of the last entry separately."""
+        """Add a piece whose first entry is not in memory to ``missing``; answer a read of the last entry separately."""
         start, end = piece
         if cursor.run.entry_ids[start] != INVALID_ENTRY_ID:
             missing.append((start, end))
@@ -221,7 +224,7 @@ class ReadProcessor:
             cursor.pieces.appendleft((start + 1, end))
 
     def _reply(self, session: RequestSession, cursor: ReadCursor, start: int, entries: Sequence[bytes]) -> None:
-        """Answer the reads from ``start`` upwards with their entries; refuse reads whose entries cannot be encoded."""
+        """Answer the reads from index ``start`` onwards with ``entries``; refuse them if these cannot be encoded."""
         run, count = cursor.run, len(entries)
         try:
             lacs = self._lacs(run, start, count)
@@ -234,7 +237,7 @@ class ReadProcessor:
         self._done(session, cursor, count, True)
 
     def _lacs(self, run: ReadRun, start: int, count: int) -> Sequence[int]:
-        """Return the highest known LAC for each of some reads, or no LACs if the replies cannot contain them."""
+        """Return the highest known LAC for each of some reads; no LACs if the protocol's replies have none."""
         if not run.wire.carries_lac:
             return ()
         ledger_ids = run.ledger_ids[start : start + count]
@@ -256,7 +259,7 @@ class ReadProcessor:
     async def _load(
         self, session: RequestSession, cursor: ReadCursor, missing: Sequence[Piece], waiting: Sequence[Piece] = ()
     ) -> None:
-        """Load the ``missing`` entries and answer their reads; then go on with what is left, and with ``waiting``."""
+        """Load the ``missing`` entries and answer their reads; put the unanswered and the ``waiting`` ones back."""
         run, ahead = cursor.run, self._context.read_ahead
         most = max(_LOAD_BYTES // len(missing), FIRST_WINDOW)
         wanted = [
@@ -272,7 +275,7 @@ class ReadProcessor:
         session.expect(-expected)
         left: list[Piece] = []
         for (start, end), found in zip(missing, loaded, strict=True):
-            # If there is no room for the replies, read the entries again later: they stay in memory for a while.
+            # If there is no room for the replies, read the entries again later: they are in memory for a while.
             is_used = session.has_room and not isinstance(found, LoadLaterError)
             left.extend(self._use(session, cursor, start, end, found) if is_used else [(start, end)])
         left.extend(waiting)
@@ -282,27 +285,27 @@ class ReadProcessor:
     def _use(
         self, session: RequestSession, cursor: ReadCursor, start: int, end: int, found: EntryRun | Exception
     ) -> Iterable[Piece]:
-        """Answer reads with the result of a load.
+        """Answer the reads ``start .. end - 1`` with the result of a load.
 
-        :returns: the piece still to be read.
+        :returns: the pieces that must be read again.
         """
         if isinstance(found, Exception):
             self._refuse(session, cursor, start, found)
-            # If one entry is missing, others probably are, too: read each of the others separately, many in one call.
+            # If one entry fails, the next ones probably do, too: read each of them separately, many in one call.
             return [(index, index + 1) for index in range(start + 1, end)]
         run = cursor.run
         self._context.read_ahead.loaded(run.ledger_ids[start], run.entry_ids[start], found.last)
         while start < end and run.entry_ids[start] <= found.last:
             try:
                 entries = _entries(found, run.entry_ids[start], end - start)
-            except Exception as error:  # perhaps only this entry is damaged, so read it separately
+            except Exception as error:  # only this entry may be damaged: refuse it, and read the others separately
                 return self._use(session, cursor, start, end, error)
             self._reply(session, cursor, start, entries)
             start += len(entries)
         return [(start, end)] if start < end else []
 
     async def _last(self, session: RequestSession, cursor: ReadCursor, index: int) -> None:
-        """Answer a read of the last entry."""
+        """Answer a read of the last stored entry of a ledger."""
         run = cursor.run
         try:
             entry = await read_last(session, run.ledger_ids[index])
@@ -313,13 +316,13 @@ class ReadProcessor:
 
 
 def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes]:
-    """Return the entries from ``first`` upwards that fit one reply buffer, at least one entry."""
+    """Return entries of the run ``held`` from id ``first`` onwards that fit one reply buffer, at least one."""
     count = 1 if max_count == 1 else max(1, held.fitting(first, max_count, _REPLY_BYTES, 0))
     return (held.entry(first),) if count == 1 else held.slice(first, count).entries()
 
 
 async def read_entry(session: RequestSession, ledger_id: int, entry_id: int) -> bytes:
-    """Read one entry with header and digest, from memory or disk, once the limits allow another reply.
+    """Read one entry with its header and digest, from memory or disk, when the limits allow another reply.
 
     :raises BookieError: NoSuchEntryError, NoSuchLedgerError, BookieIOError or TooManyRequestsError.
     """
@@ -341,7 +344,7 @@ async def read_entry(session: RequestSession, ledger_id: int, entry_id: int) -> 
 async def read_last(session: RequestSession, ledger_id: int) -> tuple[int, bytes]:
     """Read the last stored entry of a ledger.
 
-    :returns: its id, and its bytes as :func:`read_entry` returns them.
+    :returns: the id of the entry, and its bytes as :func:`read_entry` returns them.
     :raises BookieError: as :func:`read_entry`.
     """
     last = await session.context.bookie.last_entry(ledger_id)
@@ -351,7 +354,7 @@ async def read_last(session: RequestSession, ledger_id: int) -> tuple[int, bytes
 async def read_entry_or_last(session: RequestSession, ledger_id: int, entry_id: int) -> bytes:
     """Read one entry as :func:`read_entry` does.
 
-    :param entry_id: -1 for the last entry stored.
+    :param entry_id: id of the entry; -1 for the last stored entry.
     """
     if entry_id == INVALID_ENTRY_ID:
         return (await read_last(session, ledger_id))[1]

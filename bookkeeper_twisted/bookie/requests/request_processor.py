@@ -1,4 +1,4 @@
-"""Dispatches requests: begins the processing of each kind, and answers rare kinds."""
+"""Dispatches requests to the processor of their kind, and answers the rare kinds itself."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -44,16 +44,16 @@ from .session import RequestSession
 _TOTAL_CAPACITY, _FREE_SPACE = 1, 2
 
 _LIST_BYTES = 1024 * 1024
-"""Bytes that a list of entries counts for while it is made: a connection has a few of them at once."""
+"""Bytes that a request for a list of entries counts for, so that few of them are in progress per connection."""
 
 
 @attrs.frozen
 class _Cold:
     """The processing of one kind of rare request.
 
-    :ivar answer: returns the response or raises.
-    :ivar refuse: makes the response for a status.
-    :ivar is_read: whether it takes a permit of reads; else it takes one of the other requests that wait.
+    :ivar answer: returns the response, or raises an error.
+    :ivar refuse: makes the response with an error status.
+    :ivar is_read: True if the request takes a permit for reads, False if one for other requests.
     """
 
     answer: Callable[[RequestSession, Any], Coroutine[Any, Any, Any]]
@@ -85,7 +85,7 @@ class RequestProcessor:
         }
 
     def open_session(self, connection: IServerConnection) -> IRequestSession:
-        """Open the session of a ``connection``, which its first frame may encrypt if the bookie has TLS."""
+        """Open the session of a ``connection``; if the bookie has TLS, the first frame may start the encryption."""
         if self._encryption is not None:
             return FirstFrameSession(connection, self._encryption, self._open_session)
         return self._open_session(connection)
@@ -133,7 +133,7 @@ class RequestProcessor:
         success, counts = True, False
         try:
             response = await cold.answer(session, request)
-            await session.turn()  # one event may resume many requests, so let other connections have their turn
+            await session.turn()  # one event may resume many requests: let other connections have their turn
             counts = turns.begin()
             reply = self._encoded(request, response)
         except Exception as error:
@@ -153,7 +153,7 @@ class RequestProcessor:
     def _encoded(self, request: Any, response: object) -> bytes:
         """Encode the reply to a request.
 
-        :raises BookieIOError: the reply would break the connection, as a client takes no frame over the limit.
+        :raises BookieIOError: the reply is longer than the frame limit, so the client would close the connection.
         """
         reply: bytes = request.header.wire.encode_response(response)
         if len(reply) > self._context.limits.max_frame_size:
@@ -215,7 +215,7 @@ def _refused_auth(request: AuthRequest, status: Status) -> AuthResponse:
 
 
 async def _auth_disabled(session: RequestSession, request: AuthRequest) -> AuthResponse:
-    """Answer the authentication request of an admitted peer, as some clients wait for the answer."""
+    """Answer an authentication request although the peer is admitted already: some clients wait for the answer."""
     return AuthResponse(request.header, AUTH_DISABLED_PLUGIN, b"")
 
 

@@ -1,6 +1,6 @@
-"""The requests of one connection: started in order while limits allow; the rest waits in a compact queue (S11).
+"""The requests of one connection.  They are started in order within limits; the others wait in a queue (S11).
 
-After the loss of a connection only its adds are completed, which are durable at once or never.
+After the loss of a connection, only its adds are completed; its other requests are cancelled.
 """
 
 from collections import deque
@@ -25,7 +25,7 @@ Start = Callable[["RequestSession", Any], bool]
 
 @implementer(IRequestSession)
 class RequestSession:
-    """The session of a connection, which starts its requests.
+    """The session of a connection, which starts the requests of the connection.
 
     :param starts: the function that begins a request, by the type of the request.
     """
@@ -65,7 +65,7 @@ class RequestSession:
         self.pump()
 
     def lost(self) -> None:
-        """Drop the requests that have not begun, and cancel the others except adds, which are completed."""
+        """Drop the requests that have not begun, and cancel all others but adds, which are completed."""
         self._backlog.clear()
         self._for_room.clear()
         self._for_turn.clear()
@@ -81,18 +81,18 @@ class RequestSession:
 
     @property
     def has_room(self) -> bool:
-        """Test whether the limits allow more replies."""
+        """Test whether the limits of the connection allow more replies and loads."""
         connection, limits = self.connection, self.context.limits
         most = limits.max_scarce_load_bytes if connection.is_scarce else limits.max_load_bytes
         return connection.has_room and self.loading < most
 
     @property
     def may_begin(self) -> bool:
-        """Test whether the limits allow more replies and one more waiting request."""
+        """Test whether the limits of the connection allow more replies and one more request in progress."""
         return self.has_room and self._n_served < self.context.limits.max_served
 
     def pump(self) -> None:
-        """Start requests until one must wait, or the turn is over; do not read from the peer while a request waits."""
+        """Start requests until one must wait or the turn is over; pause the connection while requests are queued."""
         if self._pumping:
             return
         self._pumping = True
@@ -129,7 +129,7 @@ class RequestSession:
         )
 
     def again(self, item: Any) -> None:
-        """Put ``item``, the rest of a request, at the front of the queue; it is continued when there is room."""
+        """Put ``item``, the rest of a request, at the front of the queue, to continue it when there is room."""
         if not self.connection.closed:
             self._backlog.appendleft(item)
 
@@ -141,10 +141,10 @@ class RequestSession:
         return len(self._serving) - self._polls
 
     def serve(self, answering: "Coroutine[Any, Any, None]") -> None:
-        """Begin the coroutine ``answering``; the loss of the connection cancels it.
+        """Begin the coroutine ``answering``, which answers a request; the loss of the connection cancels it.
 
-        If it fails, its request would never be answered and would keep its permits: so the connection ends, as it does
-        after any failure in the receipt of requests.
+        If the coroutine fails, its request would never be answered and would keep its permits.  So the connection is
+        closed, as after any failure while requests are received.
         """
         serving: Deferred[None] = Deferred.fromCoroutine(answering)
         serving.addErrback(self._failed)
@@ -162,7 +162,7 @@ class RequestSession:
         self.pump()
 
     async def room(self) -> None:
-        """Wait until the limits allow more replies; one event may resume many requests together."""
+        """Wait until the limits of the connection allow more replies."""
         if not self.has_room:
             waiter: Deferred[None] = Deferred()
             self._for_room.append(waiter)
@@ -177,9 +177,9 @@ class RequestSession:
             await waiter
 
     def admit(self, permits: Permits) -> bool:
-        """Take one of the ``permits`` for a request; the caller has to return it.
+        """Take one of the ``permits`` for a request; the caller must return it.
 
-        :returns: False if there is none: the session goes on when there is one.
+        :returns: False if none is free: the session continues when one is.
         """
         if not permits.take(1):
             self._wait(permits, 1)
@@ -191,7 +191,7 @@ class RequestSession:
     def add(self, run: AddRun) -> bool:
         """Begin a ``run`` of adds.
 
-        :returns: False if it has to wait for permits, and has not begun.
+        :returns: False if the run must wait for permits and has not begun.
         """
         context, entries = self.context, run.entries
         if not context.adds.take(entries.count):
@@ -222,7 +222,7 @@ class RequestSession:
     def admit_reads(self, count: int) -> bool:
         """Take permits for ``count`` reads.
 
-        :returns: False if there are too few: none was taken, and the session goes on when there are some.
+        :returns: False if too few are free: none was taken, and the session continues when enough are free.
         """
         if not self.context.reads.take(count):
             self._wait(self.context.reads, count)
@@ -237,9 +237,9 @@ class RequestSession:
             self.context.reads.give(count)
 
     def expect(self, n_bytes: int) -> None:
-        """Count bytes that are requested from the disk, or kept for a reply.
+        """Count bytes that are being loaded from disk, or are kept for a reply.
 
-        :param n_bytes: negative for counted bytes that are sent or dropped.
+        :param n_bytes: the bytes; negative when counted bytes are sent or dropped.
         """
         self.loading += n_bytes
         self.connection.expect(n_bytes)
@@ -247,8 +247,8 @@ class RequestSession:
     async def wait_lac(self, ledger_id: int, previous_lac: int, timeout_ms: int) -> int | None:
         """Wait until the LAC is above ``previous_lac`` or the connection is lost.
 
-        :returns: the wall-clock time, in ms, of the notice that ended the wait; None after the time-out.
-        :raises TooManyRequestsError: the peer's address, or all peers together, have too many waits.
+        :returns: the wall-clock time in ms at which the LAC advanced; None if the wait ended for another reason.
+        :raises TooManyRequestsError: too many long polls wait from the peer's address, or from all peers together.
         """
         context, host = self.context, self.connection.host
         seconds = min(max(0, timeout_ms) / 1000, context.limits.max_poll_time)
