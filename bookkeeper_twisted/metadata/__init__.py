@@ -1,18 +1,18 @@
 """Metadata of a cluster: which bookies are alive, which ledgers exist, and which bookies keep their entries.
 
-Theory of operation.  A *driver* is found by the scheme of a metadata service URI among Twisted
-plugins (``memory:``, ``sqlite:///path``, ``zk+hierarchical://hosts/root``).  It gives a *registration* side
-(bookies announce themselves for the life of a session; clients list and watch them; cookies; the
-instance id) and a *ledger manager* (ids, metadata with compare-and-set, ordered listing).
+Theory of operation.  The scheme of a metadata service URI selects a *driver* among Twisted plugins (``memory:``,
+``sqlite:///path``, ``zk+hierarchical://hosts/root``).  A driver has a *registration* side: bookies register for the
+life of a session, clients list and watch bookies, and the store keeps cookies and the instance id.  Its *ledger
+manager* draws ledger ids, changes metadata by compare-and-set, and lists ledgers in ascending order.
 
-Everything a value can be changed by carries a version; a write names the version it read, and a lost
-race is :class:`~bookkeeper_twisted.errors.MetadataVersionError`.  A listing is complete or raises;
-it never ends early (S8).  All providers pass the suite in
+Each stored value has a version.  A write names the version that was read, and fails with
+:class:`~bookkeeper_twisted.errors.MetadataVersionError` if another client has written since.  A listing is complete or
+raises an error; it never ends early (S8).  All drivers pass the suite in
 :mod:`bookkeeper_twisted.testing.contracts.metadata.metadata_contract`.
 
-Clusters are made and unmade through :class:`~.interfaces.IClusterAdmin`, which the same plugins give.
+The same plugins provide :class:`~.interfaces.IClusterAdmin`, which creates, formats and removes clusters.
 
-The embedded drivers are one :class:`~.embedded.driver.EmbeddedDriver` over two blocking *stores*: dicts
-(:mod:`.embedded.memory`) and a SQLite file (:mod:`.embedded.sqlite_store`), called through a *worker* (inline, or one
-own thread) so that the reactor never waits for a disk.  ZooKeeper has a package of its own (:mod:`.zookeeper`).
+Both embedded drivers are an :class:`~.embedded.driver.EmbeddedDriver` over a blocking *store*: dicts
+(:mod:`.embedded.memory`) or a SQLite file (:mod:`.embedded.sqlite_store`).  A *worker* calls the store, for SQLite on a
+thread of its own, so that the reactor never waits for a disk.  The driver for ZooKeeper is in :mod:`.zookeeper`.
 """

@@ -1,6 +1,6 @@
 """Plugins that make the embedded drivers, and the plugin for the URIs of Pulsar's metadata stores.
 
-What a driver needs is imported when one is made.
+The code of a driver is imported when the first driver is made.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @implementer(IPlugin, IMetadataDriverFactory)
 class MemoryDriverFactory:
-    """A factory of drivers in memory: a new store for each ``memory:``, one store per process for ``memory:NAME``."""
+    """A factory of drivers in memory: a new store for each ``memory:``, and one store for each ``memory:NAME``."""
 
     schemes = frozenset({"memory"})
 
@@ -62,9 +62,9 @@ class SqliteDriverFactory:
 
 @implementer(IPlugin, IMetadataDriverFactory)
 class PulsarStoreFactory:
-    """A factory of drivers for Pulsar's ``metadata-store:NAME:REST``, made by the factory for the store ``NAME``.
+    """A factory for Pulsar's URIs ``metadata-store:NAME:REST``, which passes each URI to the factory for ``NAME``.
 
-    :param stores: factories by the names that Pulsar gives to stores; each takes the whole URI.
+    :param stores: the factories by ``NAME``; each gets the whole URI.
     """
 
     schemes = frozenset({"metadata-store"})

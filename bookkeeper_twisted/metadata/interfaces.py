@@ -1,4 +1,4 @@
-"""The interfaces of metadata drivers.  Methods that access the store are coroutines; all run on the reactor thread."""
+"""The interfaces of metadata drivers.  Methods that use the store are coroutines; all run on the reactor thread."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, MutableSequence
 from typing import Any, Generic, TypeVar
@@ -21,7 +21,7 @@ ANY_VERSION = -1
 
 @attrs.frozen
 class Versioned(Generic[T]):
-    """A stored value and the version a conditional write must name."""
+    """A stored value with its version, which a conditional write of the value must name."""
 
     value: T
     version: int
@@ -31,15 +31,16 @@ class Versioned(Generic[T]):
 class MetadataOptions:
     """The options of a driver besides its URI.
 
-    :ivar session_timeout: seconds after which the store takes a silent driver for dead (``zkTimeout``).
-    :ivar stale_wait: seconds to wait for the registration of a former session to go, None for
+    :ivar session_timeout: seconds without contact after which the store ends the session of a driver (``zkTimeout``).
+    :ivar stale_wait: seconds to wait until the store removes the bookie's registration of an earlier session; None for
         ``session_timeout``.
-    :ivar secure: restrict what is written to the identity that wrote it (``zkEnableSecurity``).
-    :ivar auth: scheme and credential of that identity, each ``scheme:credential``.
-    :ivar max_retries: repetitions of a call whose answer was lost (``zkRetryBackoffMaxRetries``).
-    :ivar retry_start: seconds before the first repetition, doubled for each further one.
-    :ivar retry_max: seconds, at most.
-    :ivar create: make an embedded store that does not exist, as bookies do; it is removed if it is closed unused.
+    :ivar secure: whether only the identity that wrote data may use them (``zkEnableSecurity``).
+    :ivar auth: this identity: credentials of the form ``scheme:credential``.
+    :ivar max_retries: most repetitions of a call whose answer was lost (``zkRetryBackoffMaxRetries``).
+    :ivar retry_start: seconds before the first repetition; each further repetition doubles the wait.
+    :ivar retry_max: most seconds before a repetition.
+    :ivar create: whether to make an embedded store that does not exist, as bookies do; a store that stays unused is
+        removed when it is closed.
     :ivar operation_timeout: seconds after which a call ends with an error (``metadataOperationTimeoutSec``).
     """
 
@@ -58,7 +59,7 @@ DEFAULT_OPTIONS = MetadataOptions()
 
 
 class IRegistration(Interface):
-    """Registration: which bookies are alive, and their cookies."""
+    """The registrations of live bookies, and the cookies of all bookies."""
 
     async def instance_id() -> str:
         """Return the id of the cluster.
@@ -69,40 +70,40 @@ class IRegistration(Interface):
     async def register_bookie(bookie_id: str, read_only: bool, info: BookieServiceInfo) -> None:
         """Register a bookie until the driver is closed or its process dies.
 
-        Registered again in the other mode, the new entry appears before the old one goes.  Again in
-        the same mode by the same driver: the info is refreshed.
+        If the same driver registers the bookie again in the other mode, the new registration is made before the old one
+        is removed.  If it registers the bookie again in the same mode, the info is replaced.
 
-        :param read_only: the mode.
-        :param info: the endpoints by which clients find the bookie.
-        :raises bookkeeper_twisted.errors.BookieRegisteredError: another live session holds the id.
+        :param read_only: True to register the bookie as read-only, False as writable.
+        :param info: the endpoints at which clients reach the bookie.
+        :raises bookkeeper_twisted.errors.BookieRegisteredError: another live session has registered the id.
         """
 
     async def unregister_bookie(bookie_id: str) -> None:
-        """Remove the bookie's writable and read-only registrations; harmless without a registration.
+        """Remove the bookie's registration, writable or read-only; harmless if it has none.
 
-        :raises bookkeeper_twisted.errors.MetadataError: the store failed; the session may still hold the id.
+        :raises bookkeeper_twisted.errors.MetadataError: the store failed; the bookie may still be registered.
         """
 
     def on_registration_lost(listener: Callable[[Failure], None]) -> None:
-        """Call the listener when a bookie registered here has lost its registration for good.
+        """Call the listener when a bookie of this driver has lost its registration for good.
 
-        A session that ends while the driver is open is followed by another, in which every bookie is
-        registered again in its last mode; this is for when that fails, as another bookie has the id.
+        If a session ends while the driver is open, another session begins, in which the driver registers its bookies
+        again in their last mode.  The listener is called if this fails, because another bookie has registered the id.
 
         :param listener: called once with the reason.
         """
 
     async def writable_bookies() -> frozenset[str]:
-        """Return the bookies that are registered as writable, in a state no older than the call."""
+        """Return the ids of the bookies registered as writable, in a state no older than this call."""
 
     async def read_only_bookies() -> frozenset[str]:
-        """Return the bookies that are registered as read-only, in a state no older than the call."""
+        """Return the ids of the bookies registered as read-only, in a state no older than this call."""
 
     async def all_bookies() -> frozenset[str]:
-        """Return every bookie that has a cookie, running or not."""
+        """Return the ids of all bookies that have a cookie, whether they run or not."""
 
     async def service_info(bookie_id: str) -> BookieServiceInfo:
-        """Return what the bookie ``bookie_id`` published with its registration.
+        """Return the service info that the bookie ``bookie_id`` published with its registration.
 
         :raises bookkeeper_twisted.errors.MetadataError: the bookie is not registered.
         """
@@ -114,7 +115,7 @@ class IRegistration(Interface):
         """
 
     async def read_cookie(bookie_id: str) -> Versioned[bytes]:
-        """Return the cookie of the bookie ``bookie_id`` as it is stored.
+        """Return the encoded cookie of the bookie ``bookie_id``.
 
         :raises bookkeeper_twisted.errors.CookieNotFoundError: no cookie is stored for the bookie.
         """
@@ -123,15 +124,16 @@ class IRegistration(Interface):
         """Create (``version`` None) or replace a cookie.
 
         :returns: the new version.
-        :raises bookkeeper_twisted.errors.CookieExistsError: on create.
-        :raises bookkeeper_twisted.errors.CookieNotFoundError: on replace.
-        :raises bookkeeper_twisted.errors.MetadataVersionError: another process has written it since.
+        :raises bookkeeper_twisted.errors.CookieExistsError: the cookie to be created exists.
+        :raises bookkeeper_twisted.errors.CookieNotFoundError: the cookie to be replaced does not exist.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: another process has written the cookie since it was
+            read.
         """
 
     async def remove_cookie(bookie_id: str, version: int) -> None:
         """Remove a cookie.
 
-        :param version: the version of the stored cookie.
+        :param version: the version of the cookie that was read.
         :raises bookkeeper_twisted.errors.CookieNotFoundError: no cookie is stored for the bookie.
         :raises bookkeeper_twisted.errors.MetadataVersionError: another process has written it since.
         """
@@ -146,7 +148,7 @@ class ILedgerManager(Interface):
     async def create(ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
         """Store the metadata of a new ledger; a repeated create with the same ``c_token`` succeeds.
 
-        :raises bookkeeper_twisted.errors.LedgerExistsError: the id is taken by another writer.
+        :raises bookkeeper_twisted.errors.LedgerExistsError: another client has created a ledger with this id.
         """
 
     async def read(ledger_id: int) -> Versioned[LedgerMetadata]:
@@ -156,52 +158,53 @@ class ILedgerManager(Interface):
         """
 
     async def write(ledger_id: int, metadata: LedgerMetadata, version: int) -> Versioned[LedgerMetadata]:
-        """Replace the metadata of a ledger, if they have not changed since they were read (compare-and-set).
+        """Replace the metadata of a ledger if it has not changed since it was read (compare-and-set).
 
         :param version: the version that was read.
-        :returns: the metadata with their new version.
+        :returns: the metadata with its new version.
         :raises bookkeeper_twisted.errors.MetadataVersionError: the stored version is another.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """
 
     async def remove(ledger_id: int, version: int = ANY_VERSION) -> None:
-        """Remove the metadata of a ledger; bookies free the space later.
+        """Remove the metadata of a ledger; bookies free the space of its entries later.
 
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         :raises bookkeeper_twisted.errors.MetadataVersionError: the stored version is another.
         """
 
     async def sync() -> None:
-        """Wait until this driver sees everything that any client wrote before the call."""
+        """Wait until reads of this driver see all writes that any client made before this call."""
 
     def ledger_ids(first: int = 0, last: int | None = None) -> AsyncIterator[int]:
-        """Yield all ledger ids in ascending order; an incomplete listing raises an error.
+        """Yield the ids of all ledgers in ascending order; a listing that cannot be complete raises an error.
 
         :param first: the lowest id to list.
-        :param last: the highest one; None for all.
-        :raises bookkeeper_twisted.errors.MetadataError: from the iteration: the store failed.
+        :param last: the highest id to list; None for no limit.
+        :raises bookkeeper_twisted.errors.MetadataError: the store failed during the iteration.
         """
 
     def watch(ledger_id: int, listener: Callable[[Versioned[LedgerMetadata] | None], None]) -> Callable[[], None]:
-        """Call the listener with the current value soon and after each change, with None once the ledger is deleted.
+        """Call the listener with a ledger's metadata soon and after each change, and with None when it is deleted.
 
         :returns: a function that ends the watch.
         """
 
 
 class IUnderreplication(Interface):
-    """Marks of ledgers that lack replicas, and the locks under which replicas are made or removed.
+    """The marks of underreplicated ledgers, and the locks under which replicas are written or removed.
 
-    A lock belongs to the session of the driver that took it, and ends with the session.
+    A replication lock belongs to the session of the driver that took it, and ends with this session.
     """
 
     async def mark(ledger_id: int, replicas: Collection[str] = (), ctime: int | None = None) -> None:
-        """Mark a ledger, or add replicas to its mark; if the mark names all of them, only its version changes.
+        """Mark a ledger as underreplicated, or add bookies to its mark; the mark always gets a new version.
 
-        A mark that was read before cannot be removed any more: what its reader has seen of the ledger may be older.
+        The new version prevents a process that read the mark before this call from removing it: the process may have
+        checked the ledger before the loss.
 
-        :param replicas: ids of the bookies that lack entries; none where it is not known which.
-        :param ctime: the time now in ms since the epoch, stored with the mark.
+        :param replicas: ids of the bookies that lack entries; empty if they are not known.
+        :param ctime: the present time in ms since the epoch, stored with the mark.
         """
 
     async def read_mark(ledger_id: int) -> Versioned[UnderreplicatedLedger]:
@@ -213,7 +216,7 @@ class IUnderreplication(Interface):
     async def replace_mark(
         ledger_id: int, mark: UnderreplicatedLedger, version: int
     ) -> Versioned[UnderreplicatedLedger]:
-        """Replace a mark, if the ledger has not been marked again since it was read (compare-and-set).
+        """Replace a mark if the ledger was not marked again since the mark was read (compare-and-set).
 
         :param version: the version that was read.
         :returns: the mark with its new version.
@@ -222,48 +225,48 @@ class IUnderreplication(Interface):
         """
 
     async def remove_mark(ledger_id: int, version: int) -> None:
-        """Remove a mark once the replicas it asks for are complete.
+        """Remove a mark after the replicas that it names were completed.
 
         :raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger is not marked.
-        :raises bookkeeper_twisted.errors.MetadataVersionError: it was marked again since the mark was read.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: the ledger was marked again since the mark was read.
         """
 
     def marked_ledgers(shuffle: Shuffle | None = None) -> AsyncIterator[int]:
-        """Yield the ids of all marked ledgers; an incomplete listing raises an error.
+        """Yield the ids of all marked ledgers; a listing that cannot be complete raises an error.
 
-        :param shuffle: brings each list of ids, or of groups of ids, that is read into another order, so that workers
-            begin at different ledgers; None for ascending order.
+        :param shuffle: changes the order of each list of ids that is read, so that workers begin with different
+            ledgers; None for ascending order.
         """
 
     def watch_marks(listener: Callable[[], None]) -> Callable[[], None]:
-        """Call the listener soon, and again after marks are made or removed or locks are released.
+        """Call the listener soon, and after marks are made or removed or replication locks are released.
 
-        One call may stand for many changes, or for none.
+        One call may report many changes, or no change at all.
 
         :returns: a function that ends the watch.
         """
 
     async def lock(ledger_id: int, holder: str) -> None:
-        """Take the replication lock of a ledger, marked or not.
+        """Take the replication lock of a ledger, whether it is marked or not.
 
-        :param holder: host name of the worker, for people to read.
-        :raises bookkeeper_twisted.errors.LedgerLockedError: it is held, by this driver or another.
+        :param holder: host name of the replication worker, for people to read.
+        :raises bookkeeper_twisted.errors.LedgerLockedError: this or another driver holds the lock.
         """
 
     async def unlock(ledger_id: int) -> None:
-        """Release this driver's lock of a ledger; harmless without a lock.
+        """Release this driver's replication lock of a ledger; harmless if it has no lock.
 
         :raises bookkeeper_twisted.errors.MetadataError: the store failed; the session may still hold the lock.
         """
 
     async def describe_lock(ledger_id: int, text: str) -> None:
-        """Replace the text of this driver's lock of a ledger; harmless without a lock.
+        """Replace the text of this driver's replication lock of a ledger; harmless if it has no lock.
 
-        :param text: holder, and why it has not done its work yet; see :func:`~.stored_form.stored_text`.
+        :param text: the holder, and why the ledger is not replicated yet; see :func:`~.stored_form.stored_text`.
         """
 
     def watch_lost_locks(listener: Callable[[], None]) -> Callable[[], None]:
-        """Call the listener whenever the session that held this driver's locks has ended and the driver is still open.
+        """Call the listener whenever a session of the open driver has ended, and with it all locks of the driver.
 
         The listener is called before a request of this driver reaches the store in the next session: what is done
         under a lock, and cancelled by the listener, changes nothing in the store any more.
@@ -272,16 +275,16 @@ class IUnderreplication(Interface):
         """
 
     async def locked_ledgers() -> dict[int, str]:
-        """Return the text of every lock, by the id of its ledger in ascending order."""
+        """Return the text of every replication lock by ledger id, in ascending order of the ids."""
 
     async def is_enabled() -> bool:
-        """Test whether the auditors and workers of the cluster are switched on."""
+        """Test whether autorecovery is switched on in the cluster."""
 
     async def set_enabled(enabled: bool) -> bool:
-        """Switch auditors and workers of the whole cluster on or off.
+        """Switch autorecovery on or off for the whole cluster.
 
-        :param enabled: True for on.
-        :returns: False if they were so already.
+        :param enabled: True to switch it on.
+        :returns: False if it was on or off already, as requested.
         """
 
     def watch_enabled(listener: Callable[[bool], None]) -> Callable[[], None]:
@@ -294,34 +297,36 @@ class IUnderreplication(Interface):
 class IAuditing(Interface):
     """The election of the auditor, and the stored values that all auditors share.
 
-    The values are the delay after the loss of a bookie, and the time at which each periodic check last ended.
+    The values are the delay from the loss of a bookie to the audit, and the end of the last run of each periodic check.
     """
 
     def stand(candidate: str, listener: Callable[[bool], None]) -> None:
         """Take part in the election of the auditor until :meth:`withdraw`.
 
-        The listener is called with True when the candidate is elected, and with False as soon as the office is lost:
-        the vote is gone, the session has ended or may have, or the driver is closed.  The candidate stands again by
-        itself.  A store that fails is tried again.
+        The listener is called with True when the candidate becomes the auditor.  It is called with False when the
+        candidate may not be the auditor any more: its vote was removed, its session has ended or may have ended, or the
+        driver is closed.  The driver then makes it a candidate again.  If the store fails, the driver tries again.
 
-        :param candidate: bookie id under which the auditor is known.
+        :param candidate: the bookie id that names the auditor.
         :raises bookkeeper_twisted.errors.MetadataError: the driver is not open, or has a candidate already.
         """
 
     async def withdraw() -> None:
-        """Withdraw the candidate, even if elected, without a call of its listener; harmless without a candidate.
+        """Withdraw the candidate, even if it is the auditor; harmless without a candidate.
 
-        The listener is not called any more from the moment of this call.
+        From this call on, the listener is not called any more.
         """
 
     async def auditor() -> str | None:
-        """Return the bookie id of the elected auditor, None if no auditor is elected."""
+        """Return the bookie id of the elected auditor; None if no auditor is elected."""
 
     async def lost_bookie_delay() -> int | None:
-        """Return the seconds between the loss of a bookie and the audit, None if they were never set."""
+        """Return the stored seconds from the loss of a bookie to the audit; None if they were never set."""
 
     async def set_lost_bookie_delay(seconds: int) -> None:
-        """Set the delay after a lost bookie.  Setting 0 or the current value makes auditors audit immediately.
+        """Set the delay from the loss of a bookie to the audit.
+
+        If it is 0 or the present value, the auditor audits immediately.
 
         :param seconds: >= 0.
         """
@@ -329,26 +334,26 @@ class IAuditing(Interface):
     def watch_lost_bookie_delay(listener: Callable[[int | None], None]) -> Callable[[], None]:
         """Call the listener with the delay soon and after each write of the delay, even of an equal value.
 
-        Writes in quick succession may be one call, with the last value.
+        Several quick writes may cause only one call, with the last value.
 
         :returns: a function that ends the watch.
         """
 
     async def check_time(check: AuditorCheck) -> int | None:
-        """Return when a check last ended.
+        """Return the time at which a periodic check last ended.
 
-        :returns: ms since the epoch; None if that is not stored.
+        :returns: ms since the epoch; None if no time is stored.
         """
 
     async def set_check_time(check: AuditorCheck, ms: int | None) -> None:
-        """Store when a check last ended.
+        """Store the time at which a periodic check last ended.
 
-        :param ms: since the epoch; None removes the time.
+        :param ms: the time in ms since the epoch; None removes the stored time.
         """
 
 
 class IMetadataDriver(Interface):
-    """A connection to one metadata store."""
+    """A metadata driver: the connection of one process to one metadata store."""
 
     uri: str = Attribute("The metadata service URI it was made from.")
     registration: IRegistration = Attribute("Registered bookies, and their cookies.")
@@ -357,43 +362,43 @@ class IMetadataDriver(Interface):
     auditing: IAuditing = Attribute("The office of the auditor.")
 
     async def open() -> None:
-        """Connect.  The first driver to open an embedded store (``memory:``, ``sqlite:``) initializes it.
+        """Connect to the store.  The first driver that opens a ``memory:`` or ``sqlite:`` store initializes it.
 
-        :raises bookkeeper_twisted.errors.MetadataError: the store cannot be reached, or is of another kind.
+        :raises bookkeeper_twisted.errors.MetadataError: the store cannot be reached, or has data of another program.
         """
 
     async def close() -> None:
-        """End the session and its registrations.  Closing twice is harmless."""
+        """End the session with its registrations and locks; harmless if the driver is closed already."""
 
 
 class IRackStore(Interface):
-    """A metadata driver whose store can hold the racks of bookies, where Pulsar's tools write them."""
+    """A metadata driver that can also read the racks of bookies from its store, as Pulsar's tools write them."""
 
     def watch_racks(listener: Callable[[Mapping[str, str]], None]) -> Callable[[], None]:
         """Call the listener with the rack of each bookie that has one, by bookie id, soon and after each change.
 
-        What cannot be read is logged, and the racks from before remain.
+        If the racks cannot be read, the error is logged and the listener is not called: the last racks stay valid.
 
         :returns: a function that ends the watch.
         """
 
 
 class IClusterAdmin(Interface):
-    """The administrator that makes, formats or removes the cluster of a URI; the cluster need not exist.
+    """An administrator, which makes, formats or removes the cluster of a URI; the cluster need not exist.
 
-    No method asks for confirmation: a tool confirms before it calls.  Errors are MetadataError.
+    No method asks the user for confirmation: the calling tool must do so before.  All errors are MetadataError.
     """
 
     uri: str = Attribute("The metadata service URI it was made from.")
 
     async def open() -> None:
-        """Connect.  The first driver or administrator that opens an embedded store initializes the store."""
+        """Connect to the store.  The first driver or administrator that opens an embedded store initializes it."""
 
     async def close() -> None:
-        """Disconnect.  Closing twice is harmless."""
+        """Disconnect from the store; harmless if this is closed already."""
 
     async def exists() -> bool:
-        """Test whether the cluster exists, or anything else at the place of the cluster."""
+        """Test whether the place of the cluster is taken, by a cluster or by anything else."""
 
     async def instance_id() -> str:
         """Return the id of the cluster.
@@ -410,32 +415,32 @@ class IClusterAdmin(Interface):
     async def format() -> None:
         """Remove ledgers, cookies and marks, and draw a new instance id (``metaformat``).
 
-        Makes the cluster if it does not exist.  Registrations stay; whether bookies run is not checked.
+        A cluster that does not exist is made.  Registrations stay; it is not checked whether bookies run.
         """
 
     async def nuke(instance_id: str | None) -> None:
         """Remove the whole cluster (``nukeexistingcluster``).
 
         :param instance_id: the instance id that the cluster must have; None for any.
-        :raises bookkeeper_twisted.errors.MetadataError: it has another, bookies are registered, or something that
-            is not the cluster's lies in its place; nothing was removed.
+        :raises bookkeeper_twisted.errors.MetadataError: the cluster has another instance id, bookies are registered, or
+            its place holds data that are not of a cluster; nothing was removed.
         """
 
 
 class IMetadataDriverFactory(Interface):
-    """A plugin that makes drivers for some URI schemes."""
+    """A plugin that makes metadata drivers for some URI schemes."""
 
     schemes: frozenset[str] = Attribute("Lower-case schemes, the part before ``:`` and before any ``+``.")
 
     def create(reactor: object, uri: str, options: MetadataOptions) -> IMetadataDriver:
         """Make a driver for a URI, without connecting it.
 
-        :param reactor: for clock, sockets and threads, whichever the driver needs.
+        :param reactor: gives the driver its clock, sockets and threads, as far as it needs them.
         :raises bookkeeper_twisted.errors.InvalidMetadataUriError: the rest of the URI is wrong.
         """
 
     def create_admin(reactor: object, uri: str, options: MetadataOptions) -> IClusterAdmin:
-        """Make an administrator for a URI, without connecting it.
+        """Make an administrator for the cluster of a URI, without connecting it.
 
         :param reactor: see :meth:`create`.
         :raises bookkeeper_twisted.errors.InvalidMetadataUriError: the rest of the URI is wrong.

@@ -1,4 +1,4 @@
-"""Work under the replication lock of a ledger; losing the lock cancels the work."""
+"""Work under the replication lock of a ledger; the loss of the lock cancels the work."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class LedgerLock:
-    """The replication lock of a ledger, held by this process; see :meth:`take`."""
+    """The replication lock of a ledger, which this process holds; :meth:`take` makes it."""
 
     def __init__(self, locks: IUnderreplication, ledger_id: int) -> None:
         self._locks = locks
@@ -23,11 +23,11 @@ class LedgerLock:
 
     @classmethod
     async def take(cls, locks: IUnderreplication, ledger_id: int, holder: str) -> "LedgerLock":
-        """Take the lock of the ledger ``ledger_id``.
+        """Take the replication lock of the ledger ``ledger_id``.
 
-        :param locks: of the driver whose session holds it.
+        :param locks: the locks of the metadata driver whose session will hold the lock.
         :param holder: text of the lock, for people to read.
-        :raises bookkeeper_twisted.errors.LedgerLockedError: another process has it, or this one.
+        :raises bookkeeper_twisted.errors.LedgerLockedError: another process or this one holds the lock.
         """
         await locks.lock(ledger_id, holder)
         return cls(locks, ledger_id)
@@ -38,9 +38,11 @@ class LedgerLock:
             self._running.cancel()
 
     async def run(self, work: Callable[[], Coroutine["Deferred[Any]", Any, T]]) -> T:
-        """Run one coroutine at a time; it is cancelled if the lock is lost with its session.
+        """Run a coroutine under the lock; cancel it if the lock is lost with its session.
 
-        :param work: is not called if the lock was lost before.
+        Only one coroutine may run at a time.
+
+        :param work: makes the coroutine; not called if the lock was lost before.
         :raises bookkeeper_twisted.errors.MetadataError: the lock was lost.
         """
         lost = MetadataError(f"the replication lock of ledger {self._ledger_id} was lost with its session")
@@ -60,8 +62,8 @@ class LedgerLock:
     async def release(self) -> None:
         """Release the lock; harmless if the lock was lost.
 
-        :raises bookkeeper_twisted.errors.MetadataError: it cannot be released: it stays until its session ends, or
-            :meth:`~.interfaces.IUnderreplication.unlock` is called.
+        :raises bookkeeper_twisted.errors.MetadataError: the store failed: the lock stays until its session ends or
+            :meth:`~.interfaces.IUnderreplication.unlock` succeeds.
         """
         self._end()
         await self._locks.unlock(self._ledger_id)
@@ -70,10 +72,10 @@ class LedgerLock:
 async def under_lock(
     locks: IUnderreplication, ledger_id: int, holder: str, work: Callable[[], Coroutine["Deferred[Any]", Any, T]]
 ) -> T:
-    """Do some work under the lock of a ledger, as :meth:`LedgerLock.run` does, and release the lock.
+    """Take the replication lock of a ledger, run ``work`` as :meth:`LedgerLock.run` does, and release the lock.
 
     :param holder: text of the lock, for people to read.
-    :raises bookkeeper_twisted.errors.LedgerLockedError: another process does some.
+    :raises bookkeeper_twisted.errors.LedgerLockedError: another process or this one holds the lock.
     :raises bookkeeper_twisted.errors.MetadataError: the lock was lost, or cannot be released.
     """
     lock = await LedgerLock.take(locks, ledger_id, holder)

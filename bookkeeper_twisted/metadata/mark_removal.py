@@ -1,13 +1,15 @@
-"""The rule by which a mark of under-replication is removed, by workers and by bulk repairs alike.
+"""The rule by which replication workers and bulk repairs remove an underreplicated mark.
 
-A mark is removed once every bookie that it names (or every bookie of the ledger, if it names none) has left the ledger,
-or was found to keep all entries that it should.  Other clients may mark the ledger during the check, so the mark is
-read before the check and removed at that version: a ledger that was marked again since then stays marked.
+A mark is removed when every bookie that it names has left the ledger, or was found to store all entries that it should.
+If the mark names no bookie, this holds for every bookie of the ledger.  Other clients may mark the ledger during this
+check.  So the mark is read before the check, and is only removed at the version that was read: a ledger that was marked
+again stays marked.
 
-Apache's auditor makes no new version of a mark that names its bookies already.  So where such a bookie is in the ledger
-still, its name is taken out of the mark first: from then on another mark for it makes a new version, and a loss from
-before is seen by asking the store which bookies are registered.  At no moment is there no mark of a ledger that lacks
-something, and a crash in between leaves a mark without names, which makes a worker look at every bookie.
+Apache's auditor does not change a mark that names the lost bookie already, so a second loss of this bookie leaves the
+version as it is.  Therefore, if a named bookie is still in the ledger, its name is first removed from the mark.  From
+then on, another loss makes a new version.  An earlier loss is found because the bookie is not registered: the ledger is
+then marked again.  So a ledger that lacks entries is never without a mark.  After a crash in between, the mark names no
+bookie, and a worker checks every bookie of the ledger.
 """
 
 from collections.abc import Collection
@@ -24,12 +26,12 @@ async def remove_mark(
     marks: IUnderreplication, registration: IRegistration, ledger_id: int, mark: Versioned[UnderreplicatedLedger],
     bookies: Collection[str],
 ) -> bool:  # fmt: skip
-    """Remove the mark of a complete ledger, unless the ledger was marked again or one of its bookies was lost.
+    """Remove the mark of a checked ledger, unless it was marked again or one of the named bookies is lost.
 
-    :param mark: the mark as it was before the ledger was checked.
-    :param bookies: ids of the bookies that the ledger names now.
+    :param mark: the mark that was read before the check of the ledger.
+    :param bookies: ids of all bookies in the ensembles of the ledger.
     :returns: whether the ledger has no mark any more.
-    :raises bookkeeper_twisted.errors.MetadataError: the store failed; the mark may be there or not.
+    :raises bookkeeper_twisted.errors.MetadataError: the store failed; the mark may be removed or not.
     """
     staying = frozenset(mark.value.replicas).intersection(bookies)
     try:

@@ -1,15 +1,15 @@
-"""The bookies that are registered, as writable or as read-only, and their addresses."""
+"""The ids and addresses of registered bookies, writable or read-only."""
 
 from ..errors import BookieHandleNotAvailableError, MetadataError
 from .interfaces import IRegistration
 
 
 async def registered_bookies(registration: IRegistration) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the ids of writable and of read-only bookies, as the store has them now.
+    """Return the ids of the writable and of the read-only bookies, as the metadata store has them now.
 
     A bookie that changes its mode during the call is in at least one of the sets.
 
-    :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
+    :raises bookkeeper_twisted.errors.MetadataError: the store failed.
     """
     before = await registration.writable_bookies()
     read_only = await registration.read_only_bookies()
@@ -18,18 +18,18 @@ async def registered_bookies(registration: IRegistration) -> tuple[frozenset[str
 
 
 async def bookies_there(registration: IRegistration) -> frozenset[str]:
-    """Return the ids of bookies that are writable or read-only, as of now.
+    """Return the ids of all registered bookies, writable or read-only, as of now.
 
-    :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
+    :raises bookkeeper_twisted.errors.MetadataError: the store failed.
     """
     writable, read_only = await registered_bookies(registration)
     return writable | read_only
 
 
 async def bookie_address(registration: IRegistration, bookie_id: str) -> tuple[str, int]:
-    """Find host and port of a bookie: in its registration, else in an id of the form ``host:port``.
+    """Find the host and port of a bookie in its registration, or else in a bookie id of the form ``host:port``.
 
-    :raises BookieHandleNotAvailableError: the bookie has no address.
+    :raises BookieHandleNotAvailableError: neither has an address.
     """
     try:
         info = await registration.service_info(bookie_id)

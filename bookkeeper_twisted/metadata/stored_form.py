@@ -1,4 +1,4 @@
-"""The encoding of the values that every metadata driver stores."""
+"""The encoding of ledger metadata and of lock texts, which all metadata drivers share."""
 
 from ..codec.metadata_formats import encode_ledger_metadata
 from ..errors import CodecError, MetadataSerializationError
@@ -8,10 +8,10 @@ _LONGEST = 500
 
 
 def stored_form(ledger_id: int, metadata: LedgerMetadata) -> bytes:
-    """Return the bytes that are stored for a ledger's metadata.
+    """Encode the metadata of a ledger for the metadata store.
 
-    :param ledger_id: id of the ledger, for the error.
-    :raises bookkeeper_twisted.errors.MetadataSerializationError: the format of the metadata has no place for a value.
+    :param ledger_id: id of the ledger, which the error names.
+    :raises bookkeeper_twisted.errors.MetadataSerializationError: the metadata format cannot store one of the values.
     """
     try:
         return encode_ledger_metadata(metadata)
@@ -20,7 +20,7 @@ def stored_form(ledger_id: int, metadata: LedgerMetadata) -> bytes:
 
 
 def stored_text(text: str) -> str:
-    """Return the text of a replication lock as one line, cut to at most 500 characters.
+    """Return the text of a replication lock as one line of at most 500 characters; cut a longer text.
 
     :param text: line breaks and other white space in it become one space.
     """

@@ -1,7 +1,7 @@
-"""Changes of ledger metadata by compare-and-set: a change is made again if another client writes first.
+"""Updates of ledger metadata by compare-and-set: if another client writes first, the update is made again.
 
-The loop makes it harmless to repeat a write after its first answer was lost: whether it was applied is
-decided by what is stored, and a value that has the update already no longer needs it.
+If the answer to a write is lost, the loop reads the metadata again.  If the stored metadata has the update already, it
+is not written again, so a repetition does no harm.
 """
 
 from collections.abc import Callable
@@ -18,10 +18,10 @@ from ..model import LedgerMetadata
 from .interfaces import ILedgerManager, Versioned
 
 MAX_DOUBTS = 3
-"""Writes of unknown outcome after which an update is given up."""
+"""Writes with an unknown outcome after which an update is given up."""
 
 MAX_RACES = 100
-"""Lost races after which an update is given up: so many are a fault of the store, not of other clients."""
+"""Lost races after which an update is given up: so many point to a fault of the store, not to other clients."""
 
 
 async def update(
@@ -31,15 +31,15 @@ async def update(
     needs_update: Callable[[LedgerMetadata], bool],
     transform: Callable[[LedgerMetadata], LedgerMetadata],
 ) -> Versioned[LedgerMetadata]:
-    """Apply a pure change to the metadata of a ledger by compare-and-set.
+    """Apply a change to the metadata of a ledger by compare-and-set.
 
-    :param current: metadata and version that the caller has read; None reads them first.
-    :param needs_update: whether a value still has to be changed; may raise to give up.
-    :param transform: the changed value; may raise to give up.
-    :returns: the value written, or the one that needs no update.
+    :param current: the metadata and version that the caller has read; None to read them first.
+    :param needs_update: tests whether stored metadata still lacks the change; may raise an error to give up.
+    :param transform: returns the changed metadata, without side effects; may raise an error to give up.
+    :returns: the metadata that was written, or the stored metadata that needs no update.
     :raises bookkeeper_twisted.errors.MetadataVersionError: too many races were lost; the change was not made.
-    :raises bookkeeper_twisted.errors.MetadataError: the ledger does not exist, or the store fails again and
-        again; whether the change was made is then unknown.
+    :raises bookkeeper_twisted.errors.MetadataError: the ledger does not exist, or the store failed repeatedly: then it
+        is unknown whether the change was made.
     """
     doubts = races = 0
     if current is None:
@@ -58,12 +58,13 @@ async def update(
             try:
                 found = await manager.read(ledger_id)
             except MetadataUnavailableError:
-                raise error from None  # the outcome of the write stays unknown, and its error says so
-            if found.version >= current.version:  # an older version comes from a server that lags behind: ignore it
+                raise error from None  # the outcome of the write is still unknown: raise its own error
+            # Ignore an older version: a ZooKeeper server that lags behind may return one.
+            if found.version >= current.version:
                 current = found
     return current
 
 
 def _was_not_made(error: MetadataError) -> bool:
-    """Test whether an ``error`` means that the store was not reached: it has not made the write, and cannot be read."""
+    """Test whether an ``error`` means that the store was not reached, so that the write was certainly not made."""
     return isinstance(error, MetadataUnavailableError) and not isinstance(error, MetadataOutcomeUnknownError)

@@ -1,10 +1,10 @@
-"""The watches of an embedded store: the watched values are read again after a change, and listeners called.
+"""The watches of an embedded store: watched values are read again after a change, and their listeners are called.
 
-A round reads the watched values that depend on live sessions (bookies, locks, votes), and the others (ledgers,
-settings) if anything was written, and calls the listeners that were last called with another value.  Rounds never
-overlap.  One is run soon after :meth:`Watches.wake`, and for stores that cannot report changes, every ``interval``
-seconds while there is a listener.  A round that fails is followed by another, also where the store reports changes:
-it has reported the one that was missed, and will not do so again.
+A round reads the watched values that depend on live sessions (bookies, locks, votes).  If anything was written since
+the last round, it also reads the others (ledgers, settings).  It calls each listener whose value has changed since its
+last call.  Rounds never overlap.  A round is run soon after :meth:`Watches.wake`.  If the store cannot report changes,
+a round is also run every ``interval`` seconds while there is a listener.  A failed round is always followed by another,
+because a store reports each change only once.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable
@@ -26,17 +26,17 @@ StoredLedger = Versioned[LedgerMetadata] | None
 _NOTHING = object()
 
 RETRY_SECONDS = 1.0
-"""Seconds of pause after a round that failed, if there is no interval."""
+"""Seconds from a failed round to the next one, if there is no interval."""
 
 
 @attrs.define(eq=False)
 class _Watch:
     """A watch of one listener.
 
-    :ivar key: of the value; listeners with one key share its reading.
-    :ivar of_sessions: the value can change without a write, as it depends on which sessions live.
-    :ivar ends: nothing comes after the value None.
-    :ivar reported: the value of the last call.
+    :ivar key: name of the watched value; listeners with the same key share one read of the value.
+    :ivar of_sessions: whether the value depends on which sessions live, so that it can change without a write.
+    :ivar ends: whether the watch ends after the value None.
+    :ivar reported: the value with which the listener was last called.
     """
 
     key: Hashable
@@ -48,9 +48,9 @@ class _Watch:
 
 
 class Watches:
-    """The listeners of one driver.
+    """All watches of one driver.
 
-    :param interval: seconds between rounds, None if the store reports every change.
+    :param interval: seconds between rounds; None if the store reports every change.
     """
 
     _log = Logger()
@@ -82,7 +82,7 @@ class Watches:
     def watch_ledger(self, ledger_id: int, listener: Callable[[StoredLedger], None]) -> Callable[[], None]:
         """Call ``listener`` with the metadata of ``ledger_id`` soon and after each change.
 
-        The last call is with None, once the ledger is deleted.
+        The last call is with None, after the ledger was deleted.
 
         :returns: a function that ends the watch.
         :raises MetadataError: the driver is closed.
@@ -100,15 +100,15 @@ class Watches:
         listener: Callable[[Any], None],
         of_sessions: bool = False,
     ) -> Callable[[], None]:
-        """Call the listener with what ``read`` returns soon and after each change.
+        """Call the listener with the value that ``read`` returns, soon and after each change.
 
-        :param key: one per value.
-        :param of_sessions: the value can change without a write, as it depends on which sessions live.
+        :param key: name of the value.
+        :param of_sessions: whether the value depends on which sessions live, so that it can change without a write.
         """
         return self._add(_Watch(key, read, listener, of_sessions))
 
     def wake(self) -> None:
-        """Schedule a round of reads, since something may have changed; do nothing without listeners."""
+        """Schedule a round of reads, because values may have changed; do nothing without listeners."""
         if self._round is not None:
             self._again = True
         elif self._watches:
@@ -159,9 +159,9 @@ class Watches:
         return self._interval
 
     def _failed(self, failure: Failure) -> float:
-        """Log a failed round and return the seconds until the next one.
+        """Log a failed round, and return the seconds until the next one.
 
-        An outage of the store is one warning when it begins and one line when it ends.
+        For an outage of the store, one warning is logged at its beginning and one line at its end.
         """
         if not self._stopped and failure.check(MetadataError) is None:
             self._log.failure("metadata watch: reading failed", failure=failure)
@@ -183,7 +183,7 @@ class Watches:
     async def _tell_all(self) -> None:
         watches = list(self._watches)
         await self._read_and_tell(watch for watch in watches if watch.of_sessions)
-        # the revision is read before the values, so that the next round sees a write made between the two reads
+        # read the revision before the values: the next round then sees a write made between these reads
         revision = await self._read_revision()
         changed, self._revision = revision != self._revision, None
         others = [watch for watch in watches if not watch.of_sessions]
@@ -197,7 +197,7 @@ class Watches:
     def _tell(self, key: Hashable, news: object) -> None:
         for watch in [w for w in self._watches if w.key == key and w.reported != news]:
             if watch not in self._watches:
-                continue  # a listener called earlier in this loop has ended this watch
+                continue  # a listener that was called earlier in this loop has ended this watch
             watch.reported = news
             if news is None and watch.ends:
                 self._watches.remove(watch)

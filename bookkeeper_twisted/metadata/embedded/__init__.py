@@ -1,5 +1,5 @@
 """Metadata without a cluster: in memory, or in one SQLite file that several processes of a machine share.
 
-One :class:`~.driver.EmbeddedDriver` stands over two blocking *stores* (:mod:`.memory`, :mod:`.sqlite_store`), which a
-*worker* (:mod:`.workers`) calls inline or on a thread of its own, so that the reactor never waits for a disk.
+An :class:`~.driver.EmbeddedDriver` uses a blocking *store* (:mod:`.memory` or :mod:`.sqlite_store`).  A *worker*
+(:mod:`.workers`) calls the store, inline or on a thread of its own, so that the reactor never waits for a disk.
 """

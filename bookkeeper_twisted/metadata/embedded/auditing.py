@@ -1,4 +1,4 @@
-"""The election of the auditor and the stored times of its checks, in an embedded store."""
+"""The election of the auditor, the delay after a lost bookie, and the times of checks, in an embedded store."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ _DELAY = "lostBookieRecoveryDelay"
 
 @implementer(IAuditing)
 class EmbeddedAuditing:
-    """The auditing side of an embedded driver."""
+    """The election and the stored values of auditors in an embedded store."""
 
     def __init__(self, session: EmbeddedSession) -> None:
         self._session = session
@@ -29,7 +29,7 @@ class EmbeddedAuditing:
         self._candidacy: EmbeddedCandidacy | None = None
 
     def stop(self) -> None:
-        """End the candidacy; its listener is called if this candidate is the auditor."""
+        """End the candidacy; if this candidate is the auditor, its listener is called with False."""
         candidacy, self._candidacy = self._candidacy, None
         if candidacy is not None:
             candidacy.lose()

@@ -17,9 +17,9 @@ from .underreplication import EmbeddedUnderreplication
 class EmbeddedDriver:
     """The metadata driver on an embedded store.
 
-    :param worker: belongs to this driver, which stops it.
-    :param poll_interval: seconds between reads of a store that does not report changes.
-    :param limit: seconds that a call to a store that may wait can take.
+    :param worker: runs the calls to the store; the driver stops it.
+    :param poll_interval: seconds between reads of the watched values; None if the store reports its changes.
+    :param limit: most seconds that a call to the store may take; None if the store never waits.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class EmbeddedDriver:
 class EmbeddedAdmin:
     """The administrator of a cluster in an embedded store, with its own session on the store.
 
-    :param worker: belongs to this object, which stops it.
+    :param worker: runs the calls to the store; the administrator stops it.
     :param limit: see :class:`EmbeddedDriver`.
     """
 
@@ -64,7 +64,7 @@ class EmbeddedAdmin:
         await self._session.close()
 
     async def exists(self) -> bool:
-        """Return whether the store existed before this object opened it."""
+        """Test whether the store existed before this object opened it."""
         return not self._made
 
     async def instance_id(self) -> str:

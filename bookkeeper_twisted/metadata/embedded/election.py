@@ -11,7 +11,7 @@ from twisted.python.failure import Failure
 from .session import EmbeddedSession
 
 RETRY_SECONDS = 1.0
-"""Seconds of pause after a vote that could not be cast."""
+"""Seconds before another try to cast a vote, after the store failed."""
 
 Votes = list[tuple[int, str]]
 
@@ -19,10 +19,10 @@ Votes = list[tuple[int, str]]
 class EmbeddedCandidacy:
     """A candidate for auditor: casts a vote, watches all votes, and votes again when its own vote was removed.
 
-    The lowest vote is in office.
+    The candidate with the lowest vote is the auditor.
 
-    :ivar name: of the candidate.
-    :param listener: called with True when the office is won, with False when it is lost.
+    :ivar name: name of the candidate.
+    :param listener: called with True when the candidate becomes the auditor, with False when it is the auditor no more.
     """
 
     _log = Logger()
@@ -45,7 +45,7 @@ class EmbeddedCandidacy:
         self._stop_watch = self._session.watches.watch("votes", self._read, self._votes_are, of_sessions=True)
 
     def stop(self) -> None:
-        """End all work of this candidate; its vote stays in the store."""
+        """Stop the watch and the votes of this candidate; its last vote stays in the store."""
         self._stop_watch()
         self._in_office = False
         if self._retry is not None and self._retry.active():
@@ -54,7 +54,7 @@ class EmbeddedCandidacy:
             self._voting.cancel()
 
     def lose(self) -> None:
-        """End all work of this candidate; call its listener if this candidate is the auditor."""
+        """Stop the candidacy as :meth:`stop` does; if this candidate is the auditor, call its listener with False."""
         was_in_office = self._in_office
         self.stop()
         if was_in_office:

@@ -1,4 +1,4 @@
-"""The interfaces of embedded stores: the blocking session on a store, and the worker that runs its calls."""
+"""The interfaces of embedded stores: the blocking session on a store, and the worker that calls the session."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -12,40 +12,40 @@ T = TypeVar("T")
 
 
 class IWorker(Interface):
-    """A worker, which runs the calls of one driver to its store, one after the other."""
+    """A worker, which runs the calls of one driver to its store one after the other."""
 
     def call(work: Callable[..., T], *args: object) -> "Deferred[T]":
         """Run ``work(*args)`` and deliver its result on the reactor thread.
 
-        Cancelling drops the result of work that has begun.
+        Cancelling the result drops the result of work that has begun.
         """
 
     def stop() -> None:
-        """Let submitted work finish; the caller must not submit more work."""
+        """Let the submitted work finish; the caller must not submit more work after this call."""
 
 
 class IMetadataStore(Interface):
-    """One session on an embedded store.  Its methods block, one worker calls them, and values are stored bytes.
+    """One session on an embedded store.  Its methods block, and a worker calls them.  Values are encoded bytes.
 
-    Errors are those of :class:`~bookkeeper_twisted.metadata.interfaces.IRegistration` and
-    :class:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager`, and MetadataError with the name of the store where
-    it fails.
+    Methods raise the errors of :class:`~bookkeeper_twisted.metadata.interfaces.IRegistration` and
+    :class:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager`.  If the store itself fails, they raise
+    MetadataError with the name of the store.
     """
 
     def open(changed: Callable[[], None], expired: Callable[[], None]) -> bool:
         """Begin the session.
 
-        :param changed: called by a store that can report every write; other stores are polled.
-        :param expired: called by a store that can end the session of a driver that is open, on the reactor thread,
-            before the next session takes its first call; in between every call fails.
-        :returns: whether the store was made by this call.
+        :param changed: called after every write, if the store can report writes; other stores are polled.
+        :param expired: called on the reactor thread when the store has ended the session of an open driver.  Calls fail
+            from the end of this session until the next session begins, after this call.
+        :returns: whether this call made the store.
         """
 
     def close() -> None:
-        """End the session and remove its registrations.  Closing a closed or unopened store is harmless."""
+        """End the session and remove its registrations; harmless if the session is closed or was never opened."""
 
     def revision() -> object:
-        """Return a value that changes with every write, by this session or another."""
+        """Return a value that changes with every write of any session."""
 
     def instance_id() -> str: ...
 
@@ -53,22 +53,22 @@ class IMetadataStore(Interface):
         """Remove ledgers, cookies, marks and locks, and draw a new instance id; registrations stay."""
 
     def register(bookie_id: str, read_only: bool, info: bytes) -> None:
-        """Register a bookie, in place of an earlier registration of this bookie by this session.
+        """Register a bookie; this replaces an earlier registration of the bookie by this session.
 
-        :param info: stored form of its service info.
-        :raises bookkeeper_twisted.errors.BookieRegisteredError: another live session holds the id.
+        :param info: the encoded service info of the bookie.
+        :raises bookkeeper_twisted.errors.BookieRegisteredError: another live session has registered the id.
         """
 
     def unregister(bookie_id: str) -> None:
         """Remove this session's registration of ``bookie_id``; harmless without a registration."""
 
     def bookies() -> tuple[frozenset[str], frozenset[str]]:
-        """Return the writable and the read-only bookies of live sessions."""
+        """Return the ids of the writable and of the read-only bookies that live sessions have registered."""
 
     def service_info(bookie_id: str) -> bytes:
-        """Return the stored service info of the bookie ``bookie_id``.
+        """Return the encoded service info of the bookie ``bookie_id``.
 
-        :raises bookkeeper_twisted.errors.MetadataError: it is not registered.
+        :raises bookkeeper_twisted.errors.MetadataError: the bookie is not registered.
         """
 
     def cookie_ids() -> frozenset[str]: ...
@@ -112,16 +112,17 @@ class IMetadataStore(Interface):
         """Return up to ``limit`` ledger ids from ``first`` to ``last`` (inclusive), in ascending order."""
 
     def read_mark(ledger_id: int) -> Versioned[bytes]:
-        """Return the stored mark of the ledger ``ledger_id``.
+        """Return the encoded underreplicated mark of the ledger ``ledger_id``.
 
         :raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger has no mark.
         """
 
     def write_mark(ledger_id: int, mark: bytes, version: int | None) -> int:
-        """Create (``version`` None) or replace a mark.
+        """Create (``version`` None) or replace an underreplicated mark.
 
-        :returns: the new version.
-        :raises bookkeeper_twisted.errors.MetadataVersionError: it exists, or has another version.
+        :returns: the new version of the mark.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: the mark to be created exists, or the mark to be
+            replaced has another version.
         """
 
     def remove_mark(ledger_id: int, version: int) -> None:
@@ -133,48 +134,48 @@ class IMetadataStore(Interface):
     def lock_ledger(ledger_id: int, holder: str) -> bool:
         """Take the replication lock of a ledger for this session.
 
-        :param holder: text of the lock.
+        :param holder: text stored with the lock, which names its holder.
         :returns: False if this session holds the lock already.
         :raises bookkeeper_twisted.errors.LedgerLockedError: another live session holds it.
         """
 
     def unlock_ledger(ledger_id: int) -> None:
-        """Release this session's lock of ``ledger_id``; harmless without a lock."""
+        """Release this session's replication lock of ``ledger_id``; harmless if the session has no lock."""
 
     def describe_lock(ledger_id: int, text: str) -> None:
-        """Replace the ``text`` of this session's lock of ``ledger_id``; harmless without a lock."""
+        """Replace the ``text`` of this session's replication lock of ``ledger_id``; harmless if it has no lock."""
 
     def locks() -> dict[int, str]:
-        """Return the texts of the locks of live sessions, by ledger id."""
+        """Return the texts of the replication locks that live sessions hold, by ledger id."""
 
     def replication_state() -> object:
-        """Return a value that changes when a mark changes or a lock is released."""
+        """Return a value that changes whenever an underreplicated mark changes or a replication lock is released."""
 
     def vote(candidate: str) -> int:
-        """Cast a vote for this session, unless the session has a vote already.
+        """Cast a vote in the election of the auditor, unless this session has a vote already.
 
-        :param candidate: stored with the vote.
+        :param candidate: name of the candidate, stored with the vote.
         :returns: the number of the vote, higher than that of every earlier vote.
         """
 
     def withdraw_vote() -> None:
-        """Remove this session's vote; harmless without a vote."""
+        """Remove this session's vote; harmless if it has none."""
 
     def votes() -> list[tuple[int, str]]:
-        """Return number and candidate of each vote of a live session, in ascending order of the numbers."""
+        """Return the number and the candidate of the vote of each live session, in ascending order of the numbers."""
 
     def read_setting(name: str) -> Versioned[bytes] | None:
-        """Return a stored setting of autorecovery, None if this setting was never set.
+        """Return a stored setting of autorecovery; None if it is not set.
 
-        :param name: name of the value; names mean nothing to the store.
+        :param name: any name; the store does not interpret it.
         """
 
     def write_setting(name: str, value: bytes | None) -> bool:
-        """Set a setting of autorecovery, which gives it a new version, or remove the setting.
+        """Store a setting of autorecovery with a new version, or remove it.
 
         :param name: see :meth:`read_setting`.
-        :param value: None to remove it.
-        :returns: whether it was set before.
+        :param value: the encoded value; None to remove the setting.
+        :returns: whether the setting was stored before.
         """
 
     def clear_settings() -> None:

@@ -16,7 +16,7 @@ _PAGE = 1000
 
 @implementer(ILedgerManager)
 class EmbeddedLedgers:
-    """The ledger side of an embedded driver."""
+    """The ledger manager of an embedded driver."""
 
     def __init__(self, session: EmbeddedSession) -> None:
         self._session = session
@@ -48,10 +48,10 @@ class EmbeddedLedgers:
         await self._session.write(self._store.remove_ledger, check_ledger_id(ledger_id), version)
 
     async def sync(self) -> None:
-        """Do nothing: there is one copy, so every read sees all earlier writes."""
+        """Do nothing: the store has one copy of its data, so every read sees all earlier writes."""
 
     async def ledger_ids(self, first: int = 0, last: int | None = None) -> AsyncIterator[int]:
-        """Yield ledger ids page by page; the iteration raises the error of a failed page (S8)."""
+        """Yield ledger ids, read page by page; if the read of a page fails, the iteration raises its error (S8)."""
         end = MAX_LEDGER_ID if last is None else last
         while True:
             page = await self._session.read(self._store.ledger_ids, first, end, _PAGE)

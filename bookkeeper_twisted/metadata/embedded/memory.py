@@ -1,7 +1,8 @@
 """A metadata store in dictionaries, for one process: standalone bookies, embedding applications, and tests.
 
-``memory:`` gives every driver a store of its own; drivers made from one :class:`MemoryStore`, or from
-``memory:NAME`` by one factory, share it.  A driver's registrations end when it is closed.
+Each driver for ``memory:`` has a store of its own.  Drivers that one :class:`MemoryStore` makes share this store, and
+so do drivers that one factory makes for the same ``memory:NAME``.  The registrations of a driver end when the driver is
+closed.
 """
 
 from collections.abc import Callable
@@ -39,7 +40,7 @@ class MemoryStore:
     """The contents of a store in memory, which all its drivers share.
 
     :ivar opened: whether a driver has ever been opened.
-    :ivar sessions: the function of each open session that is called after each change.
+    :ivar sessions: for each open session, the function that is called after each change of the store.
     """
 
     instance_id: str = "memory"
@@ -94,9 +95,9 @@ class MemorySession:
         self._end()
 
     def expire(self) -> None:
-        """Expire the session, as if the store had not heard from this process for too long; then begin a new session.
+        """End the session as after a session timeout, then begin a new session.
 
-        What is registered is not registered again.
+        Bookies of the old session are not registered again.
         """
         self._end()
         self._expired()
@@ -145,7 +146,7 @@ class MemorySession:
         self._replication_changed()
 
     def register(self, bookie_id: str, read_only: bool, info: bytes) -> None:
-        self._check_alive()  # a registration by a dead session would never end
+        self._check_alive()  # nothing would ever remove the registration of a session that has ended
         found = self._shared.bookies.get(bookie_id)
         if found is not None and found.session is not self:
             raise BookieRegisteredError(f"bookie {bookie_id} is registered by another session")
@@ -198,7 +199,7 @@ class MemorySession:
 
     def next_ledger_id(self) -> int:
         ledger_id = self._shared.next_ledger_id
-        while ledger_id in self._shared.ledgers:  # skip ids that callers chose themselves when they created ledgers
+        while ledger_id in self._shared.ledgers:  # skip ids of ledgers that clients created with an id of their choice
             ledger_id += 1
         self._shared.next_ledger_id = ledger_id + 1
         return ledger_id

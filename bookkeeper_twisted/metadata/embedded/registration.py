@@ -14,7 +14,7 @@ from .session import EmbeddedSession
 
 @implementer(IRegistration)
 class EmbeddedRegistration:
-    """The registration side of an embedded driver."""
+    """Registrations of bookies and cookies, on the session of an embedded driver."""
 
     def __init__(self, session: EmbeddedSession) -> None:
         self._session = session

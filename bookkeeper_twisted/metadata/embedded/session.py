@@ -1,4 +1,4 @@
-"""The session on an embedded store that the parts of one driver share."""
+"""The session on an embedded store, which all parts of one driver share."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -27,10 +27,11 @@ T = TypeVar("T")
 class EmbeddedSession:
     """The store, the worker and the watches of one driver.
 
-    :ivar clock: by which the store is polled.
+    :ivar clock: the clock for polls of the store and for time limits.
 
-    :param poll_interval: seconds between reads of a store that does not report changes.
-    :param limit: seconds that a call may take, its wait for calls before it included; None if the store never waits.
+    :param poll_interval: seconds between reads of the watched values; None if the store reports its changes.
+    :param limit: most seconds that a call may take, including its wait for earlier calls; None if the store never
+        waits.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class EmbeddedSession:
     async def open(self) -> bool:
         """Begin the session; callable only once.
 
-        :returns: whether the store was made by this call.
+        :returns: whether this call made the store.
         """
         if self._state != "not open":
             raise MetadataError(f"{self.uri} is {self._state}")
@@ -57,7 +58,7 @@ class EmbeddedSession:
         return await self._call(self.store.open, self.watches.wake, self._expiry.call)
 
     async def close(self) -> None:
-        """End the session once the calls under way have ended."""
+        """End the session after the calls in progress have ended."""
         if self._state == "closed":
             return
         self._state = "closed"
@@ -70,14 +71,14 @@ class EmbeddedSession:
     def on_expiry(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call the listener when a session ends without :meth:`close`, before any call is made in the next session.
 
-        :returns: a function that ends that.
+        :returns: a function that removes the listener.
         """
         return self._expiry.add(listener)
 
     async def read(self, method: Callable[..., T], *args: object) -> T:
         """Call a ``method`` of the store on the worker, with ``args``.
 
-        :raises MetadataUnavailableError: the store could not be used in time, as another process has it locked.
+        :raises MetadataUnavailableError: another process kept the store locked for too long.
         :raises MetadataError: the session is not open.
         """
         if self._state != "open":
@@ -102,13 +103,13 @@ class EmbeddedSession:
         raise MetadataOutcomeUnknownError(f"{self.uri}: the store has not answered within {seconds:g} s")
 
     async def write(self, method: Callable[..., T], *args: object) -> T:
-        """Call a ``method`` that changes the store, as :meth:`read` does; afterwards read the watched values again."""
+        """Call a ``method`` that changes the store, as :meth:`read` does; then wake the watches."""
         result = await self.read(method, *args)
         self.watches.wake()
         return result
 
     async def bookies(self) -> Bookies:
-        """Return the writable and the read-only bookies of live sessions."""
+        """Return the ids of the writable and of the read-only bookies that live sessions have registered."""
         return await self.read(self.store.bookies)
 
     async def ledger(self, ledger_id: int) -> Versioned[LedgerMetadata]:

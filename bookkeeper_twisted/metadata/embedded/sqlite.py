@@ -1,9 +1,9 @@
 """A store in one SQLite file, shared safely by several processes of one machine.
 
 The URI follows SQLAlchemy: ``sqlite:///var/metadata.db`` is relative to the working directory,
-``sqlite:////var/metadata.db`` (four slashes) absolute.  Beside the file lie SQLite's own ``-wal`` and
-``-shm``, the folder ``-sessions`` (:mod:`.sqlite_sessions`) and the file ``-reserve`` (:mod:`.sqlite_reserve`).  It
-must be a local file system: neither WAL nor file locks work over a network.
+``sqlite:////var/metadata.db`` (four slashes) absolute.  Beside the file lie SQLite's own ``-wal`` and ``-shm``, the
+folder ``-sessions`` (:mod:`.sqlite_sessions`) and the file ``-reserve`` (:mod:`.sqlite_reserve`).  The file system must
+be local: neither SQLite's WAL nor file locks work over a network.
 """
 
 import os
@@ -18,16 +18,16 @@ from .sqlite_sessions import SessionFiles
 from .sqlite_store import Creation, SqliteStore
 
 PATIENCE = 0.8
-"""Part of the time of a call that SQLite waits for other processes: less than all, so that SQLite gives up first."""
+"""Fraction of a call's time limit for which SQLite waits for other processes, so that SQLite gives up first."""
 
 POLL_INTERVAL = 0.25
-"""Seconds after which a watcher sees what another process wrote."""
+"""Seconds between two polls of the store, by which a watch finds the writes of other processes."""
 
 
 def path_of_uri(uri: str) -> str:
     """Return the absolute path in a ``sqlite:`` URI.
 
-    :raises InvalidMetadataUriError: it has no path, or more than a path.
+    :raises InvalidMetadataUriError: the URI has no path, or parameters besides its path.
     """
     scheme, _, rest = uri.partition(":")
     path = rest.removeprefix("///")
@@ -45,8 +45,8 @@ def sqlite_driver(
     """Return a driver for a ``sqlite:`` URI; the file is not touched before the driver is opened.
 
     :param worker: runs the calls to the file; it belongs to the driver from now on.
-    :param creation: the choice where the file does not exist.
-    :param limit: seconds that a call may take.
+    :param creation: whether to make a file that does not exist.
+    :param limit: most seconds that a call may take.
     :raises InvalidMetadataUriError: the URI has no path.
     """
     return EmbeddedDriver(clock, uri, _store(uri, creation, limit), worker, POLL_INTERVAL, limit)
@@ -58,9 +58,9 @@ def sqlite_admin(
     """Make an administrator of the cluster that a URI names.
 
     :param uri: ``sqlite:`` and a path.
-    :param worker: where the file is used; it belongs to the administrator from now on.
-    :param limit: seconds that a call may take.
-    :raises InvalidMetadataUriError: it is not such a URI.
+    :param worker: runs the calls to the file; it belongs to the administrator from now on.
+    :param limit: most seconds that a call may take.
+    :raises InvalidMetadataUriError: ``uri`` has another form.
     """
     return EmbeddedAdmin(clock, uri, _store(uri, Creation.ALWAYS, limit), worker, limit)
 

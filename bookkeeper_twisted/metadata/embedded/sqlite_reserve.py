@@ -1,11 +1,11 @@
 """Disk space reserved beside a store, so that changes that free space work on a full disk.
 
-A full disk of a bookie gets space back by deletions of ledgers, which are written to the store.  If the store lies on
-the same disk, the file ``-reserve`` beside the store takes space and holds no data.  The file is emptied for a change
-of the store that finds no space, and filled again, as far as possible, right after the change, before another file
-takes the space.  Its lock keeps other processes from taking the space during the change, and makes them wait.
+A bookie with a full disk gets space back when ledgers are deleted, but each deletion is first written to the metadata
+store, which may lie on the same disk.  So the file ``-reserve`` beside the store takes up space and holds no data.  If
+a change of the store finds no space, the file is emptied, the change is made, and the file is filled again as far as
+possible, before another file takes the space.  Other processes that need the reserve wait for the lock of the file.
 
-The file may be missing, or have any length: nothing that is stored depends on it.
+The file may be missing or have any length: the store does not depend on it.
 """
 
 import fcntl
@@ -14,16 +14,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 SIZE = 1024 * 1024
-"""Bytes of the file: some hundred changes, of a few pages each, before their log is begun anew."""
+"""Bytes of the reserve: enough for some hundred changes of a few pages, until SQLite restarts its log."""
 
 _BLOCK = 4096
 _PRIVATE_FILE = 0o600
 
 
 class StoreReserve:
-    """The reserve of the store at ``path``, which sessions of several processes share.
+    """The reserve of a store; the sessions of several processes share it.
 
-    :ivar path: of its file.
+    :ivar path: path of the reserve's file.
     """
 
     def __init__(self, path: str) -> None:
@@ -31,9 +31,9 @@ class StoreReserve:
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """Lend the reserved space, if there is any, to a change of the store for the time of a block.
+        """Free the reserved space for the ``with`` block, which changes the store; fill the reserve again at its end.
 
-        It waits for another process that has it.
+        It first waits for another process that uses the reserve.
         """
         try:
             file = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
@@ -62,7 +62,7 @@ class StoreReserve:
 
 
 def _extend(file: int) -> None:
-    """Extend the file of a descriptor as far as the disk allows, by halves of the missing length."""
+    """Extend the reserve as far as the disk allows: try the missing length, then half of it, and so on."""
     held = os.fstat(file).st_size
     more = SIZE - held
     while more >= _BLOCK and hasattr(os, "posix_fallocate"):

@@ -1,9 +1,8 @@
 """Sessions of processes, kept alive by file locks instead of clocks.
 
-Each open driver holds an exclusive lock on its own file in one folder.  The kernel lets go of it
-however the process ends, so a process that can lock the file shared sees that the session is over, at once
-and without a timeout.  Probing locks are shared and never waited for, so that they neither hinder each
-other nor a session.
+Each open driver holds an exclusive lock on its own file in one folder.  The kernel releases this lock however the
+process ends.  So another process that gets a shared lock on the file knows immediately that the session is over.  Such
+a test never waits for the lock, and shared locks do not exclude each other.
 """
 
 import fcntl
@@ -17,12 +16,12 @@ _PRIVATE_FILE, _PRIVATE_DIRECTORY = 0o600, 0o700
 
 
 def is_file(path: str) -> bool:
-    """Test whether ``path`` is a file, or a link to one."""
+    """Test whether ``path`` is a file, or a link to a file."""
     return os.path.isfile(path)
 
 
 def file_identity(path: str) -> tuple[int, int] | None:
-    """Return device and inode of the file at ``path``, None if no such file exists."""
+    """Return the device and the inode of the file at ``path``; None if no such file exists."""
     try:
         found = os.stat(path)
     except OSError:
@@ -31,18 +30,18 @@ def file_identity(path: str) -> tuple[int, int] | None:
 
 
 def make_private_file(path: str) -> None:
-    """Make an empty private file at ``path``; SQLite itself would make a file that everyone can read.
+    """Make an empty file at ``path`` that only its owner can read; SQLite would make a file that everyone can read.
 
-    An existing file stays as it is; SQLite, which opens the file next, reports whatever prevents its creation.
+    An existing file stays as it is.  Errors are ignored here: SQLite opens the file next and reports them.
     """
     with suppress(OSError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE_FILE))
 
 
 class SessionFiles:
-    """The session files of one store, and the session of this driver.
+    """The files of all sessions on one store, and the session of this driver.
 
-    :ivar session_id: of the open session, empty without a session.
+    :ivar session_id: id of this driver's session, empty while it has none.
     """
 
     def __init__(self, folder: str) -> None:
@@ -51,7 +50,7 @@ class SessionFiles:
         self._held = -1
 
     def begin(self) -> None:
-        """Make and lock the file of this driver, and remove the files of dead sessions.
+        """Remove the files of dead sessions; make and lock the session file of this driver.
 
         :raises OSError: the folder cannot be used.
         """
@@ -64,7 +63,7 @@ class SessionFiles:
             fcntl.flock(file, fcntl.LOCK_EX)
             if self._is_path_of(session_id, file):
                 self._held = file
-            else:  # another process removed this session as expired before this process had the lock
+            else:  # another process took this session for dead before this process had its lock, and removed the file
                 os.close(file)
         self.session_id = session_id
 
@@ -78,7 +77,7 @@ class SessionFiles:
     def is_alive(self, session_id: str) -> bool:
         """Test, without waiting, whether a process still holds the lock of a session's file.
 
-        :param session_id: the name of its file.
+        :param session_id: id of the session, which is the name of its file.
         """
         if session_id == self.session_id:
             return True
@@ -100,7 +99,7 @@ class SessionFiles:
         return [name for name in names if self.is_alive(name)]
 
     def remove_all(self, path: str) -> None:
-        """Remove SQLite's files at ``path`` and the session folder; the caller holds :meth:`lock_opening`."""
+        """Remove SQLite's files at ``path`` and the folder of sessions, under the lock of :meth:`lock_opening`."""
         for suffix in ("", "-wal", "-shm", "-reserve"):
             if os.path.exists(path + suffix):
                 os.unlink(path + suffix)
@@ -109,9 +108,10 @@ class SessionFiles:
         os.rmdir(self._folder)
 
     def lock_opening(self) -> int:
-        """Wait until no other driver opens the store, and return the descriptor for :meth:`unlock_opening`.
+        """Wait until no other driver is opening the store, then lock the opening.
 
-        :raises OSError: the folder cannot be made.
+        :returns: the file descriptor to be passed to :meth:`unlock_opening`.
+        :raises OSError: the folder of sessions cannot be made.
         """
         _make_folder(self._folder)
         file = os.open(self._path(OPENING), os.O_CREAT | os.O_RDWR, _PRIVATE_FILE)
@@ -121,7 +121,7 @@ class SessionFiles:
     def unlock_opening(self, file: int) -> None:
         """Let the next driver open the store.
 
-        :param file: descriptor that :meth:`lock_opening` returned; it is closed.
+        :param file: the descriptor that :meth:`lock_opening` returned; this call closes it.
         """
         os.close(file)
 
@@ -142,7 +142,7 @@ class SessionFiles:
 
 
 def _make_folder(path: str) -> None:
-    """Make a folder and its parents; each folder's name is durable before the folder has content (safety 3.2)."""
+    """Make a folder and its parents; sync the name of each folder before the folder gets content (safety 3.2)."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path) or os.curdir

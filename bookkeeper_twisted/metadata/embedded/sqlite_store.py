@@ -1,4 +1,4 @@
-"""The embedded store in a SQLite file: WAL, every commit synced, writers one after the other."""
+"""The embedded store in a SQLite file, in WAL mode: every commit is synced, and writers wait for each other."""
 
 import sqlite3
 import uuid
@@ -64,7 +64,7 @@ T = TypeVar("T")
 
 
 class Creation(Enum):
-    """The ways to treat a missing store: raise an error, make a store that is removed if unused, or make a store."""
+    """The treatment of a missing store: raise an error, make a store that is removed if unused, or make a store."""
 
     NEVER = "never"
     UNTIL_USED = "until used"
@@ -72,7 +72,7 @@ class Creation(Enum):
 
 
 def _with_reserve(change: "Callable[Concatenate[SqliteStore, P], T]") -> "Callable[Concatenate[SqliteStore, P], T]":
-    """Wrap a ``change`` of the store, which is tried again in the reserved space if the disk is full."""
+    """Wrap a ``change`` of the store: if the disk is full, the change is tried again in the reserved space."""
 
     @wraps(change)
     def changed(store: "SqliteStore", /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -90,12 +90,12 @@ def _with_reserve(change: "Callable[Concatenate[SqliteStore, P], T]") -> "Callab
 class SqliteStore:
     """One session on a SQLite file.
 
-    A registration names its session; it counts as long as the session's process lives, and a session that
-    finds it dead deletes it.
+    A registration names its session, and is valid while the process of the session lives.  Another session that finds
+    the process dead deletes the registration.
 
-    :ivar reserve: space on a full disk for changes that give some back, or keep the cluster going; not for new ledgers.
-    :param path: of the file; its folder is made with it.
-    :param patience: seconds that a call waits for the write transactions of other processes.
+    :ivar reserve: disk space for changes that free space or keep the cluster running, but not for new ledgers.
+    :param path: path of the file; its folder is made if it is missing.
+    :param patience: most seconds that a call waits for the write transactions of other processes.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class SqliteStore:
     # -- the session --
 
     def open(self, changed: Callable[[], None], expired: Callable[[], None]) -> bool:
-        """Begin the session.  Drivers poll the store, so listeners are not used; the session lasts with its process.
+        """Begin the session.  No listener is called: drivers poll the store, and a session lasts with its process.
 
         :raises NotInitializedError: the store does not exist and is not to be made; nothing is left on the disk.
         """
@@ -124,7 +124,7 @@ class SqliteStore:
             opening = self._sessions.lock_opening()
             try:
                 self._begin_session()
-                make_private_file(self._path)  # the file holds the passwords of ledgers
+                make_private_file(self._path)  # private, as the file contains the passwords of ledgers
                 self._db = sqlite3.connect(
                     self._path, timeout=self._patience, isolation_level=None, check_same_thread=False
                 )
@@ -150,7 +150,7 @@ class SqliteStore:
     def close(self) -> None:
         try:
             if self._db is not None:
-                with suppress(MetadataSpaceError):  # rows that stay, because the disk is full, count as dead
+                with suppress(MetadataSpaceError):  # rows that a full disk keeps count as those of a dead session
                     self._end_session()
                 if self._made and self._creation is Creation.UNTIL_USED:
                     self._remove_unused()
@@ -163,9 +163,9 @@ class SqliteStore:
             self._run(f"DELETE FROM {table} WHERE session = ?", self._sessions.session_id)
 
     def change_in_reserve(self, change: Callable[..., T], *args: object, **kwargs: object) -> T:
-        """Make a ``change`` in the reserved space, then restart SQLite's log, which would otherwise grow.
+        """Make a ``change`` in the reserved space, then checkpoint SQLite's log, which would otherwise grow.
 
-        :raises MetadataSpaceError: the reserve has no space either.
+        :raises MetadataSpaceError: the reserve is too small for the change.
         """
         with self.reserve.lent():
             result = change(self, *args, **kwargs)
@@ -191,7 +191,7 @@ class SqliteStore:
         return others, own
 
     def _disconnect(self) -> None:
-        """Close the database and end the session, whose registrations then count as dead."""
+        """Close the database and end the session; registrations that it left behind then count as dead."""
         db, self._db = self._db, None
         try:
             if db is not None:
@@ -201,7 +201,7 @@ class SqliteStore:
 
     @_with_reserve
     def _initialize(self) -> bool:
-        """Check the schema, or create it in a new file; return whether it was new.  Called under the opening lock."""
+        """Check the schema, or create it in a new file; return whether it was new.  The caller locks the opening."""
         self._run("PRAGMA synchronous = FULL")  # with NORMAL, a power failure can undo the last commits in WAL mode
         tables = {name for (name,) in self._run("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not tables:
@@ -220,7 +220,7 @@ class SqliteStore:
         return not tables
 
     def _add_autorecovery(self) -> list[Any]:
-        """Bring a store of schema version 2 to version 3, which has the election and the settings of auditors."""
+        """Upgrade a store from schema version 2 to version 3, which adds the votes and settings of auditors."""
         with self._transaction():
             for statement in _TABLES_SINCE_3:
                 self._run(statement)
@@ -229,7 +229,7 @@ class SqliteStore:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turn errors of SQLite and of the disk into metadata errors with the name of the file."""
+        """Convert errors of SQLite and of the disk to metadata errors that name the file."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
@@ -244,15 +244,15 @@ class SqliteStore:
         if self._db is None:
             raise MetadataError(f"{self._path}: not open")
         if not self._db.in_transaction and file_identity(self._path) != self._identity:
-            # SQLite would go on writing to the removed file, which no other process can find
+            # SQLite would continue to write to the removed file, which no other process can open
             raise MetadataUnavailableError(f"{self._path}: the file of the open store was removed or replaced")
         with self._errors():
             return self._db.execute(statement, values).fetchall()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Run a block as one write transaction: wait for other writers, commit, or roll back after an exception."""
-        # after a plain BEGIN and a read, the first write may fail immediately, without waiting for other writers
+        """Run the ``with`` block as one write transaction: wait for other writers, then commit, or roll back."""
+        # wait for other writers here: in a transaction that began with a read, a write would fail without a wait
         self._run("BEGIN IMMEDIATE")
         try:
             yield
@@ -341,7 +341,7 @@ class SqliteStore:
     def next_ledger_id(self) -> int:
         with self._transaction():
             ((ledger_id,),) = self._run("SELECT next_ledger_id FROM bookkeeper_store")
-            while self._run("SELECT 1 FROM ledgers WHERE ledger_id = ?", ledger_id):  # skip ids that callers chose
+            while self._run("SELECT 1 FROM ledgers WHERE ledger_id = ?", ledger_id):  # skip ids chosen by clients
                 ledger_id += 1
             self._run("UPDATE bookkeeper_store SET next_ledger_id = ?", ledger_id + 1)
             return int(ledger_id)
@@ -483,8 +483,9 @@ class SqliteStore:
         self._run("DELETE FROM autorecovery_settings")
 
     def _remove_dead(self, table: str, sessions: set[str]) -> set[str]:
-        """Remove the rows of dead sessions from a table, unless the disk is full; a session id is never used again.
+        """Delete the rows of dead sessions from a table, unless the disk is full; session ids are never used again.
 
+        :param sessions: ids of sessions, dead and living.
         :returns: the ids of the dead sessions.
         """
         dead = {session for session in sessions if not self._is_alive(session)}

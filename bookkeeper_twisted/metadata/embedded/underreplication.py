@@ -1,4 +1,4 @@
-"""Marks of under-replication and replication locks in an embedded store."""
+"""Underreplicated marks and replication locks in an embedded store."""
 
 from collections.abc import AsyncIterator, Callable, Collection
 
@@ -23,7 +23,7 @@ _DISABLED = "disable"
 
 @implementer(IUnderreplication)
 class EmbeddedUnderreplication:
-    """The under-replication side of an embedded driver."""
+    """The underreplicated marks and replication locks of an embedded driver."""
 
     def __init__(self, session: EmbeddedSession) -> None:
         self._session = session
@@ -37,7 +37,7 @@ class EmbeddedUnderreplication:
             try:
                 return await self._mark(ledger_id, replicas, ctime)
             except (MetadataVersionError, NotUnderreplicatedError):
-                pass  # another client marked or repaired the ledger after the mark was read: try again
+                pass  # another client changed or removed the mark after it was read: try again
 
     async def _mark(self, ledger_id: int, replicas: Collection[str], ctime: int | None) -> None:
         version: int | None = None
@@ -66,7 +66,7 @@ class EmbeddedUnderreplication:
         await self._session.write(self._store.remove_mark, check_ledger_id(ledger_id), version)
 
     async def marked_ledgers(self, shuffle: Shuffle | None = None) -> AsyncIterator[int]:
-        """Yield the ids of marked ledgers page by page; the iteration raises the error of a failed page."""
+        """Yield the ids of marked ledgers, read page by page; the iteration raises the error of a failed read."""
         first = 0
         while page := await self._session.read(self._store.mark_ids, first, MAX_LEDGER_ID, _PAGE):
             first = page[-1] + 1
@@ -87,7 +87,8 @@ class EmbeddedUnderreplication:
         taken = await self._session.write(self._store.lock_ledger, check_ledger_id(ledger_id), holder)
         if not taken and ledger_id in self._held:
             raise LedgerLockedError(f"the replication lock of ledger {ledger_id} is held by this process")
-        self._held.add(ledger_id)  # if the session held the lock already, the answer to an earlier call was lost
+        # If the session held the lock already, an earlier call has taken it, and its answer was lost.
+        self._held.add(ledger_id)
 
     async def unlock(self, ledger_id: int) -> None:
         self._held.discard(ledger_id)

@@ -1,4 +1,4 @@
-"""The workers that run the calls to an embedded store: one in the calling thread, one in a thread of its own."""
+"""The workers that call an embedded store: one calls it on the calling thread, one on a thread of its own."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @implementer(IWorker)
 class InlineWorker:
-    """A worker that runs every call immediately, in the calling thread, for stores that never wait."""
+    """A worker that runs every call immediately, on the calling thread; for stores that never wait."""
 
     def call(self, work: Callable[..., T], *args: object) -> "Deferred[T]":
         return execute(work, *args)
@@ -29,24 +29,24 @@ class InlineWorker:
 class ThreadWorker:
     """A worker that runs calls in their order on one thread, which starts with the first call.
 
-    A call that is cancelled before its turn is not made.
+    A call that is cancelled before its turn is never made.
     """
 
     def __init__(self, reactor: Any, name: str) -> None:
-        """:param reactor: delivers results (IReactorFromThreads), and calls this worker at its end (IReactorCore)."""
+        """:param reactor: delivers results (IReactorFromThreads), and stops the worker at shutdown (IReactorCore)."""
         self._reactor = reactor
         self._pool = ThreadPool(minthreads=0, maxthreads=1, name=name)
         self._at_shutdown: object = None
         self._stopped = False
 
     def call(self, work: Callable[..., T], *args: object) -> "Deferred[T]":
-        if self._stopped:  # a stopped pool would raise, or never deliver a result
+        if self._stopped:  # a stopped thread pool would raise an error, or never deliver a result
             return fail(MetadataError("the store is closed"))
         if not self._pool.started:
             self._pool.start()
-            # The thread must not keep a program alive that ends without closing its driver.
+            # Stop the thread at shutdown: it must not keep a program alive that ends without closing its driver.
             self._at_shutdown = self._reactor.addSystemEventTrigger("during", "shutdown", self._shut_down)
-        # if the caller cancels this Deferred, it ignores the result that still arrives
+        # after a cancel by the caller, this Deferred ignores the result
         wanted: Deferred[T] = Deferred()
 
         def in_its_turn() -> Any:

@@ -1,16 +1,15 @@
-"""A cluster's metadata on ZooKeeper, node for node as Apache BookKeeper keeps them.
+"""The metadata of a cluster on ZooKeeper, in the same nodes as Apache BookKeeper's.
 
-Theory of operation.  :class:`~.interfaces.IZooKeeper` is one connection: calls give Deferreds on the
-reactor thread, a lost answer is :class:`~.interfaces.OutcomeUnknownError`.  kazoo stands behind it
-(:mod:`.kazoo_client`, loaded when a driver is made); tests have one in memory.  A :class:`~.session.Session`
-repeats calls when their answer was lost, a bounded number of times, and :class:`~.znodes.Znodes` resolves
-what such a call has done by reading again: a create by what is stored, a compare-and-set by content
-and version, a removal by absence.  Nothing is ever assumed.
+Theory of operation.  :class:`~.interfaces.IZooKeeper` is one connection.  Its calls return Deferreds on the reactor
+thread; if an answer is lost, they fail with :class:`~.interfaces.OutcomeUnknownError`.  :mod:`.kazoo_client` provides
+it by kazoo; tests use one in memory.  A :class:`~.session.Session` repeats a call whose answer was lost, a limited
+number of times.  :class:`~.znodes.Znodes` then reads the node to find out whether the first call was executed: a create
+by the stored data, a compare-and-set by data and version, a removal by a missing node.
 
-Above them, one room or module per part of the tree: :mod:`.cluster` (making and unmaking all of it),
-:mod:`.ledgers`, :mod:`.registration`, :mod:`.cookies`, :mod:`.underreplication`, and :mod:`.auditing`
-over :mod:`.election`.  :mod:`.uris` is pure.
+Each part of the tree of nodes has its module or package: :mod:`.cluster` (creates and removes the whole tree),
+:mod:`.ledgers`, :mod:`.registration`, :mod:`.cookies`, :mod:`.underreplication`, and :mod:`.auditing` with
+    :mod:`.election`.  :mod:`.uris` parses URIs.
 
-Watches are forgotten by kazoo whenever the connection breaks: :mod:`.watches` reads what is watched
-again.  Registrations are made again, in their last mode, in each new session.
+kazoo forgets its watches whenever the connection breaks, so :mod:`.watches` reads the watched nodes again.  In each new
+session, bookies are registered again in their last mode.
 """

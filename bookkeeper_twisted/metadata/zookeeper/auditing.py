@@ -1,4 +1,4 @@
-"""The election of the auditor and its stored times on ZooKeeper, in the nodes of Apache BookKeeper or Pulsar.
+"""The election of the auditor and the stored values of auditors, in the nodes of Apache BookKeeper or Pulsar.
 
 ::
 
@@ -38,9 +38,9 @@ ELECTION, LEADER, DELAY = "auditorelection", "leader", "lostBookieRecoveryDelay"
 
 @implementer(IAuditing)
 class ZooKeeperAuditing:
-    """The auditing side of a driver on ZooKeeper.
+    """The election and the stored values of auditors on ZooKeeper.
 
-    :param of_pulsar: whether candidates stand where Pulsar's metadata driver elects the auditor, not Apache's.
+    :param of_pulsar: True for the election of Pulsar's metadata driver, False for that of Apache's driver.
     """
 
     def __init__(self, znodes: Znodes, of_pulsar: bool = False) -> None:
@@ -51,7 +51,7 @@ class ZooKeeperAuditing:
         znodes.session.on_expiry(self._expired)
 
     def stop(self) -> None:
-        """End all watches and the candidacy; its listener is called if this candidate is the auditor."""
+        """End all watches and the candidacy; if this candidate is the auditor, its listener is called with False."""
         self._nodes.stop()
         candidacy, self._candidacy = self._candidacy, None
         if candidacy is not None:
@@ -151,7 +151,7 @@ class ZooKeeperAuditing:
             return None
 
     async def _store(self, node: NewNode) -> None:
-        """Write a node, whatever its version is; a write whose answer was lost may be made twice."""
+        """Write a node of any version, or create it; a write whose answer was lost may be made twice."""
         while True:
             try:
                 await self._znodes.set(node.path, node.data, ANY)

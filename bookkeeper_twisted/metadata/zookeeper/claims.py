@@ -1,4 +1,4 @@
-"""Claims on bookie ids: a claim is a node of this session below one of two parents (S6)."""
+"""Claims on bookie ids: a claim is an ephemeral node of this session, below the parent of its mode (S6)."""
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
@@ -21,7 +21,8 @@ class Claims:
     async def register(self, bookie_id: str, read_only: bool, data: bytes) -> None:
         """Claim a bookie id in one mode, then give up the claim in the other mode.
 
-        :raises BookieRegisteredError: another session has it, and keeps it longer than a dead one would.
+        :raises BookieRegisteredError: another session has claimed the id, and keeps it longer than a dead session
+            could.
         """
         new, old = self._path(bookie_id, read_only), self._path(bookie_id, not read_only)
         await self._until_free(bookie_id, old)
@@ -50,7 +51,7 @@ class Claims:
                 await self._znodes.create(node, lambda data, stat: self._owns(stat))
                 return
             except NodeExistsError:
-                pass  # another client created the node first: wait until that client gives the node up
+                pass  # another client created the node first: wait until its node is removed
         await self._refresh(node)
 
     async def _refresh(self, node: NewNode) -> None:
@@ -59,7 +60,7 @@ class Claims:
             await self._znodes.set(node.path, node.data, stat.version)
 
     async def _until_free(self, bookie_id: str, path: str) -> Stat | None:
-        """Wait until no other session has the node; return the state of this session's node, None without a node."""
+        """Wait until no other session owns the node; return its state if this session owns it, else None."""
         options = self._session.options
         wait = options.session_timeout if options.stale_wait is None else options.stale_wait
         deadline = self._session.clock.seconds() + wait
@@ -90,7 +91,7 @@ class Claims:
 
 
 def _firing(event: "Deferred[bool]") -> Watch:
-    """Return a watch that fires a Deferred; kazoo may call a watch twice after a lost connection."""
+    """Return a watch that fires a Deferred once; after a lost connection, kazoo may call a watch twice."""
 
     def fire(has_changed: bool) -> None:
         if not event.called:

@@ -1,4 +1,4 @@
-"""Creation and removal of a cluster: its root, the nodes that belong to it, its instance id."""
+"""Creation and removal of a cluster on ZooKeeper: its root, its layout node, and its instance id."""
 
 from collections.abc import Callable
 
@@ -20,13 +20,13 @@ UNDERREPLICATION = "underreplication"
 _ID_NODES = ("idgen", "idgen-long")
 _ID_PREFIX = "ID-"
 _OWN = frozenset({AVAILABLE, COOKIES, LAYOUT, INSTANCE_ID, UNDERREPLICATION, *_ID_NODES})
-"""The nodes that may lie below the root besides ledgers."""
+"""The names of the nodes that may lie directly below the root of a cluster, besides those of ledgers."""
 
 
 async def read_instance_id(znodes: Znodes) -> str:
     """Read the instance id of the cluster; empty in a cluster older than instance ids.
 
-    :param znodes: below the root of the cluster.
+    :param znodes: the nodes below the root of the cluster.
     :raises NotInitializedError: the store holds no cluster.
     """
     path = znodes.path(INSTANCE_ID)
@@ -42,12 +42,12 @@ async def read_instance_id(znodes: Znodes) -> str:
 
 
 async def ensure_layout(znodes: Znodes, factory: str | None) -> LedgerTree:
-    """Return the ledger tree of the stored layout, after storing a layout if the cluster has none.
+    """Return the tree of ledgers of the stored layout; if the cluster has no layout, store one first.
 
-    A layout that another client stores first must be equal.
+    If another client stores a layout first, it must be equal.
 
-    :param factory: the class that the URI asks for, None for any layout that is stored.
-    :raises MetadataError: the URI asks for another layout, or the stored one is unknown here.
+    :param factory: Java class of the layout that the URI asks for; None for any stored layout.
+    :raises MetadataError: the URI asks for another layout, or this program does not know the stored one.
     :raises NotInitializedError: the store holds no cluster.
     """
     wanted = new_layout(factory)
@@ -76,10 +76,10 @@ def _no_cluster(znodes: Znodes) -> NotInitializedError:
 
 @implementer(IClusterAdmin)
 class ZooKeeperAdmin:
-    """The administration side of a driver, on a session of its own.
+    """The administrator of a cluster on ZooKeeper, with a session of its own.
 
-    :param factory: Java class of the layout that the URI asks for, None for the usual one.
-    :param new_id: draws an instance id.
+    :param factory: Java class of the layout that the URI asks for; None for the default layout.
+    :param new_id: makes a new instance id.
     """
 
     def __init__(self, session: Session, root: str, factory: str | None, new_id: Callable[[], str]) -> None:
@@ -102,7 +102,10 @@ class ZooKeeperAdmin:
         return await read_instance_id(self._znodes)
 
     async def initialize(self) -> bool:
-        """Make a new cluster, whose parent must exist: a cluster at a mistyped path would be hard to find again."""
+        """Make a new cluster.
+
+        The parent of its root must exist: a cluster at a mistyped path would be hard to find again.
+        """
         path, instance_id = self._znodes.path, self._new_id().encode("ascii")
         nodes = [
             NewNode(self._znodes.root), NewNode(path(AVAILABLE)), NewNode(path(AVAILABLE, READ_ONLY)),
@@ -120,7 +123,7 @@ class ZooKeeperAdmin:
         return True
 
     async def format(self) -> None:
-        """Format the cluster as the interface says; the new layout is the one that the URI asks for."""
+        """Format the cluster; store the layout that the URI asks for."""
         await self._make_root()
         path = self._znodes.path
         await self._znodes.ensure(path(AVAILABLE, READ_ONLY))

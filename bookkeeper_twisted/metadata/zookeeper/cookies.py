@@ -1,4 +1,4 @@
-"""Cookies of bookies."""
+"""The cookies of bookies on ZooKeeper."""
 
 from ...errors import (
     CookieExistsError,

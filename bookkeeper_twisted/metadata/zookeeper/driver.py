@@ -22,9 +22,9 @@ from .znodes import Znodes
 
 @implementer(IMetadataDriver, IRackStore)
 class ZooKeeperDriver:
-    """A metadata driver, which has one session on a cluster.
+    """The metadata driver for one cluster on ZooKeeper.
 
-    :param zookeeper: belongs to this driver, which alone connects and closes it.
+    :param zookeeper: the connection, which only this driver connects and closes.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class ZooKeeperDriver:
         self._racks = NodeWatches(self._znodes)
 
     async def open(self) -> None:
-        """Connect and read the cluster's layout of ledgers; a driver that fails to open is closed.
+        """Connect, and read the layout of the cluster's ledgers; if this fails, close the driver.
 
         :raises bookkeeper_twisted.errors.NotInitializedError: the store holds no cluster.
         """
@@ -56,7 +56,7 @@ class ZooKeeperDriver:
     async def _ensure_read_only(self) -> None:
         """Create the parent of read-only bookies, which Java's bookies expect, if it is missing.
 
-        Pulsar's tool leaves even the parent of all bookies to the first of them.
+        In a cluster that Pulsar's tool made, the parent of all registrations may be missing, too: it is then created.
         """
         if self._target.of_pulsar:
             await self._znodes.ensure(self._znodes.path(AVAILABLE, READ_ONLY))

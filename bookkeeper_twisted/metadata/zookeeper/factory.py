@@ -1,4 +1,4 @@
-"""The plugin that makes drivers for ZooKeeper.  kazoo is imported when a driver is made."""
+"""The plugin that makes metadata drivers for ZooKeeper; kazoo is imported only when a driver is made."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..interfaces import DEFAULT_OPTIONS, IClusterAdmin, IMetadataDriver, IMetad
 
 @implementer(IPlugin, IMetadataDriverFactory)
 class ZooKeeperDriverFactory:
-    """A factory of drivers for ``zk+hierarchical://host:port;host:port/root`` and similar URIs, and for Pulsar's."""
+    """A factory of drivers for URIs such as ``zk+hierarchical://host:port;host:port/root``, and for Pulsar's URIs."""
 
     schemes = frozenset({"zk"})
 

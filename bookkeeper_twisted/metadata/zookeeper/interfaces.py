@@ -10,7 +10,7 @@ from zope.interface import Attribute, Interface
 from ...errors import MetadataError, MetadataOutcomeUnknownError, MetadataUnavailableError
 
 Watch = Callable[[bool], None]
-"""A function that is called once: with True after the node has changed, with False if the watch was lost."""
+"""A watch of a node: called once, with True after the node has changed, or with False if the watch was lost."""
 
 
 class ZooKeeperError(MetadataError):
@@ -18,7 +18,7 @@ class ZooKeeperError(MetadataError):
 
 
 class NodeMissingError(ZooKeeperError):
-    """A node does not exist, or the parent of a node that was to be made."""
+    """The node does not exist; in a create, its parent does not exist."""
 
 
 class NodeExistsError(ZooKeeperError):
@@ -26,7 +26,7 @@ class NodeExistsError(ZooKeeperError):
 
 
 class NodeVersionError(ZooKeeperError):
-    """The node has another version."""
+    """The node has another version than the call requires."""
 
 
 class NodeNotEmptyError(ZooKeeperError):
@@ -34,18 +34,18 @@ class NodeNotEmptyError(ZooKeeperError):
 
 
 class NotConnectedError(ZooKeeperError, MetadataUnavailableError):
-    """The call was not made, as there is no connection; or the answer to a read was lost."""
+    """A call was not made, because there was no connection; or the answer to a read was lost."""
 
 
 class OutcomeUnknownError(ZooKeeperError, MetadataOutcomeUnknownError):
-    """The answer was lost: the call may have been executed, or not."""
+    """The answer to a call was lost: the call may have been executed, or not."""
 
 
 class SessionState(Enum):
     """The states of the connection.
 
-    After ``SUSPENDED`` the session may go on in a new connection; after ``EXPIRED`` it is over, what it
-    had registered is gone, and another one begins by itself; after ``CLOSED`` no other session begins.
+    After ``SUSPENDED``, the session may continue on a new connection.  After ``EXPIRED``, the session is over, its
+    ephemeral nodes are removed, and another session begins by itself.  After ``CLOSED``, no other session begins.
     """
 
     CONNECTED = "connected"
@@ -58,11 +58,11 @@ class SessionState(Enum):
 class Stat:
     """The attributes of a node besides its data.
 
-    :ivar czxid: of its creation; never repeats.
-    :ivar version: of its data.
-    :ivar cversion: number of children that were created or removed.
-    :ivar owner: session id if it is ephemeral, else 0.
-    :ivar ctime: ms since the epoch.
+    :ivar czxid: number of the transaction that created the node; no two nodes have the same number.
+    :ivar version: version of its data.
+    :ivar cversion: number of children that were created or removed so far.
+    :ivar owner: id of the session that owns an ephemeral node; 0 for other nodes.
+    :ivar ctime: time of the creation in ms since the epoch.
     """
 
     czxid: int
@@ -77,7 +77,7 @@ class Stat:
 class NewNode:
     """A node to be created.
 
-    :ivar open: readable and writable by every client, however the connection is secured.
+    :ivar open: whether every client may read and write the node, even if connections are authenticated.
     """
 
     path: str
@@ -88,10 +88,9 @@ class NewNode:
 
 
 class IZooKeeper(Interface):
-    """A connection to ZooKeeper that reconnects by itself.  Used on the reactor thread only.
+    """A connection to ZooKeeper that reconnects by itself; it is used on the reactor thread only.
 
-    Calls fail with the errors of this module.  They are made as soon as they are asked for, in that
-    order, and are not repeated.
+    Calls are sent immediately and in their order, and are never repeated.  They fail with the errors of this module.
     """
 
     session_id: int = Attribute("Of the current or last session, 0 before the first.")
@@ -99,16 +98,16 @@ class IZooKeeper(Interface):
     def connect(changed: Callable[[SessionState], None]) -> None:
         """Begin to connect; callable only once.
 
-        :param changed: called with every change, after ``session_id`` has changed.
+        :param changed: called with every new state, after ``session_id`` was updated.
         """
 
     def close() -> "Deferred[None]":
-        """End the session, which removes its ephemeral nodes, once the calls under way have ended."""
+        """End the session after the calls in progress; the server then removes its ephemeral nodes."""
 
     def create(node: NewNode) -> "Deferred[str]":
         """Create a node.
 
-        :returns: the path of the node, for a sequence with its number.
+        :returns: the path of the node; for a sequential node, with its number.
         """
 
     def create_all(nodes: Sequence[NewNode]) -> "Deferred[None]":
@@ -117,35 +116,36 @@ class IZooKeeper(Interface):
     def get(path: str, watch: Watch | None = None) -> "Deferred[tuple[bytes, Stat]]":
         """Read data and state of a node.
 
-        :param watch: called after data or state have changed, or the node was deleted; not if this call fails.
+        :param watch: called after the data were written or the node was deleted; not called if this call fails.
         """
 
     def exists(path: str, watch: Watch | None = None) -> "Deferred[Stat | None]":
-        """Read the state of a node, None if it does not exist.
+        """Read the state of a node; None if the node does not exist.
 
-        :param watch: called after the node was made, changed or deleted.
+        :param watch: called after the node was created, written or deleted.
         """
 
     def children(path: str, watch: Watch | None = None) -> "Deferred[tuple[list[str], Stat]]":
         """Read the names of the children of a node, in no order, and its state.
 
-        :param watch: called after a child has come or gone, or the node was deleted; not if this call fails.
+        :param watch: called after a child was created or removed, or the node was deleted; not called if this call
+            fails.
         """
 
     def set(path: str, data: bytes, version: int) -> "Deferred[Stat]":
         """Replace the data of a node.
 
-        :param version: of the data that are replaced, -1 for any.
+        :param version: the version that the data must have; -1 for any.
         """
 
     def delete(path: str, version: int) -> "Deferred[None]":
         """Delete a node without children.
 
-        :param version: of its data, -1 for any.
+        :param version: the version that its data must have; -1 for any.
         """
 
     def sync(path: str) -> "Deferred[None]":
         """Let the server catch up: reads after this call see all writes made before the call.
 
-        :param path: any node's; the server catches up with all of them.
+        :param path: path of any node; the server catches up with the writes to all nodes.
         """

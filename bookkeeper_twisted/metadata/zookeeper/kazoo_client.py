@@ -1,6 +1,6 @@
-"""The connection to real servers: kazoo, with its threads kept behind :class:`~.interfaces.IZooKeeper`.
+"""The connection to real ZooKeeper servers by kazoo, as a provider of :class:`~.interfaces.IZooKeeper`.
 
-kazoo makes callbacks on threads of its own; each callback here only hands its arguments to the reactor thread.
+kazoo calls back on its own threads; each callback here only passes its arguments to the reactor thread.
 """
 
 import logging
@@ -57,7 +57,7 @@ _WORDS = {
 class KazooZooKeeper:
     """A connection to ZooKeeper by one kazoo client.
 
-    :param reactor: runs all callbacks; its thread pool waits for the end of kazoo's threads.
+    :param reactor: runs all callbacks; a thread of its pool waits until kazoo has stopped.
     :param hosts: ``host:port``, separated by commas.
     """
 
@@ -99,7 +99,7 @@ class KazooZooKeeper:
         return closed.addCallback(lambda _: self._lose_all())
 
     def _did_not_close(self, failure: Failure) -> None:
-        """Log that kazoo did not stop; its session then ends by timeout."""
+        """Log that kazoo did not stop; the server will end the session by its timeout."""
         self._log.failure("kazoo does not stop", failure)
 
     def _close(self) -> None:
@@ -152,13 +152,13 @@ class KazooZooKeeper:
     def _call(self, path: str, method: Callable[..., Any], *args: object, **options: object) -> "Deferred[Any]":
         client_id = self._kazoo.client_id
         if client_id is not None and client_id[0] != self.session_id:
-            # kazoo's threads already use a new session, in which calls begun in the former session must not be made
+            # kazoo already uses a new session: a call that was meant for the old session must not be made in it
             return fail(NotConnectedError(f"{path}: another session has begun"))
         result: Deferred[Any] = Deferred()
         self._under_way[result] = path
 
         def arrived(value: object, error: Exception | None) -> None:
-            self._under_way.pop(result, None)  # pop with a default: a kazoo client that is closed may answer twice
+            self._under_way.pop(result, None)  # with a default, as a closed kazoo client may answer twice
             if result.called:
                 return  # the caller has cancelled the call, or the call failed at the end of its session
             if error is None:
@@ -173,10 +173,10 @@ class KazooZooKeeper:
         return result
 
     def _lose_all(self) -> None:
-        """Fail the calls under way with OutcomeUnknownError.
+        """Fail the calls in progress with OutcomeUnknownError.
 
-        kazoo does so itself, except for a call made while the connection was breaking: kazoo keeps that call for the
-        next connection, however long it takes.
+        kazoo itself fails most of them.  But it keeps a call that was made while the connection broke, and sends it on
+        the next connection, however late that is.
         """
         for result, path in list(self._under_way.items()):
             if not result.called:
@@ -193,9 +193,9 @@ _KAZOO_LOG = Logger(namespace="kazoo")
 
 
 class _ToTwisted(logging.Handler):
-    """A log that passes kazoo's lines to the reactor thread, as details of the session's warnings.
+    """A log handler that passes kazoo's lines to the reactor thread, which logs them as info.
 
-    What kazoo repeats, as at every attempt of an outage to connect, is logged once.
+    A line that kazoo repeats, as for each try to connect during an outage, is logged once.
     """
 
     def __init__(self, reactor: Any) -> None:
@@ -212,14 +212,18 @@ class _ToTwisted(logging.Handler):
 
 def kazoo_log(reactor: Any) -> logging.Logger:
     """Return a log for one kazoo client, whose warnings go to Twisted's log on the thread of the ``reactor``."""
-    log = logging.Logger("kazoo", logging.WARNING)  # a logger for this connection alone, outside the tree of loggers
+    # A logger for this connection alone, outside the tree of loggers, which the application may configure.
+    log = logging.Logger("kazoo", logging.WARNING)
     log.addHandler(_ToTwisted(reactor))
     return log
 
 
 @attrs.frozen
 class _Relay:
-    """A function that kazoo calls for a watch; kazoo keeps only one of several equal functions."""
+    """The function that kazoo calls for a watch.
+
+    Objects for the same watch are equal, as kazoo keeps only one of several equal functions.
+    """
 
     reactor: Any
     watch: Watch
@@ -229,9 +233,9 @@ class _Relay:
 
 
 def translated(path: str, error: Exception) -> Exception:
-    """Return the error of :mod:`.interfaces` that stands for an error of kazoo.
+    """Convert an error of kazoo to an error of :mod:`.interfaces`.
 
-    :param path: of the node that the call was about, for the message.
+    :param path: path of the node in the call, for the message.
     :param error: the error; an error that is not kazoo's is returned unchanged.
     """
     if not isinstance(error, kazoo_errors.KazooException):
@@ -244,7 +248,7 @@ def translated(path: str, error: Exception) -> Exception:
 
 
 def _check_all(results: list[object], nodes: Sequence[NewNode]) -> None:
-    """Raise the first error among the results of a transaction, in which kazoo returns its errors."""
+    """Raise the first error of a transaction; kazoo returns errors in the list of results."""
     for node, result in zip(nodes, results, strict=True):
         if isinstance(result, Exception) and not isinstance(result, kazoo_errors.RolledBackError):
             raise translated(node.path, result)

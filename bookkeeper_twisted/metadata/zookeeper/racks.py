@@ -11,15 +11,17 @@ from ...errors import CodecError
 def racks_path(root: str) -> str:
     """Return the path of the node with the racks of a cluster.
 
-    :param root: of the cluster; ``/chroot/ledgers`` has its racks in ``/chroot/bookies``.
+    :param root: root path of the cluster; for ``/chroot/ledgers``, the racks are in ``/chroot/bookies``.
     """
     return root.rpartition("/")[0] + "/bookies"
 
 
 class RackReader:
-    """A listener for the racks node, which passes the racks on; unreadable data are logged, and change nothing.
+    """A listener for the data of the racks node; it decodes the data and passes the racks to another listener.
 
-    :param path: of the node, for the log.
+    If the data cannot be decoded, this is logged, and the racks of the last call stay valid.
+
+    :param path: path of the node, for the log.
     :param listener: called with the rack of each bookie that has one.
     """
 
@@ -31,7 +33,7 @@ class RackReader:
         self._has_read = False
 
     def __call__(self, data: bytes | None) -> None:
-        """Read the ``data`` of the racks node; None stands for a missing node."""
+        """Decode the ``data`` of the racks node and pass the racks on; None stands for a missing node."""
         racks: Mapping[str, str] = {}
         try:
             racks = decode_racks(data) if data else {}

@@ -1,4 +1,4 @@
-"""Registrations of live bookies: ephemeral nodes, made again in every new session."""
+"""The registrations of live bookies: ephemeral nodes, which are made again in every new session."""
 
 from collections.abc import Callable
 
@@ -19,12 +19,12 @@ from .watches.bookie_sets import AVAILABLE, READ_ONLY, BookieSet, BookieSets
 from .znodes import Znodes
 
 RENEWAL_SECONDS = 1.0
-"""Seconds before a registration is renewed again, after ZooKeeper failed during a renewal."""
+"""Seconds before another try to register a bookie in a new session, after ZooKeeper failed."""
 
 
 @implementer(IRegistration)
 class ZooKeeperRegistration:
-    """The registration side of a driver."""
+    """The registrations and cookies of bookies on ZooKeeper."""
 
     _log = Logger()
 
@@ -41,7 +41,7 @@ class ZooKeeperRegistration:
         self._session.on_renewal(self._renew_soon)
 
     def stop(self) -> None:
-        """End watches and renewals."""
+        """End all watches, and stop registering bookies in new sessions."""
         self._sets.stop()
         self._registered.clear()
         if self._renewing is not None:
@@ -64,7 +64,7 @@ class ZooKeeperRegistration:
         await self._locked(self._unregister, check_bookie_id(bookie_id))
 
     async def _register(self, bookie_id: str, read_only: bool, data: bytes) -> None:
-        """Register in the current session, and again if a new session began during the registration."""
+        """Register a bookie in the current session, and again if another session began meanwhile."""
         session_id = None
         while session_id != self._session.zookeeper.session_id:
             session_id = self._session.zookeeper.session_id
@@ -76,7 +76,7 @@ class ZooKeeperRegistration:
         await self._claims.withdraw(bookie_id)
 
     async def _locked(self, change: Callable[..., object], *args: object) -> None:
-        """Run changes and renewals of registrations one at a time."""
+        """Run a change of the registrations, after the changes and renewals in progress."""
         self._session.check_open()
         await self._lock.acquire()
         try:

@@ -1,4 +1,4 @@
-"""A ZooKeeper session, which makes calls while it is connected, and repeats calls whose answer was lost."""
+"""A ZooKeeper session, which waits for a connection before each call, and repeats calls whose answer was lost."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
@@ -27,10 +27,10 @@ Resolve = Callable[[ZooKeeperError], Awaitable[T]]
 
 
 class Session:
-    """The session that the parts of a driver share.
+    """The session that all parts of a driver share.
 
-    :ivar zookeeper: the connection, for calls inside :meth:`run`.
-    :ivar uri: for messages.
+    :ivar zookeeper: the connection; it is called inside :meth:`run`.
+    :ivar uri: the metadata service URI, for messages.
     """
 
     _log = Logger()
@@ -53,9 +53,9 @@ class Session:
     # -- life --
 
     async def open(self) -> None:
-        """Connect; callable only once.
+        """Connect to ZooKeeper; callable only once.
 
-        :raises MetadataError: there is no connection within the session timeout.
+        :raises MetadataError: no connection was made within the session timeout.
         """
         if self._used:
             raise MetadataError(f"{self.uri} was opened before")
@@ -83,12 +83,12 @@ class Session:
     def on_expiry(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call ``listener`` when a session ends without :meth:`close`, before any call is made in the next session.
 
-        :returns: a function that ends that.
+        :returns: a function that removes the listener.
         """
         return self._expired.add(listener)
 
     def check_open(self) -> None:
-        """Check that calls can be made.
+        """Check that the session is open, so that calls can be made.
 
         :raises MetadataError: the session is not open.
         """
@@ -113,7 +113,7 @@ class Session:
                 self._renewed.call()
 
     def _log_change(self, before: SessionState, now: SessionState) -> None:
-        """Log one warning when the connection is lost, and one line when there is a new connection."""
+        """Log one warning when the connection is lost, and one line when it is made again."""
         if before is SessionState.CONNECTED and now is not SessionState.CONNECTED:
             self._lost_at = self.clock.seconds()
             self._log.warn(
@@ -142,14 +142,16 @@ class Session:
     async def run(
         self, asked: str, call: Callable[[], Awaitable[T]], resolve: Resolve[T] | None = None, reads: bool = False
     ) -> T:
-        """Repeat a call until its outcome is known or its time is over.
+        """Make a call, and repeat it until its outcome is known or its time is over.
 
         :param asked: description of the call, for the error.
-        :param resolve: called with the error of a repetition that the first try may explain (the node exists, is gone,
-            has another version); reads what is stored, and returns the result of the first try or raises.
-        :param reads: whether the call changes nothing.
-        :raises OutcomeUnknownError: the answer was lost every time, or did not come in time.
-        :raises NotConnectedError: there was no connection, and the call was never made.
+        :param resolve: called if a repeated call fails because the node exists, is missing or has another version,
+            which an earlier try may have caused.  It reads the node, and returns the result of that try or raises the
+            error.
+        :param reads: whether the call only reads.
+        :raises OutcomeUnknownError: the answer to a write was lost each time, or did not come in time.
+        :raises NotConnectedError: there was no connection, so that the call was never made; or the answer to a read was
+            lost.
         """
         began = self.clock.seconds()
         made, cause = False, ZooKeeperError()
@@ -166,14 +168,14 @@ class Session:
                 made, cause = True, failure
             except (NodeExistsError, NodeMissingError, NodeVersionError) as failure:
                 if not made or resolve is None:
-                    raise  # no earlier try can have changed the node, so the error is the answer
+                    raise  # no earlier try can have changed the node, so the error is the result of the call
                 return await resolve(failure)
             if self._connection is SessionState.CLOSED or not self._left(began):
                 break
         raise self._given_up(asked, made and not reads, self.clock.seconds() - began) from cause
 
     def _left(self, began: float) -> float:
-        """Return the seconds left for a call that began at the time ``began``."""
+        """Return the seconds that are left of the time limit of a call that began at ``began``."""
         return max(0.0, began + self.options.operation_timeout - self.clock.seconds())
 
     async def _answer(self, call: Callable[[], Awaitable[T]], seconds: float) -> T:
@@ -201,7 +203,7 @@ class Session:
         await self.wait_for(Deferred(), seconds)
 
     async def wait_for(self, event: "Deferred[bool]", seconds: float) -> None:
-        """Wait until ``event`` fires, or some ``seconds`` are over.
+        """Wait until ``event`` fires, but at most some ``seconds``.
 
         :raises MetadataError: the session was closed during the wait.
         """

@@ -1,4 +1,4 @@
-"""Marks of under-replication and replication locks on ZooKeeper, node for node as Apache BookKeeper's.
+"""Underreplicated marks and replication locks on ZooKeeper, in the same nodes as Apache BookKeeper's.
 
 ::
 
@@ -48,7 +48,7 @@ _MARK = re.compile(r"urL(\d{10,19})")
 def mark_name(ledger_id: int) -> str:
     """Return the name of the node of a mark or a lock.
 
-    :raises IncorrectParameterError: it is not a ledger id.
+    :raises IncorrectParameterError: ``ledger_id`` is not a ledger id.
     """
     return f"urL{check_ledger_id(ledger_id):010d}"
 
@@ -60,7 +60,7 @@ def _groups(ledger_id: int) -> list[str]:
 
 @contextmanager
 def _errors_of_marks(ledger_id: int, version: int) -> Iterator[None]:
-    """Turn the node errors of a conditional change of a mark into the errors of the interface."""
+    """Convert node errors of a conditional write to the errors that IUnderreplication declares for marks."""
     try:
         yield
     except NodeMissingError as error:
@@ -71,7 +71,7 @@ def _errors_of_marks(ledger_id: int, version: int) -> Iterator[None]:
 
 @implementer(IUnderreplication)
 class ZooKeeperUnderreplication:
-    """The under-replication side of a driver on ZooKeeper."""
+    """The underreplicated marks and replication locks of a cluster on ZooKeeper."""
 
     def __init__(self, znodes: Znodes) -> None:
         self._znodes = znodes
@@ -103,7 +103,7 @@ class ZooKeeperUnderreplication:
                 await self.replace_mark(ledger_id, stored.value.with_replicas(replicas, ctime), stored.version)
                 return
             except (MetadataVersionError, NotUnderreplicatedError):
-                pass  # another client marked or repaired the ledger after the read: try again
+                pass  # another client changed or removed the mark after the read: try again
 
     async def _create(self, path: str, mark: UnderreplicatedLedger) -> bool:
         data = encode_underreplicated(mark)
@@ -143,9 +143,9 @@ class ZooKeeperUnderreplication:
                 return
 
     async def marked_ledgers(self, shuffle: Shuffle | None = None) -> AsyncIterator[int]:
-        """Yield the ids in the tree of marks, in ascending order or with the children of each node shuffled.
+        """Yield the ids of marked ledgers, in ascending order or with the children of each node shuffled.
 
-        :raises MetadataError: the tree has a node that belongs to no mark.
+        :raises MetadataError: the tree of marks contains a node that belongs to no mark.
         """
         async for ledger_id in self._walk(self._znodes.path(UNDERREPLICATION, MARKS), 0, shuffle):
             yield ledger_id
@@ -154,7 +154,7 @@ class ZooKeeperUnderreplication:
         try:
             names = sorted(await self._znodes.fresh_children(path))
         except NodeMissingError:
-            return  # the node is made with its first mark, and removed after its last mark
+            return  # no mark is below this node: it is created with its first mark and removed after its last
         if level == GROUPS and not names:
             for tree in self._trees:
                 tree.wait_for(path)
@@ -213,7 +213,7 @@ class ZooKeeperUnderreplication:
             try:
                 await self._znodes.set(path, data, stat.version)
             except (NodeMissingError, NodeVersionError):
-                pass  # the lock was released, or its text replaced, after the read
+                pass  # the lock was released or written after the read: leave its text
 
     async def _owns(self, path: str) -> bool:
         return await self._own(path) is not None
@@ -276,7 +276,7 @@ class ZooKeeperUnderreplication:
         return self._znodes.path(UNDERREPLICATION, LOCKS, mark_name(ledger_id))
 
     async def _prepare(self) -> None:
-        """Create the parents of marks and locks, and check how marks are laid out, before the first write."""
+        """Before the first write, create the parents of marks and locks, and check the stored layout of marks."""
         if self._ready:
             return
         path, layout = self._znodes.path(UNDERREPLICATION, LAYOUT), encode_rereplication_layout()

@@ -1,6 +1,6 @@
-"""The metadata service URIs of clusters on ZooKeeper, Apache BookKeeper's and Pulsar's.
+"""The metadata service URIs of clusters on ZooKeeper, in the forms of Apache BookKeeper and of Pulsar.
 
-They are ``zk+<layout>://host:port;host:port/root`` and ``metadata-store:zk:host:port;host:port/chroot``.
+The forms are ``zk+<layout>://host:port;host:port/root`` and ``metadata-store:zk:host:port;host:port/chroot``.
 """
 
 import re
@@ -32,8 +32,8 @@ class ZooKeeperUri:
 
     :ivar hosts: ``host:port`` of the servers, separated by commas.
     :ivar root: path of the cluster's root.
-    :ivar factory: Java class of the layout that the URI asks for, None for any that is stored.
-    :ivar of_pulsar: whether the cluster is used with Pulsar's metadata driver in the place of Apache BookKeeper's.
+    :ivar factory: Java class of the layout that the URI asks for; None for any stored layout.
+    :ivar of_pulsar: whether the URI has Pulsar's form, for clusters that use Pulsar's metadata driver.
     """
 
     hosts: str
@@ -43,7 +43,7 @@ class ZooKeeperUri:
 
     @classmethod
     def parse(cls, uri: str) -> "ZooKeeperUri":
-        """Parse a ``uri`` of either kind.
+        """Parse a ``uri`` of Apache BookKeeper's or of Pulsar's form.
 
         Pulsar's ``metadata-store:zk:host:port;host:port/chroot`` has its cluster at ``/chroot/ledgers``.
 
@@ -67,7 +67,7 @@ class ZooKeeperUri:
 
     @classmethod
     def _parse_pulsar(cls, uri: str) -> "ZooKeeperUri":
-        """Parse Pulsar's form: a chroot follows the hosts; ``/`` alone means no chroot, as in ZooKeeper's strings."""
+        """Parse a URI of Pulsar's form: a chroot follows the hosts; ``/`` alone means no chroot."""
         _, store, rest = (*uri.split(":", 2), "", "")[:3]
         if store.lower() != SCHEME:
             raise InvalidMetadataUriError(f"{uri!r} is not {_PULSAR_FORM}")
@@ -86,7 +86,7 @@ class ZooKeeperUri:
 def root_of(uri: str) -> str:
     """Return the root path in a metadata service URI of any driver; empty if the URI names no root.
 
-    :param uri: one that its driver takes.
+    :param uri: a URI that its driver accepts.
     """
     if uri.partition(":")[0].partition("+")[0].lower() in (SCHEME, PULSAR_SCHEME):
         return ZooKeeperUri.parse(uri).root

@@ -1,6 +1,7 @@
 """The nodes below a cluster's root.  Calls whose answer was lost are repeated until their outcome is certain.
 
-A write is resolved by repeating it, which goes to the leader, and only then by reading, behind a sync.
+A repeated write goes to ZooKeeper's leader, so its error shows whether the first write was executed.  Only then is the
+node read, after a sync.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,15 +11,15 @@ from .session import Session
 
 ANY = -1
 _RACES = 16
-"""Times that others may prune the parents of a node while it is being created."""
+"""Tries to create a node whose parents other clients keep removing."""
 
 IsMine = Callable[[bytes, Stat], bool]
 
 
 class Znodes:
-    """The tree below one root.
+    """The tree of nodes below the root of one cluster.
 
-    :ivar root: without a final slash; never created here, but with the cluster.
+    :ivar root: path of the root without a final slash; only the creation of a cluster creates it.
     """
 
     def __init__(self, session: Session, root: str) -> None:
@@ -29,7 +30,7 @@ class Znodes:
     def path(self, *parts: str) -> str:
         """Return the absolute path of a node below the root.
 
-        :param parts: of the path, without slashes at their ends.
+        :param parts: the parts of the path, without slashes at their ends.
         """
         return "/".join((self.root, *parts))
 
@@ -38,23 +39,24 @@ class Znodes:
     async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, Stat]:
         """Read data and state of a node.
 
-        :param watch: called after data or state have changed, or the node was deleted; not if this call fails.
+        :param watch: called after the data were written or the node was deleted; not called if this call fails.
         :raises NodeMissingError: the node does not exist.
         """
         return await self.session.run(f"read {path}", lambda: self._zk.get(path, watch), reads=True)
 
     async def exists(self, path: str, watch: Watch | None = None) -> Stat | None:
-        """Read the state of a node, None if it does not exist.
+        """Read the state of a node; None if the node does not exist.
 
-        :param path: absolute, as in all methods.
-        :param watch: called after the node was made, changed or deleted.
+        :param path: the absolute path, as in all methods.
+        :param watch: called after the node was created, written or deleted.
         """
         return await self.session.run(f"look for {path}", lambda: self._zk.exists(path, watch), reads=True)
 
     async def children(self, path: str, watch: Watch | None = None) -> tuple[list[str], Stat]:
         """Read the names of the children of a node, in no order, and its state.
 
-        :param watch: called after a child has come or gone, or the node was deleted; not if this call fails.
+        :param watch: called after a child was created or removed, or the node was deleted; not called if this call
+            fails.
         :raises NodeMissingError: the node does not exist.
         """
         return await self.session.run(f"list {path}", lambda: self._zk.children(path, watch), reads=True)
@@ -62,12 +64,12 @@ class Znodes:
     async def sync(self, path: str) -> None:
         """Let the server catch up with all earlier writes.
 
-        :param path: of the node that is read next.
+        :param path: path of the node that is read next.
         """
         await self.session.run(f"sync {path}", lambda: self._zk.sync(path), reads=True)
 
     async def fresh_children(self, path: str) -> list[str]:
-        """Return the names of the children of ``path``, as of now or later.
+        """Read the names of the children of ``path``, in a state no older than this call.
 
         :raises NodeMissingError: the node does not exist.
         """
@@ -79,8 +81,8 @@ class Znodes:
     async def create(self, node: NewNode, is_mine: IsMine) -> Stat | None:
         """Create one node.
 
-        :param is_mine: tests, after a lost answer, whether a node that exists was created by that try.
-        :returns: the state of the node if its answer was lost and it was found to be ours, else None.
+        :param is_mine: after a lost answer, tests by data and state whether this client created the existing node.
+        :returns: the state of the node if the answer was lost and this client had created it, else None.
         :raises NodeExistsError: another client has created the node.
         :raises NodeMissingError: it has no parent.
         """
@@ -91,7 +93,7 @@ class Znodes:
 
         async def resolve(error: ZooKeeperError) -> Stat | None:
             if isinstance(error, NodeExistsError):
-                # the leader knows the node, but the server that answers the read may lag behind
+                # the leader has the node, but the server that answers the read may lag behind
                 await self.sync(node.path)
                 data, stat = await self.get(node.path)
                 if is_mine(data, stat):
@@ -101,7 +103,7 @@ class Znodes:
         return await self.session.run(f"create {node.path}", call, resolve)
 
     async def create_below(self, node: NewNode, is_mine: IsMine) -> Stat | None:
-        """Create a node as :meth:`create` does, with missing parents up to the root, persistent and empty.
+        """Create a node as :meth:`create` does, and its missing parents up to the root, persistent and empty.
 
         :param is_mine: see :meth:`create`.
         :raises NodeMissingError: the root does not exist, or another client removes the parents again and again.
@@ -115,9 +117,9 @@ class Znodes:
         raise missing
 
     async def ensure(self, path: str, open: bool = False) -> None:
-        """Create an empty persistent node and its parents up to the root, as far as they are missing.
+        """Create an empty persistent node and its missing parents up to the root, unless the node exists.
 
-        :param open: whether every client may write it, however the connection is secured.
+        :param open: whether every client may read and write the node, even if connections are authenticated.
         :raises NodeMissingError: the root does not exist.
         """
         if path == self.root:
@@ -132,8 +134,8 @@ class Znodes:
     async def create_sequence(self, node: NewNode) -> str:
         """Create an ephemeral sequential node; if the answer is lost, the node is removed with the session.
 
-        :param node: its path is continued by ten digits.
-        :returns: the digits behind its name.
+        :param node: the node; ZooKeeper appends ten digits to its path.
+        :returns: the appended digits.
         :raises NodeMissingError: it has no parent.
         """
         path = await self.session.run(f"create {node.path}", lambda: self._zk.create(node))
@@ -155,7 +157,7 @@ class Znodes:
         await self.session.run(f"create {nodes[0].path}", lambda: self._zk.create_all(nodes), resolve)
 
     async def set(self, path: str, data: bytes, version: int) -> int:
-        """Replace the data of a node, if they have not changed since they were read (compare-and-set).
+        """Replace the data of a node if they have not changed since they were read (compare-and-set).
 
         :param version: the version that was read.
         :returns: the new version.
@@ -179,7 +181,7 @@ class Znodes:
     async def delete(self, path: str, version: int = ANY) -> None:
         """Delete a node without children.
 
-        :param version: of its data; :data:`ANY` for any.
+        :param version: the version that its data must have; :data:`ANY` for any.
         :raises NodeMissingError: the node does not exist.
         :raises NodeVersionError: it has another version.
         :raises NodeNotEmptyError: it has children.

@@ -1,5 +1,6 @@
 """The election of the auditor, by Apache BookKeeper's protocol and by that of Pulsar's metadata driver.
 
-Both are a :class:`~.candidacy.Candidacy`, which watches until it is stopped: :mod:`.votes` by ephemeral sequence nodes,
-:mod:`.leader_node` by one ephemeral node.  A candidate of either leaves the office to one of the other.
+In both, a :class:`~.candidacy.Candidacy` watches the election until it is stopped.  :mod:`.votes` elects by ephemeral
+sequential nodes, :mod:`.leader_node` by one ephemeral node.  A candidate in one election does not become auditor while
+the other election has a candidate.
 """

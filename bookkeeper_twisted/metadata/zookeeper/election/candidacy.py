@@ -1,7 +1,7 @@
-"""A candidacy in the election of the auditor, which tells its listener when the election is won or lost.
+"""The common part of both candidacies for auditor, which call a listener when the election is won or lost.
 
-Apache's driver and Pulsar's elect the auditor at different nodes.  In a cluster in which both are in use, a candidate
-here leaves the office to a candidate of the other driver, so that no second auditor is at work.
+Apache's driver and Pulsar's elect the auditor at different nodes.  If both are in use in a cluster, a candidate here
+does not become auditor while the other election has a candidate, so that there are never two auditors.
 """
 
 from collections.abc import Callable
@@ -14,12 +14,12 @@ from ..znodes import Znodes
 
 
 class Candidacy:
-    """The candidacy of one process.
+    """The candidacy of one process for auditor.
 
-    :ivar name: of the candidate.
-    :param path: of the node of this election.
-    :param other: path of the node of the election by the other driver.
-    :param listener: called with True when the office is won, with False when it is lost.
+    :ivar name: name of the candidate.
+    :param path: path of the node of this election.
+    :param other: path of the node of the other driver's election.
+    :param listener: called with True when the candidate becomes the auditor, with False when it is the auditor no more.
     """
 
     _log = Logger()
@@ -42,13 +42,13 @@ class Candidacy:
         self._loop.start()
 
     def stop(self) -> None:
-        """End all work; the nodes of the candidacy stay."""
+        """Stop watching the election; the nodes of this candidate stay."""
         self._stopped = True
         self._in_office = False
         self._loop.stop()
 
     def lose(self) -> None:
-        """Treat the election as lost."""
+        """Call the listener with False if this candidate is the auditor."""
         self._is_elected(False)
 
     async def remove(self) -> None:
@@ -56,7 +56,7 @@ class Candidacy:
         raise NotImplementedError
 
     async def _stand(self, watch: Watch) -> None:
-        """Read the election with a watch, take part in it, and pass the result to :meth:`_is_elected`."""
+        """Read the election's nodes with a watch, take part in it, and pass the result to :meth:`_is_elected`."""
         raise NotImplementedError
 
     async def _look(self, watch: Watch) -> bool:
@@ -86,7 +86,7 @@ class Candidacy:
             self._log.failure("a listener for the auditor's office failed")
 
     def _waits_for_other(self, waits: bool) -> None:
-        """Log once that a candidate of the other election keeps this candidate from being the auditor."""
+        """Log a warning, only once, that a candidate of the other election prevents this one from becoming auditor."""
         if waits and not self._waits:
             self._log.warn(
                 "{name} leaves the auditor's office to a candidate at {other}: this process stands at {path}. Give all "

@@ -1,8 +1,9 @@
 """A candidacy for auditor by the vote nodes of Apache BookKeeper's election.
 
 A vote is an ephemeral sequential node.  The candidate with the lowest number is the auditor, and each other candidate
-watches the next lower vote.  Unlike Apache's, an auditor watches its own vote as well.  The election is lost when the
-session expires, and when there is no connection for the time after which the server may have ended the session.
+watches the next lower vote.  Unlike Apache's auditor, the auditor here also watches its own vote.  It stops being the
+auditor when its session expires, or when it has had no connection for so long that the server may have ended the
+session.
 """
 
 import re
@@ -18,16 +19,16 @@ _VOTE = re.compile(rf"{_PREFIX}(\d+)")
 
 
 def lowest_first(names: Iterable[str]) -> list[str]:
-    """Return the names of votes in the order of their numbers.
+    """Return the names of the vote nodes in the order of their numbers.
 
-    :param names: of all children of the election's node; other children are left out.
+    :param names: the names of all children of the election's node; names of other nodes are left out.
     """
     votes = [match for match in map(_VOTE.fullmatch, names) if match]
     return [match[0] for match in sorted(votes, key=lambda match: int(match[1]))]
 
 
 class VoteCandidacy(Candidacy):
-    """The candidacy of one process by a vote node; it is not elected while Pulsar's election has a leader."""
+    """The candidacy of one process by a vote node; it does not become auditor while Pulsar's leader node exists."""
 
     def __init__(
         self, znodes: Znodes, path: str, other: str, name: str, listener: Callable[[bool], None]
@@ -55,7 +56,7 @@ class VoteCandidacy(Candidacy):
         leader = await self._znodes.exists(self._other, watch)
         is_elected = not position and own is not None and leader is None
         if own is None or None in present:
-            watch(True)  # a vote was removed after the votes were listed: look again
+            watch(True)  # a vote was removed after the votes were listed: read them again
         elif is_elected and not self._in_office:
             await self._announce()
         self._is_elected(is_elected)
@@ -86,5 +87,5 @@ class VoteCandidacy(Candidacy):
         return [name for name, stat in stats if stat is not None and self._owns(stat.owner)]
 
     async def _announce(self) -> None:
-        """Write the winner into the election's node, for people and Apache's tools to read."""
+        """Write the name of the elected auditor into the election's node, for people and Apache's tools to read."""
         await self._znodes.set(self._path, encode_vote(self.name), ANY)

@@ -1,6 +1,7 @@
 """Layouts, which define the paths of a cluster's ledgers and the source of their ids.
 
-A path is the decimal id, cut into groups, with ``L`` before the last (:class:`LedgerForm`).
+The path of a ledger is its decimal id, cut into groups of digits, with ``L`` before the last group
+(:class:`LedgerForm`).
 """
 
 import re
@@ -15,15 +16,15 @@ from ....errors import IncorrectParameterError, MetadataError
 
 @attrs.frozen
 class LedgerForm:
-    """A form in which the path of a ledger is made of the ledger id.
+    """A rule that makes the path of a ledger from the ledger id.
 
-    :ivar groups: digits of each part of the path.
+    :ivar groups: number of digits in each part of the path.
     """
 
     groups: tuple[int, ...]
 
     def path(self, ledger_id: int) -> str:
-        """Return the path of a ledger below the root.
+        """Return the path of a ledger, relative to the root of the cluster.
 
         :raises IncorrectParameterError: the id has too many digits for this form.
         """
@@ -43,10 +44,10 @@ class LedgerForm:
         return self.digits(0, name) is not None
 
     def digits(self, level: int, name: str) -> str | None:
-        """Return the digits that a node adds to the ledger id, None if the node's name does not have this form.
+        """Return the digits of the ledger id in a node's name; None if the name does not have this form.
 
-        :param level: of the node, 0 for children of the root.
-        :param name: of the node, without its parents.
+        :param level: level of the node; 0 for children of the root.
+        :param name: name of the node, without its parents.
         """
         is_leaf = level == len(self.groups) - 1
         more = "," if is_leaf and not level else ""
@@ -55,7 +56,7 @@ class LedgerForm:
         return None if found is None else found[1]
 
     def span(self, digits: str) -> tuple[int, int]:
-        """Return the smallest and the largest id whose digits, with leading zeros, begin with ``digits``."""
+        """Return the smallest and the largest ledger id that, with leading zeros, begin with ``digits``."""
         rest = max(sum(self.groups) - len(digits), 0)
         first = int(digits or 0) * 10**rest
         return first, first + 10**rest - 1
@@ -72,23 +73,23 @@ LEGACY_HIERARCHICAL = _PACKAGE + "LegacyHierarchicalLedgerManagerFactory"
 FLAT = _PACKAGE + "FlatLedgerManagerFactory"
 
 MAX_SHORT_ID = (1 << 31) - 2
-"""The largest id that the 31-bit generator gives, and that has the short path in the default layout."""
+"""The largest id of the 31-bit id generator; larger ids have the long path in the default layout."""
 
 _FACTORY_VERSION = 1
 _SHORT_NAMES = {"flat": FLAT, "hierarchical": HIERARCHICAL}
-"""The names of factories in layouts of format 1."""
+"""The factory classes by their names in layouts of format version 1."""
 
 
 @attrs.frozen
 class LedgerTree:
-    """The tree of nodes of one layout of ledgers.
+    """The tree of nodes that a layout defines for the ledgers of a cluster.
 
-    :ivar factory: the Java class that lays them out like this.
-    :ivar forms: of the paths, by ascending ids.
-    :ivar last_short_id: the largest id that has the first form.
-    :ivar id_parent: name of the node below which ids are drawn, empty for the root itself.
+    :ivar factory: name of the Java class that makes this layout.
+    :ivar forms: the forms of the paths, in the order of the ids that have them.
+    :ivar last_short_id: the largest id whose path has the first form.
+    :ivar id_parent: name of the node below which ids are drawn; empty for the root itself.
     :ivar has_long_ids: whether ids may have more than 31 bits.
-    :ivar prunes: whether parents that become empty are removed.
+    :ivar prunes: whether parents that become empty after a removal are removed, too.
     """
 
     factory: str
@@ -128,17 +129,17 @@ TREES = {
 def new_layout(factory: str | None) -> Layout:
     """Return the layout of a new cluster.
 
-    :param factory: the Java class that the URI asks for, None for the usual one.
+    :param factory: Java class of the layout that the URI asks for; None for the default layout.
     """
     return Layout(factory or HIERARCHICAL, _FACTORY_VERSION)
 
 
 def tree_of(layout: Layout, factory: str | None, fail: Callable[[str], MetadataError]) -> LedgerTree:
-    """Return the tree of ledgers that a stored layout asks for.
+    """Return the tree of ledgers of a stored layout.
 
-    :param factory: the class that the URI asks for, None for any.
-    :param fail: makes the error of a text.
-    :raises MetadataError: the URI asks for another layout, or the stored one is unknown here.
+    :param factory: Java class of the layout that the URI asks for; None for any.
+    :param fail: makes an error from a text.
+    :raises MetadataError: the URI asks for another layout, or this program does not know the stored one.
     """
     stored = _SHORT_NAMES.get(layout.factory, layout.factory) if layout.format_version == 1 else layout.factory
     if factory not in (None, stored):

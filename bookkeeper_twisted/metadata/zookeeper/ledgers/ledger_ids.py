@@ -1,7 +1,7 @@
-"""The generation of ledger ids: numbers that ZooKeeper gives to sequential nodes, which are then removed.
+"""The generation of ledger ids: the numbers that ZooKeeper gives to sequential nodes, which are then removed.
 
-31 bits come from one counter.  When they are used up, by this client or another, the high bits are the
-number of a ``HOB-`` node and the low ones count below it.
+Ids of up to 31 bits come from one counter.  After any client has used them up, longer ids are drawn: their high bits
+are the number of a ``HOB-`` node, and their low bits come from a counter below this node.
 """
 
 from twisted.internet.defer import Deferred
@@ -17,13 +17,13 @@ _LONG = "idgen-long"
 _HIGH = "HOB-"
 _LOW = "ID-"
 _KEPT = 3
-"""Nodes of high bits that are not removed, for clients that still draw from an old one."""
+"""Number of the latest ``HOB-`` nodes that are kept, because clients may still draw ids below an older one."""
 
 
 class LedgerIds:
-    """The id generator of one driver.
+    """The generator of ledger ids of one driver.
 
-    :ivar has_long: whether ids are long already; never taken back.
+    :ivar has_long: whether the cluster has begun to use ids of more than 31 bits; never becomes False again.
     """
 
     _log = Logger()
@@ -34,7 +34,7 @@ class LedgerIds:
         self._high: list[int] = []
 
     async def draw(self, tree: LedgerTree) -> int:
-        """Return an id that was never returned before, and that no ledger has.
+        """Draw a ledger id that was never drawn before and that no ledger has.
 
         :raises MetadataError: the ids of the layout are used up, or ZooKeeper fails.
         """
@@ -70,7 +70,7 @@ class LedgerIds:
             await self._add_high(high + 1)
 
     async def _current_high(self) -> int:
-        """Return the largest number of high bits in use; create the first number if none is in use."""
+        """Return the largest number of a ``HOB-`` node; create the first such node if there is none."""
         if not self._high:
             names = await self._znodes.fresh_children(self._znodes.path(_LONG))
             self._high = sorted(int(name.removeprefix(_HIGH)) for name in names if _is_high(name))
@@ -87,7 +87,7 @@ class LedgerIds:
                 NewNode(self._znodes.path(_LONG, f"{_HIGH}{high:010d}"), open=True), lambda data, stat: True
             )
         except NodeExistsError:
-            pass  # another client also used up the former number, and created this node first
+            pass  # another client has also used up the ids below the last node, and created this node first
 
     async def _remove_old(self) -> None:
         for high in self._high[:-_KEPT]:
@@ -99,7 +99,7 @@ class LedgerIds:
     async def _next(self, *parent: str) -> tuple[int | None, str]:
         """Draw the next number below a node, and return it with the path of its sequence node.
 
-        The number is None once all 31 bits are used up.
+        The number is None when all numbers of 31 bits are used up.
         """
         prefix = self._znodes.path(*parent, _LOW)
         node = NewNode(prefix, ephemeral=True, sequence=True)
@@ -112,7 +112,7 @@ class LedgerIds:
         return (number if 0 <= number <= MAX_SHORT_ID else None), prefix + digits
 
     def _not_removed(self, failure: Failure) -> None:
-        """Log that a node was not removed: it disappears with the session."""
+        """Log that the sequence node of an id was not removed; the server removes it at the end of the session."""
         failure.trap(MetadataError)
         self._log.warn("the node of a ledger id stays until the session ends: {error}", error=failure.value)
 

@@ -1,7 +1,7 @@
 """The listing of all ledgers of a cluster in ascending order; an incomplete listing raises an error (S8).
 
-Bookies remove what a listing does not name.  So a walk never ends early, a missing root is an error, and
-so is a node that has no business there.  A node that vanishes while it is walked had no ledger left.
+Bookies delete the ledgers that a listing does not contain.  So a listing never ends early, and a missing root or an
+unexpected node is an error.  A node that is removed during the walk had no ledgers left, so it is skipped.
 """
 
 from collections.abc import AsyncIterator
@@ -15,10 +15,10 @@ MAX_ID = (1 << 63) - 1
 
 
 class LedgerListing:
-    """A walk through the ledgers of a tree.
+    """One listing of the ledgers in a tree of nodes.
 
     :param first: the smallest id to list.
-    :param last: the largest.
+    :param last: the largest id to list.
     """
 
     def __init__(self, znodes: Znodes, tree: LedgerTree, first: int, last: int) -> None:
@@ -28,7 +28,7 @@ class LedgerListing:
         self._last = last
 
     async def ids(self) -> AsyncIterator[int]:
-        """Yield the ids in ascending order.
+        """Yield the ledger ids in ascending order.
 
         :raises MetadataError: the listing is not complete.
         """
@@ -41,9 +41,9 @@ class LedgerListing:
                 yield ledger_id
 
     async def _level(self, form: LedgerForm, digits: str, path: str, names: "filter[str]") -> AsyncIterator[int]:
-        """Yield the ledger ids below the given nodes, which are on one level of the tree.
+        """Yield the ledger ids in and below the nodes ``names``, which have the same parent.
 
-        :param digits: of the ids down to this level.
+        :param digits: the digits of the ids in the names of their parents.
         """
         level = path.removeprefix(self._znodes.root).count("/")
         is_leaf = level == len(form.groups) - 1
@@ -52,7 +52,7 @@ class LedgerListing:
             if last < self._first or first > self._last:
                 continue
             if is_leaf:
-                # a listing fails when the driver is closed: it must not end early without an error (S8)
+                # if the driver is closed, the listing fails: it must not end early without an error (S8)
                 self._znodes.session.check_open()
                 yield self._checked(first, f"{path}/{name}")
                 continue

@@ -39,9 +39,9 @@ _MAX_VERSION = (1 << 31) - 1
 
 @implementer(ILedgerManager)
 class ZooKeeperLedgers:
-    """The ledger side of a driver.
+    """The ledger manager of a driver on ZooKeeper.
 
-    :ivar tree: the layout of the ledgers' nodes, known once the driver is open.
+    :ivar tree: the layout of the ledgers' nodes; None until the driver is open.
     """
 
     def __init__(self, znodes: Znodes) -> None:
@@ -61,14 +61,14 @@ class ZooKeeperLedgers:
     async def create(self, ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
         path, data = self._path(ledger_id), stored_form(ledger_id, metadata)
         try:
-            # An earlier try of this create may have made the ledger: the token in the ledger tells.
+            # An earlier try of this create may have made the ledger: compare the token in the stored metadata.
             await self._znodes.create_below(NewNode(path, data), lambda data, stat: False)
         except NodeExistsError as error:
             return await self._own(ledger_id, metadata.c_token, error)
         return Versioned(decode_ledger_metadata(data), 0)
 
     async def _own(self, ledger_id: int, c_token: int, error: NodeExistsError) -> Versioned[LedgerMetadata]:
-        """Return the stored metadata if an earlier try of this create stored them, else raise LedgerExistsError."""
+        """Return the stored metadata if an earlier try of this create stored it, else raise LedgerExistsError."""
         if c_token:
             await self._znodes.sync(self._path(ledger_id))
             try:
@@ -121,9 +121,9 @@ class ZooKeeperLedgers:
             await self._prune(path.rpartition("/")[0])
 
     async def _prune(self, path: str) -> None:
-        """Remove parents that have become empty.
+        """Remove the parent nodes of a removed ledger that have become empty.
 
-        Nothing depends on it, so any failure ends it.
+        A failure ends this silently, because empty nodes do no harm.
         """
         try:
             while path != self._znodes.root and (await self._znodes.get(path))[1].n_children == 0:
@@ -136,7 +136,7 @@ class ZooKeeperLedgers:
         await self._znodes.sync(self._znodes.root)
 
     async def ledger_ids(self, first: int = 0, last: int | None = None) -> AsyncIterator[int]:
-        """Yield the ledger ids in ascending order; the iteration raises the error of a failed step (S8)."""
+        """Yield the ledger ids in ascending order; the iteration raises the error of a failed read (S8)."""
         end = MAX_ID if last is None else last
         async for ledger_id in LedgerListing(self._znodes, self._laid_out(), first, end).ids():
             yield ledger_id
@@ -171,10 +171,10 @@ Stored = Versioned[LedgerMetadata]
 
 
 class LedgerWatch:
-    """The watch of a ledger: calls its listener with each newer value, and a last time with None after the deletion.
+    """The watch of a ledger: calls its listener with each newer metadata, and at last with None after its deletion.
 
-    :param read: reads the ledger with a watch.
-    :param ended: called with this object after the last call of the listener.
+    :param read: reads the metadata of the ledger and sets a watch.
+    :param ended: called with this object when the watch has ended.
     """
 
     _log = Logger()

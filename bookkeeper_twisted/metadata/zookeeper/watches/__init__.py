@@ -1,7 +1,6 @@
-"""Watches, which kazoo forgets whenever the connection breaks.
+"""Watches that survive lost connections, at which kazoo forgets its own watches.
 
-A :class:`~.watch_loop.WatchLoop` therefore reads the watched nodes again after every event, also after a lost
-connection, and its listener compares the values.  The loop is the base of the listeners for single nodes
-(:mod:`.node_watch`), for the sets of registered bookies (:mod:`.bookie_sets`) and for all marks and locks
-(:mod:`.mark_watch`).
+A :class:`~.watch_loop.WatchLoop` reads the watched nodes again after every event and after every lost connection; the
+reader of the nodes compares the values.  Watch loops are used for single nodes (:mod:`.node_watch`), for the sets of
+registered bookies (:mod:`.bookie_sets`) and for all marks and locks (:mod:`.mark_watch`).
 """

@@ -19,9 +19,9 @@ _log = Logger()
 
 
 def bookie_ids(names: list[str]) -> frozenset[str]:
-    """Return the bookies among the children of a node; names that are no bookie ids are left out, and logged.
+    """Return the bookie ids among the children of a node; log and leave out names that are not bookie ids.
 
-    :param names: of the children.
+    :param names: the names of the children.
     """
     found = []
     for name in names:
@@ -47,7 +47,7 @@ class BookieSet:
         self._seen = (-1, -1)
 
     async def read(self) -> frozenset[str]:
-        """Read the set, in a state no older than the call.
+        """Read the set of bookies, in a state no older than this call.
 
         :raises NotInitializedError: the store holds no cluster.
         """
@@ -57,7 +57,7 @@ class BookieSet:
     async def look(self, watch: Watch) -> bool:
         """Read the set, and set a ``watch`` for its next change.
 
-        A server that lags behind the one before, in a new session, may give an older set: it is ignored.
+        After a reconnect, a server that lags behind may return an older set, which is ignored.
 
         :returns: whether :attr:`ids` has changed.
         """
@@ -75,7 +75,7 @@ class BookieSet:
         except NodeMissingError:
             if not self._read_only:
                 raise NotInitializedError(f"{self._path} does not exist") from None
-        # The node is missing until the first bookie is read-only; the watch tells when it is made.
+        # The node does not exist before the first bookie is read-only; the watch fires when it is created.
         return ([], None) if await self._znodes.exists(self._path, watch) is None else await self._children(watch)
 
 

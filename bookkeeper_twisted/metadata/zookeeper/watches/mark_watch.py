@@ -1,9 +1,10 @@
-"""A watch of all marks and locks: of the children of every group in the tree of marks, and of the locks.
+"""A watch of all underreplicated marks and replication locks: of the group nodes above the marks, and of the locks.
 
-The lowest groups, one for each marked ledger, are not watched, but for those that a walk has found empty: a mark is
-made right after its group, and comes back into one that was left behind, without a sign above.  A walk follows each
-sign, so a group is empty unseen only where a mark was removed without its lock, by hand; for these the listener is
-called every :data:`REMINDER_SECONDS`.
+The lowest groups, one for each marked ledger, are not watched: a new group is noticed at its parent, and its mark
+follows at once.  Only lowest groups that a listing has found empty are watched, because a mark that is made in an
+existing group does not change the parent.  A listing follows each call of the listener.  An empty group can still be
+missed if its mark was removed by hand, without a lock.  For this case the listener is also called every
+:data:`REMINDER_SECONDS`.
 """
 
 import re
@@ -21,11 +22,11 @@ GROUP = re.compile(r"[0-9a-f]{4}")
 
 REMINDER_SECONDS = 60.0
 GATHERING_SECONDS = 0.1
-"""Seconds in which further changes are gathered before the listener is called."""
+"""Seconds from a change to the call of the listener, which then also covers further changes."""
 
 
 class TreeWatch:
-    """The watch of one listener on all marks and locks."""
+    """The watch of one listener on all underreplicated marks and replication locks."""
 
     _log = Logger()
 
@@ -79,9 +80,9 @@ class TreeWatch:
         loop.start()
 
     def _look_at(self, path: str, level: int | None) -> Callable[[Watch], Awaitable[bool]]:
-        """Return the function that reads one node with a watch.
+        """Return the function that reads the children of one node with a watch.
 
-        :param level: how many groups lie above; None for the locks.
+        :param level: number of group nodes above the children; None for the node of the locks.
         """
 
         async def look(watch: Watch) -> bool:
@@ -89,7 +90,7 @@ class TreeWatch:
                 names, _ = await self._znodes.children(path, watch)
             except NodeMissingError:
                 if level:
-                    # the node was removed; if it is made again, the watch of its parent finds it
+                    # the node was removed; if it is created again, the watch of its parent finds it
                     self._loops.pop(path, None)
                     return False
                 if await self._znodes.exists(path, watch) is not None:

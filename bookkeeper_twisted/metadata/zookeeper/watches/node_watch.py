@@ -1,4 +1,4 @@
-"""Watches of single nodes, whose listeners are called with the decoded data soon and after every write."""
+"""Watches of single nodes; listeners are called with the decoded data, soon and after every write."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -25,10 +25,10 @@ class NodeWatches:
     def watch(
         self, path: str, decode: Callable[[bytes | None], T], listener: Callable[[T], None]
     ) -> Callable[[], None]:
-        """Call the listener soon, and after the node was made, written (even with equal data) or removed.
+        """Call the listener soon, and after the node was created, written (even with equal data) or removed.
 
-        :param decode: given the data, None if there is no node; makes the value for the listener.  What it raises is
-            logged.
+        :param decode: makes the listener's value from the node's data, or from None if there is no node.  Its errors
+            are logged.
         :returns: a function that ends the watch.
         """
         self._znodes.session.check_open()
@@ -50,7 +50,7 @@ class NodeWatches:
 
 
 class _Looking:
-    """A reader of one watched node; it calls the listener if the node was written since the last read."""
+    """The reader of one watched node, which calls the listener if the node was written since the last read."""
 
     def __init__(
         self, znodes: Znodes, path: str, decode: Callable[[bytes | None], Any], listener: Callable[[Any], None]
@@ -73,7 +73,7 @@ class _Looking:
         return True
 
     def _is_older(self, seen: tuple[int, int] | None) -> bool:
-        """Test whether a state is older than the last one, as from a server that lags behind the former server."""
+        """Test whether a state is older than the last one: after a reconnect, the new server may lag behind."""
         return seen is not None and self._seen is not None and seen < self._seen
 
     async def _read(self, watch: Watch) -> tuple[bytes | None, Stat | None]:

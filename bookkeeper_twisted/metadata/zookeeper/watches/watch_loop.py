@@ -11,14 +11,14 @@ from ..interfaces import Watch
 from ..session import Session
 
 RELOOK_SECONDS = 0.2
-"""Seconds before the next read after a failure, or after a watch was lost with its connection."""
+"""Seconds before the next read, after a failed read or after a connection was lost with its watches."""
 
 
 class WatchLoop:
-    """The loop over the nodes of one watch.
+    """The loop of one watch, which reads the watched nodes after each event.
 
-    :param what: name of what is watched, for the log.
-    :param look: reads the nodes with the watch it is given, and returns whether the loop goes on.
+    :param what: name of the watched nodes, for the log.
+    :param look: reads the nodes and sets the given watch; returns whether the loop continues.
     """
 
     _log = Logger()
@@ -52,7 +52,7 @@ class WatchLoop:
                     return
             except MetadataError as error:
                 if not failing and not isinstance(error, MetadataUnavailableError):
-                    # the session itself logs a lost connection, once
+                    # log no lost connection: the session logs it, once
                     self._log.warn("{what}: {error}; trying again", what=self._what, error=error)
                 failing = True
                 self._changed(False)
@@ -62,9 +62,9 @@ class WatchLoop:
                 await self._session.pause(RELOOK_SECONDS)
 
     def _changed(self, has_changed: bool) -> None:
-        """Wake the loop.
+        """Start the next read of the loop.
 
-        The watch of an earlier read may wake it too; the next read then only comes early.
+        A watch of an earlier read may call this, too; it only makes the next read earlier.
         """
         if not self._event.called:
             self._event.callback(has_changed)
