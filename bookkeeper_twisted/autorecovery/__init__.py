@@ -1,23 +1,24 @@
-"""Autorecovery: ledgers get back the replicas that a cluster has lost, under speed limits (BP-48).
+"""Autorecovery: finds ledgers that have lost replicas, and copies the lost entries again, within speed limits (BP-48).
 
-Theory of operation.  Three services share one client and one metadata driver, and stand alone or together:
+Theory of operation.  A process runs some or all of three services, which share one client and one metadata driver:
 
 * the *election* (:mod:`.auditing`) decides which process is the auditor; it starts the auditor when it wins, and stops
   it when it loses;
-* the *auditor* finds ledgers that lack replicas and marks them in the metadata store: ledgers of lost bookies after a
-  delay, and what its periodic checks find.  Detection of lost bookies never waits for a periodic check;
-* the *replication worker* (:mod:`.replication`) takes the locks of marked ledgers, several at a time up to a limit; it
-  checks each of them, copies what its replicas lack, and removes the mark at the version that it read before the check.
+* the *auditor* finds ledgers that lack replicas, and marks them as underreplicated in the metadata store.  It marks the
+ledgers of a lost bookie after a delay, and those that its periodic checks find.  Detection of lost bookies never waits
+for a periodic check;
+* the *replication worker* (:mod:`.replication`) takes the replication locks of marked ledgers, several at a time up to
+a limit.  It checks each of them, copies the entries that its replicas lack, and removes the mark at the version that it
+read before the check.
 
-Checker and replicator do the work.  The *checker* asks the bookies of each fragment by batch reads, verifies digests,
-and distinguishes a lost replica from a bookie that is slow or overloaded: that one is asked again later and nothing is
-marked.  The *replicator* moves entries as they are stored, whole runs in one write, and only to the positions of each
-entry's write set; metadata changes after all copies are acknowledged, by compare-and-set, so that a crash leaves only
-extra copies.  A bookie that answers and is writable gets its own missing or damaged entries back; another one takes
-the place of a bookie that is gone.  What is pure in both (fragments, loss, the plan of copies) is in
-:mod:`bookkeeper_twisted.ledger`, and Spark's bulk repair stands on it, too.
+The *checker* reads entries from the bookies of each fragment by batch reads and verifies their digests.  A slow or
+overloaded bookie does not count as a lost replica: it is asked again later, and nothing is marked.  The *replicator*
+copies entries unchanged, whole runs in one write, and only to the bookies of each entry's write set.  It changes the
+metadata after all copies are acknowledged, by compare-and-set, so that a crash leaves only extra copies.  A writable
+bookie gets its own missing or damaged entries back; a lost bookie is replaced by another.  The rules of both without
+I/O (fragments, losses, the plan of copies) are in :mod:`bookkeeper_twisted.ledger`; Spark's bulk repair uses them, too.
 
 All reads, writes and metadata requests wait for a limiter of :mod:`bookkeeper_twisted.limits.throttle` first.  Every
-step is cancellable.  The records in the metadata store are Apache BookKeeper's, so auditors and workers of both kinds
-mix.
+step can be cancelled.  The records in the metadata store have Apache BookKeeper's formats, so auditors and workers of
+both programs can run in one cluster.
 """

@@ -1,4 +1,4 @@
-"""The interfaces of autorecovery."""
+"""The interface of the checker of ledgers, and the status of a ledger that a replication worker has locked."""
 
 from collections.abc import Collection
 
@@ -10,33 +10,34 @@ from ..model import LedgerMetadata
 
 
 class ILedgerChecker(Interface):
-    """A checker, which finds the replicas of a ledger that lack entries."""
+    """A checker, which finds the bookies of a ledger that lack entries."""
 
     async def check(
         ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = (), before: CheckReport | None = None
     ) -> CheckReport:
-        """Ask the bookies of each fragment for entries and verify them.
+        """Read entries from the bookies of each fragment of a ledger, and verify them.
 
-        Cancelling it ends the reads under way.
+        Cancelling the check cancels its reads.
 
-        :param metadata: the metadata, read just now.
-        :param suspects: bookies of which every entry is read, whatever the percentage of other checks, and for which
-            the store is asked whether they are there.
-        :param before: an earlier check of the same repair: what it found whole on other bookies is not read again.
+        :param metadata: the metadata of the ledger, read just before.
+        :param suspects: bookies whose entries are all read, not only a sample; the metadata store is asked whether they
+            are registered.
+        :param before: report of an earlier check in the same repair; replicas that it found complete are not read
+            again, except those of suspects.
         :raises bookkeeper_twisted.errors.ClientClosedError: the client was closed during the check.
         """
 
 
 @attrs.frozen
 class LedgerStatus:
-    """The status of a marked ledger that a worker has locked.
+    """The status of a marked ledger that a replication worker has locked.
 
-    :ivar state: *repairing*; *grace*: left to its writer for a while; *waiting*: bookies could not be asked, tried
-        again later; *impossible*: not to be repaired before bookies come back or are added.
-    :ivar reason: why it is not repaired yet, for people to read.
+    :ivar state: *repairing*; *grace*: its writer gets time to replace the bookie itself; *waiting*: bookies could not
+        answer, and the worker will try again; *impossible*: it cannot be repaired until bookies return or are added.
+    :ivar reason: why the ledger is not repaired yet, for people to read.
     :ivar attempts: number of failed attempts.
-    :ivar since: time at which the lock was taken, by the worker's clock.
-    :ivar next_attempt: time of the next attempt, by that clock; None during an attempt.
+    :ivar since: time at which the worker took the lock, in seconds of its clock.
+    :ivar next_attempt: time of the next attempt, in seconds of that clock; None during an attempt.
     """
 
     ledger_id: int

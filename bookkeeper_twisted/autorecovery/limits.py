@@ -1,8 +1,7 @@
-"""The limits of autorecovery: speed limiters by name, the size of requests, and the number of requests under way.
+"""The limits of autorecovery: named speed limiters, the size of requests, and the number of requests in progress.
 
-Each speed limiter is charged with what was really done: entries and bytes that bookies gave, and, for writes, entries
-and bytes times the bookies they were sent to.  A read is paid for before it is sent, by an estimate that is corrected
-when it has come.
+A speed limiter counts the entries and bytes that bookies returned, or that were written, once for each bookie that gets
+them.  A read is counted by an estimate before it is sent, and the estimate is corrected when the reply has arrived.
 """
 
 from collections import deque
@@ -12,19 +11,19 @@ from twisted.internet.defer import Deferred, succeed
 from ..limits.throttle import Throttle
 
 REPLICATION_READ = "replication-read"
-"""Entries and bytes that the replicator reads."""
+"""Name of the limiter of entries and bytes that the replicator reads."""
 
 REPLICATION_WRITE = "replication-write"
-"""Entries and bytes that the replicator writes, once for each bookie that gets them."""
+"""Name of the limiter of entries and bytes that the replicator writes, counted for each bookie that gets them."""
 
 REPLICATION_METADATA = "replication-metadata"
-"""Requests of auditor and worker about marks, locks, registered bookies and metadata of ledgers that are repaired."""
+"""Name of the limiter of requests about marks, locks, registered bookies and the metadata of repaired ledgers."""
 
 CHECKER_READ = "checker-read"
-"""Entries and bytes that the checker reads."""
+"""Name of the limiter of entries and bytes that the checker reads."""
 
 CHECKER_METADATA = "checker-metadata"
-"""Ledgers whose metadata audits and periodic checks of the auditor read, each an entry."""
+"""Name of the limiter of metadata that the auditor reads; each ledger counts as an entry."""
 
 LIMITERS = (REPLICATION_READ, REPLICATION_WRITE, REPLICATION_METADATA, CHECKER_READ, CHECKER_METADATA)
 
@@ -32,11 +31,13 @@ _PIECE_SECONDS = 0.02
 
 
 def piece(entries: int, n_bytes: int, *throttles: Throttle) -> tuple[int, int]:
-    """Return the entries and bytes of one request: what the limits grant in a fiftieth of a second, at least one entry.
+    """Return the most entries and bytes of one request: what the limits grant in a fiftieth of a second.
 
-    So a limited worker sends small requests evenly, and clients never wait behind the amount of a second.
+    So a limited worker sends small requests evenly, and requests of clients never wait for a large one.  At least one
+    entry and one byte are granted.
 
-    :param entries: the most entries; ``n_bytes``: the most bytes.
+    :param entries: most entries without a speed limit.
+    :param n_bytes: most bytes without a speed limit.
     """
     for rate in [throttle.rate for throttle in throttles]:
         if rate.entries:
@@ -47,9 +48,9 @@ def piece(entries: int, n_bytes: int, *throttles: Throttle) -> tuple[int, int]:
 
 
 class ConcurrencyLimit:
-    """A limit on the number of things under way; callers are admitted in the order in which they came.
+    """A limit on the number of requests or ledgers in progress; callers are admitted in the order of their calls.
 
-    :param limit: 0 or less for none.
+    :param limit: most of them at the same time; 0 or less for no limit.
     """
 
     def __init__(self, limit: int) -> None:
@@ -59,13 +60,13 @@ class ConcurrencyLimit:
 
     @property
     def limit(self) -> int:
-        """Return the number of things that may be under way, 0 for any number."""
+        """Return the limit; 0 if there is none."""
         return max(self._limit, 0)
 
     def enter(self, count: int) -> "Deferred[None]":
-        """Wait until ``count`` more things may be under way, and count them.
+        """Wait until ``count`` more may be in progress, and count them.
 
-        :param count: how many begin, at most the limit.
+        :param count: how many will begin, at most the limit.
         """
         if not self._waiting and self._fits(count):
             self._used += count
@@ -75,7 +76,7 @@ class ConcurrencyLimit:
         return waiter[1]
 
     def leave(self, count: int) -> None:
-        """Count ``count`` things as ended, and admit callers that wait.
+        """Count ``count`` as ended, and admit waiting callers.
 
         :param count: how many have ended.
         """

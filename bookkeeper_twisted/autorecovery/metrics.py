@@ -1,4 +1,4 @@
-"""The metrics of checker, replicator and worker.  Metrics that Apache's worker has too keep their names."""
+"""The metrics of checker, replicator and worker.  Those that Apache's worker has, too, have the same names."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,8 @@ class CheckerMetrics:
 
     :ivar requests: number of requests to bookies.
     :ivar retries: requests that were sent again after an overload, a time-out or a lost connection.
-    :ivar entries: number of entries that were read; ``n_bytes``: their bytes.
+    :ivar entries: number of entries that were read.
+    :ivar n_bytes: bytes of these entries.
     """
 
     def __init__(self, instruments: Instruments) -> None:
@@ -27,7 +28,7 @@ class CheckerMetrics:
         self._lost = {kind: instruments.counter(f"{_CHECKER}{kind.value}_replicas") for kind in LossKind}
 
     def checked(self, report: CheckReport) -> None:
-        """Count a checked ledger, and the lost or damaged replicas that its ``report`` names."""
+        """Count a checked ledger, and the lost, damaged and inconclusive replicas in the ``report`` of its check."""
         self._ledgers.value += 1
         self._inconclusive.value += sum(len(one.inconclusive) for one in report.fragments)
         for loss in report.losses():
@@ -35,13 +36,14 @@ class CheckerMetrics:
 
 
 class ReplicationMetrics:
-    """The metrics of the copies of entries in one process.
+    """The metrics of the replicator's reads and writes in one process.
 
-    :ivar read_latency: milliseconds until a bookie answered a read, by its number of entries; ``write_latency``: until
-        a bookie acknowledged a write.
-    :ivar entry_read_latency, entry_write_latency: those of reads and writes of one entry, as clients make them.
-    :ivar read_bytes: of each read; ``written_bytes``: of each write to one bookie.
-    :ivar unreadable: entries that could be read from no bookie.
+    :ivar read_latency: milliseconds until a bookie answered a read.
+    :ivar write_latency: milliseconds until a bookie acknowledged a write.
+    :ivar entry_read_latency, entry_write_latency: the same for reads and writes of one entry, as clients make them.
+    :ivar read_bytes: bytes of each read.
+    :ivar written_bytes: bytes of each write to one bookie.
+    :ivar unreadable: entries that no bookie could return.
     """
 
     def __init__(self, instruments: Instruments) -> None:
@@ -68,10 +70,10 @@ _APACHE_NAMES = {
 class WorkerMetrics:
     """The metrics of one replication worker.
 
-    :ivar rereplicate: milliseconds of attempts to repair a ledger.
-    :ivar repaired: attempts that made a fragment complete; ``moved``: that moved replicas of a ledger that lacked
-        nothing to where the placement policy wants them.
-    :ivar deferred: ledgers left alone after an attempt that failed.
+    :ivar rereplicate: milliseconds of each attempt to repair a ledger.
+    :ivar repaired: attempts that made a fragment complete.
+    :ivar moved: attempts that moved replicas of a complete ledger to bookies that satisfy the placement policy.
+    :ivar deferred: failed attempts, after which the ledger was skipped for a while.
     """
 
     def __init__(self, instruments: Instruments) -> None:
@@ -83,7 +85,7 @@ class WorkerMetrics:
         self._exceptions: dict[str, Counter] = {}
 
     def failed(self, error: Exception) -> None:
-        """Count a failed attempt by the class of its ``error``, under Apache's name for this class if there is one."""
+        """Count a failed attempt under the class name of its ``error``, or under Apache's name of that class."""
         name = type(error).__name__
         name = _APACHE_NAMES.get(name, name)
         if name not in self._exceptions:
@@ -91,9 +93,9 @@ class WorkerMetrics:
         self._exceptions[name].value += 1
 
     def watch(self, state: str, ledgers: Callable[[], float]) -> None:
-        """Export the number of ledgers that this worker has locked.
+        """Export the number of ledgers in one state that this worker has locked.
 
-        :param state: of these ledgers, the value of the label.
-        :param ledgers: returns the number, when it is exported.
+        :param state: the state, which is the value of the metric's label.
+        :param ledgers: returns the present number of these ledgers.
         """
         self._instruments.gauge(_WORKER + "ledgers", ledgers, state=state)

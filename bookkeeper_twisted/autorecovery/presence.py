@@ -1,4 +1,4 @@
-"""A watcher that finds lost bookies, which are registered neither as writable nor as read-only."""
+"""A test for lost bookies, which are registered neither as writable nor as read-only."""
 
 from collections.abc import Collection
 
@@ -13,13 +13,12 @@ _FRESH_SECONDS = 1.0
 
 
 class Presence:
-    """A watcher that tests whether bookies are registered.
+    """A tester of bookie registrations, which never reports a bookie as lost without asking the metadata store.
 
-    The watched sets of the client name new bookies immediately, and a lost bookie perhaps for a moment.  A bookie is
-    reported as lost only after a request to the store: the sets are empty when a client begins, and outdated after its
-    session was lost.
+    The client watches the sets of registered bookies, but these sets are empty at its start and outdated after a lost
+    session.  So a bookie that is missing in them counts as lost only if the store confirms it.
 
-    :param throttle: of requests to the store.
+    :param throttle: the speed limit of requests to the store.
     """
 
     def __init__(
@@ -36,9 +35,9 @@ class Presence:
     async def gone(self, bookies: Collection[str], suspects: Collection[str] = ()) -> frozenset[str]:
         """Return the ``bookies`` that are not registered, as confirmed by the metadata store.
 
-        :param suspects: bookies that another process may have found to be lost: the store is asked about them in this
-            call, whatever the watch and earlier answers say.
-        :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
+        :param suspects: bookies that another process may have found to be lost; for them the store is always asked,
+            even if the watched sets contain them.
+        :raises bookkeeper_twisted.errors.MetadataError: the store failed.
         """
         missing = frozenset(bookies) - self._watcher.writable - self._watcher.read_only
         named = frozenset(suspects).intersection(bookies)
@@ -50,7 +49,7 @@ class Presence:
     async def unwritable(self, bookies: Collection[str]) -> frozenset[str]:
         """Return the ``bookies`` that are lost or read-only, as confirmed by the metadata store.
 
-        :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
+        :raises bookkeeper_twisted.errors.MetadataError: the store failed.
         """
         missing = frozenset(bookies) - self._watcher.writable
         if missing:

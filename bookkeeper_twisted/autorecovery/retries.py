@@ -6,17 +6,17 @@ from ..errors import BookieHandleNotAvailableError, RequestTimeoutError, TooMany
 
 
 def is_transient(error: object) -> bool:
-    """Test whether ``error`` is temporary: it does not say what the bookie keeps, and a later request may succeed."""
+    """Test whether ``error`` is temporary: the bookie could not answer, and a later request may succeed."""
     return isinstance(error, TooManyRequestsError | RequestTimeoutError | BookieHandleNotAvailableError)
 
 
 @attrs.frozen
 class Retries:
-    """The number of attempts to ask a bookie, and the pauses between them.
+    """The number of attempts of a request to a bookie, and the pauses between them.
 
     :ivar attempts: number of attempts, including the first attempt.
-    :ivar first_pause: seconds before the second attempt, doubled for each further one.
-    :ivar longest_pause: seconds, at most.
+    :ivar first_pause: seconds before the second attempt; the pause doubles for each further attempt.
+    :ivar longest_pause: most seconds of a pause.
     """
 
     attempts: int = 5

@@ -1,4 +1,4 @@
-"""Autorecovery as a whole: the auditor with its election, and the worker, over one client."""
+"""Autorecovery in one process: the auditor with its election, and the replication worker."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,10 +31,11 @@ _ANY_NUMBER = 1 << 30
 
 @attrs.frozen
 class Identity:
-    """The names under which autorecovery is known.
+    """The names of this process in the metadata store.
 
-    :ivar candidate: bookie id in the election of the auditor, as Apache's: that of a bookie with this configuration.
-    :ivar holder: host name in the locks of the worker, for people to read.
+    :ivar candidate: bookie id in the election of the auditor; as in Apache BookKeeper, that of a bookie with this
+        configuration.
+    :ivar holder: host name in the worker's replication locks, for people to read.
     """
 
     candidate: str
@@ -42,13 +43,13 @@ class Identity:
 
 
 class AutoRecovery:
-    """An auditor, elected or not, and a replication worker, over one client.
+    """The autorecovery of one process: a candidate for auditor and a replication worker, which share one client.
 
-    :param client: connected; closed by its owner.
-    :param now_ms: the time in ms since the epoch, for marks and for times of checks.
-    :ivar throttles: the speed limits of everything that is done here.
-    :ivar adaptive: the controller that slows copies down while bookies read and add single entries slowly.
-    :ivar limits: both, for an operator.
+    :param client: the connected client; its owner closes it.
+    :param now_ms: returns the time in ms since the epoch, for marks and for the times of checks.
+    :ivar throttles: the speed limits of all work of autorecovery.
+    :ivar adaptive: the controller that slows copies down while bookies are slow to read or add single entries.
+    :ivar limits: an operator's control over both kinds of limits.
     :ivar election, worker: the two services.
     """
 
@@ -98,7 +99,7 @@ class AutoRecovery:
         self._services = config.auto_recovery_services
 
     def start(self) -> None:
-        """Start the election of the auditor, or the worker, or both, as the configuration says.
+        """Start the candidacy for auditor or the replication worker or both, as the configuration says.
 
         :raises bookkeeper_twisted.errors.MetadataError: the client is closed.
         """
@@ -109,12 +110,13 @@ class AutoRecovery:
             self.election.start()
 
     async def stop(self) -> None:
-        """End the auditor, then the worker: repairs are cancelled and locks released."""
+        """End the auditor, then the worker; repairs are cancelled and their locks released."""
         services = ((AUDITOR, self.election.stop), (WORKER, self._stop_worker))
         for step in (stop for name, stop in services if name in self._services):
             try:
                 await step()
-            except BookKeeperError as error:  # go on: the session's end removes votes and locks that are left
+            # Continue: the end of the session removes the votes and locks that are left.
+            except BookKeeperError as error:
                 self._log.warn("autorecovery ends: {error}", error=error)
         self.adaptive.stop()
 
@@ -134,7 +136,7 @@ def throttle_rates(config: AutorecoveryConfig) -> dict[str, Rate]:
 
 
 def checker_settings(config: AutorecoveryConfig) -> CheckerSettings:
-    """Return the settings of the auditor's check of all ledgers from a ``config``."""
+    """Return the settings of the checks of ledgers from a ``config``."""
     return CheckerSettings(
         percentage=config.auditor_ledger_verification_percentage,
         max_in_flight=config.in_flight_read_entry_num_in_ledger_checker,
@@ -152,7 +154,7 @@ def copy_settings(config: AutorecoveryConfig) -> CopySettings:
 def worker_settings(config: AutorecoveryConfig, holder: str) -> WorkerSettings:
     """Return the settings of the replication worker from a ``config``.
 
-    :param holder: host name for its locks.
+    :param holder: host name for the text of its locks.
     """
     return WorkerSettings(
         holder,

@@ -8,7 +8,7 @@ from ..metadata.interfaces import IUnderreplication
 
 
 class Switch:
-    """The watched state of the switch: off until the store has reported that autorecovery is on.
+    """The watched state of autorecovery's switch: off until the store has reported that it is on.
 
     :ivar is_on: the state that the store reported last.
     """
@@ -20,19 +20,19 @@ class Switch:
         self._end: Callable[[], None] = lambda: None
 
     def start(self) -> None:
-        """Begin to watch.
+        """Begin to watch the switch in the metadata store.
 
         :raises bookkeeper_twisted.errors.MetadataError: the driver is closed.
         """
         self._end = self._underreplication.watch_enabled(self._changed)
 
     def stop(self) -> None:
-        """End the watch; work that waits for the switch continues to wait until the work is cancelled."""
+        """End the watch; work that waits for the switch waits until it is cancelled."""
         self._end()
         self.is_on = False
 
     def wait(self) -> "Deferred[None]":
-        """Wait until autorecovery is on."""
+        """Wait until autorecovery is switched on."""
         if self.is_on:
             return succeed(None)
         waiter: Deferred[None] = Deferred(self._waiting.remove)

@@ -1,4 +1,4 @@
-"""The auditor of a cluster and its election: while in office it finds ledgers that lack replicas, and marks them."""
+"""The elected auditor of a cluster, which finds ledgers that lack replicas and marks them; and its election."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -29,7 +29,7 @@ from .periodic import PeriodicWork, Timetable
 from .repeating import until_done
 
 MOST_PARALLEL = 100
-"""The most ledgers that are checked together: each holds its metadata and requests to its bookies."""
+"""Most ledgers that are checked at the same time: each takes memory for its metadata and its requests to bookies."""
 
 
 _NAMES = {
@@ -43,7 +43,7 @@ _NAMES = {
 class AuditorParts:
     """The collaborators and the configuration of an auditor.
 
-    :ivar now_ms: the time in ms since the epoch.
+    :ivar now_ms: returns the time in ms since the epoch.
     """
 
     clock: IReactorTime
@@ -58,7 +58,7 @@ class AuditorParts:
 
 
 class Auditor:
-    """The auditor's work between winning and losing the election.  Started once, and stopped once."""
+    """The auditor's work from the won election until it is lost; started once and stopped once."""
 
     _log = Logger()
 
@@ -85,7 +85,7 @@ class Auditor:
         self._starting: Deferred[None] | None = None
 
     def start(self) -> None:
-        """Begin to watch bookies, and to wait for the first checks."""
+        """Begin to watch registered bookies, and to wait until the first periodic checks are due."""
         self._starting = Deferred.fromCoroutine(self._start())
         self._starting.addErrback(self._did_not_start)
 
@@ -98,7 +98,8 @@ class Auditor:
     def stop(self) -> None:
         """End all work immediately.
 
-        Nothing is marked, and no time is stored, after this call, except by a request that has reached the store.
+        After this call, no ledger is marked and no time is stored, except by a request that has already reached the
+        store.
         """
         if self._starting is not None:
             self._starting.cancel()
@@ -160,7 +161,8 @@ class Auditor:
 
     async def _audit_bookies(self) -> None:
         there = await bookies_there(self._registration)
-        walk = partial(self._walks.run, turn=0)  # before the checks that share the walk: its marks are urgent
+        # Turn 0 visits each ledger before the checks do, as these marks are urgent.
+        walk = partial(self._walks.run, turn=0)
         await self._audit.run(there, self._detector.is_expected, walk)
 
     async def _last_audit(self) -> int | None:
@@ -168,13 +170,13 @@ class Auditor:
 
 
 class AuditorElection:
-    """The candidacy of this process in the election of the auditor, repeated as long as the process runs.
+    """The candidacy of this process for auditor, which lasts as long as the process runs.
 
-    Apache's process ends when its session does.  This one is out of office from that moment, and stands again in the
-    next session.
+    Apache's process ends when its ZooKeeper session ends.  This process stops its auditor at that moment, and is a
+    candidate again in the next session.
 
-    :param candidate: bookie id under which this process stands.
-    :param make_auditor: makes an auditor when the office is won.
+    :param candidate: the bookie id that names this process in the election.
+    :param make_auditor: makes an auditor when this process is elected.
     """
 
     def __init__(
@@ -188,7 +190,7 @@ class AuditorElection:
 
     @property
     def in_office(self) -> bool:
-        """Return whether this process is the auditor."""
+        """Test whether this process is the elected auditor."""
         return self._auditor is not None
 
     def start(self) -> None:
@@ -199,9 +201,10 @@ class AuditorElection:
         self._auditing.stand(self._candidate, self._elected)
 
     async def stop(self) -> None:
-        """Stop the auditor, and withdraw so that the next candidate is elected.
+        """Stop the auditor, and withdraw this candidate so that another one is elected.
 
-        :raises bookkeeper_twisted.errors.MetadataError: the store fails; the vote goes with the session.
+        :raises bookkeeper_twisted.errors.MetadataError: the store failed; the vote is removed at the end of the
+            session.
         """
         self._dismiss()
         await self._auditing.withdraw()

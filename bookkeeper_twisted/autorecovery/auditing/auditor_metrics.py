@@ -1,4 +1,4 @@
-"""The metrics of an auditor.  Metrics that Apache's auditor has too keep their names."""
+"""The metrics of an auditor.  Those that Apache's auditor has, too, have the same names."""
 
 from collections.abc import Callable
 
@@ -9,15 +9,17 @@ _PREFIX = "auditor_"
 
 
 class AuditorMetrics:
-    """The metrics of the auditor of one process, elected or not.  Times in milliseconds.
+    """The metrics of the auditor of one process, elected or not.  All times are in milliseconds.
 
-    :ivar audit: times of audits of lost bookies; ``index``: the same, as metadata is not read apart from marking;
-        ``published``: of the audits that marked ledgers.
-    :ivar checks: times of the periodic checks.
-    :ivar marked, marked_bytes: of each audit and each check: ledgers that were marked, and their lengths.
-    :ivar delayed, cancelled: audits that wait for a lost bookie, and waits that ended because it was back.
-    :ivar skipped: periodic checks that were put off because of such a wait.
-    :ivar checked: ledgers that were checked; ``inconclusive``: of them, ledgers with a bookie that could not answer.
+    :ivar audit: durations of the audits of lost bookies.
+    :ivar index: the same durations; Apache's auditor reads the metadata before it marks ledgers, this one meanwhile.
+    :ivar published: durations of the audits that marked ledgers.
+    :ivar checks: durations of each periodic check.
+    :ivar marked, marked_bytes: number and length of the ledgers that each audit or check marked.
+    :ivar delayed, cancelled: audits that were delayed after a lost bookie, and those cancelled because it returned.
+    :ivar skipped: periodic checks that were postponed because an audit was delayed.
+    :ivar checked: ledgers that were checked.
+    :ivar inconclusive: checked ledgers of which a bookie could not answer.
     :ivar failed: audits and checks that failed and are tried again.
     """
 
@@ -63,8 +65,8 @@ class AuditorMetrics:
 class CheckResults:
     """The results of the last complete checks of all ledgers.
 
-    :ivar left_behind: ledgers that have been marked for longer than the grace period.
-    :ivar in_office: 1 while this process has the auditor of the cluster.
+    :ivar left_behind: number of ledgers that have been marked for longer than the grace period.
+    :ivar in_office: 1 while this process is the auditor of the cluster.
     """
 
     def __init__(self) -> None:

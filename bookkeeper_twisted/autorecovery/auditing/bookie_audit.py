@@ -1,4 +1,4 @@
-"""The audit of lost bookies, which marks every ledger whose metadata name a lost bookie."""
+"""The audit of lost bookies, which marks every ledger with a lost bookie in one of its ensembles."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
@@ -19,9 +19,10 @@ from .ledger_scan import LedgerScan, Visit
 class Marker:
     """The marker of one audit or check, which marks underreplicated ledgers under a speed limit and counts them.
 
-    :param operations: limit of requests about marks.
-    :param now_ms: the time in ms since the epoch; None: marks carry no time.
-    :ivar marked: number of ledgers that were marked; ``n_bytes``: their lengths in bytes.
+    :param operations: the speed limit of requests about marks.
+    :param now_ms: returns the time in ms since the epoch; None if marks get no time.
+    :ivar marked: number of marked ledgers.
+    :ivar n_bytes: sum of their lengths in bytes.
     """
 
     def __init__(
@@ -34,10 +35,10 @@ class Marker:
         self._now_ms = now_ms
 
     async def mark(self, ledger_id: int, length: int, replicas: Collection[str]) -> None:
-        """Mark a ledger.
+        """Mark a ledger as underreplicated.
 
-        :param length: length of the ledger in bytes, as far as it is known.
-        :param replicas: ids of the bookies that lack entries, none if it is not known which.
+        :param length: length of the ledger in bytes according to its metadata.
+        :param replicas: ids of the bookies that lack entries; empty if they are not known.
         """
         await self._operations.acquire(entries=1)
         ctime = None if self._now_ms is None else self._now_ms()
@@ -46,7 +47,7 @@ class Marker:
         self.n_bytes += length
 
     async def marked_bookies(self, ledger_id: int) -> Collection[str] | None:
-        """Return the bookies in the present mark of a ledger, None if it is not marked.
+        """Return the ids of the bookies in the mark of a ledger; None if the ledger is not marked.
 
         :raises bookkeeper_twisted.errors.MetadataError: the store failed.
         """
@@ -58,15 +59,15 @@ class Marker:
 
 
 class _EnoughError(Exception):
-    """Raised to end a walk that has found enough."""
+    """An error that ends a walk over the ledgers when it has found enough bookies."""
 
 
 @attrs.define
 class BookieAudit:
-    """The audit, which marks the ledgers of lost bookies while it walks over all metadata, without storing them.
+    """The audit of lost bookies.  It marks their ledgers during a walk over all metadata, which it does not store.
 
     :ivar make_marker: makes the marker of one audit.
-    :ivar ended_ms: the time in ms since the epoch when an audit was complete last, None before.
+    :ivar ended_ms: end of the last complete audit, in ms since the epoch; None before the first.
     """
 
     _log: ClassVar[Logger] = Logger()
@@ -82,13 +83,13 @@ class BookieAudit:
         self, there: frozenset[str], is_expected: Callable[[str], bool],
         walk: Callable[[Visit], Awaitable[object]] | None = None,
     ) -> int:  # fmt: skip
-        """Mark each ledger that names a lost bookie in any segment of its metadata.
+        """Mark each ledger with a lost bookie in any ensemble of its metadata.
 
-        :param there: the bookies that are registered.
-        :param is_expected: whether a bookie that is not among them is not, or not yet, to be taken for lost: it has
-            come back during the audit, or its delay is not over.  Asked when a ledger names it.
-        :param walk: visits all ledgers; None: in a walk of its own, which begins immediately.
-        :returns: how many ledgers were marked.
+        :param there: ids of the registered bookies.
+        :param is_expected: tests whether another bookie does not count as lost, because it has returned during the
+            audit or its delay is not over; called for each ledger that names the bookie.
+        :param walk: visits all ledgers; None for an own walk, which begins immediately.
+        :returns: number of ledgers that were marked.
         :raises bookkeeper_twisted.errors.MetadataError: the audit is not complete.
         """
         started, marker, found = self.clock.seconds(), self.make_marker(), Counter[str]()
@@ -111,9 +112,9 @@ class BookieAudit:
         return marker.marked
 
     async def count(self, bookie_id: str) -> int:
-        """Return the number of ledgers whose metadata name a bookie.
+        """Count the ledgers that have a bookie in one of their ensembles.
 
-        :raises bookkeeper_twisted.errors.MetadataError: the walk over them is not complete.
+        :raises bookkeeper_twisted.errors.MetadataError: the walk over the ledgers failed.
         """
         count = 0
 
@@ -125,11 +126,11 @@ class BookieAudit:
         return count
 
     async def named(self, bookies: frozenset[str], enough: int) -> frozenset[str]:
-        """Return the ``bookies`` that are named in the metadata of at least one ledger.
+        """Find those of the ``bookies`` that are in an ensemble of at least one ledger.
 
         :param bookies: ids of the bookies to look for.
-        :param enough: number of named bookies that ends the walk over the ledgers; ledgers may name more.
-        :raises bookkeeper_twisted.errors.MetadataError: the walk is not complete.
+        :param enough: number of found bookies after which the search ends, even if there may be more.
+        :raises bookkeeper_twisted.errors.MetadataError: the walk over the ledgers failed.
         """
         found: set[str] = set()
 

@@ -1,7 +1,7 @@
-"""The detection of lost bookies, which watches registrations and the delay, and starts audits.
+"""The detection of lost bookies: watches the registered bookies and the stored delay, and starts audits.
 
-Audits run in a chain of Deferreds of their own.  Neither a periodic check nor an audit that takes long keeps a change
-from being noticed; a loss during an audit is followed by another one.
+Audits run independently of the detection, so a new loss is noticed immediately even during a long audit or a periodic
+check.  After a loss during an audit, another audit follows.
 """
 
 from collections.abc import Callable
@@ -22,13 +22,13 @@ from .lost_bookies import Action, Detection, LostBookies
 from .repeating import until_done
 
 _MANY = 2
-"""Lost bookies, all named by ledgers, that are audited without a delay."""
+"""Number of lost bookies that are audited without a delay, if ledgers name all of them."""
 
 
 class LostBookieDetector:
-    """The detector of an auditor in office, which watches the bookies of the cluster.
+    """The detector of lost bookies of an elected auditor.
 
-    :param initial_delay: seconds, stored where no auditor has stored a delay before.
+    :param initial_delay: delay in seconds, stored if no auditor has stored a delay before.
     """
 
     _log = Logger()
@@ -57,9 +57,9 @@ class LostBookieDetector:
         self._waiting: dict[Deferred[None], Callable[[], bool]] = {}
 
     async def start(self) -> None:
-        """Begin to watch.
+        """Begin to watch the registered bookies and the stored delay.
 
-        :raises bookkeeper_twisted.errors.MetadataError: the store fails.
+        :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed.
         """
         delay = await self._auditing.lost_bookie_delay()
         if delay is None:
@@ -71,7 +71,7 @@ class LostBookieDetector:
         self._ends.append(self._registration.watch_bookies(self._bookies_are))
 
     def stop(self) -> None:
-        """End all work, also a running audit; no ledger is marked after this call."""
+        """End all work, including a running audit; no ledger is marked after this call."""
         while self._ends:
             self._ends.pop()()
         self._losses.stop()
@@ -86,15 +86,15 @@ class LostBookieDetector:
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether the delay of a lost bookie is running."""
+        """Test whether the delay of a lost bookie is running."""
         return self._bookies.state is Detection.WAITING
 
     def when_looked(self) -> "Deferred[None]":
-        """Wait until the registered bookies were read once."""
+        """Wait until the registered bookies were read and compared with the known ones."""
         return self._wait(self._has_looked)
 
     def when_calm(self) -> "Deferred[None]":
-        """Wait until the registered bookies were read once, and neither a delay nor an audit is running."""
+        """Wait until the registered bookies were read and compared, and neither a delay nor an audit is running."""
         return self._wait(lambda: self._has_looked() and not self.is_waiting and self._auditing_now is None)
 
     def _has_looked(self) -> bool:
@@ -122,14 +122,14 @@ class LostBookieDetector:
             return
         if self._is_delay_known:
             self._act(self._bookies.delay_is(seconds))
-        else:  # the first call of this listener only reports the stored delay, which was not written now
+        else:  # the first call reports the stored delay; nobody has written it now to request an audit
             self._is_delay_known = True
             self._bookies.delay = seconds
 
     async def _consider(self) -> None:
         """Wait until autorecovery is on, then forget the lost bookies that no ledger names.
 
-        Registrations that change during the search are taken into account.
+        Bookies that return or are lost during this search are taken into account.
         """
         await self._switch.wait()
         unnamed: frozenset[str] = frozenset()
@@ -164,7 +164,7 @@ class LostBookieDetector:
             self._cancel_timer()
             self._timer = self._clock.callLater(self._bookies.delay, self._delay_is_over)
             for bookie_id in self._bookies.pending:
-                # only one bookie can be pending here, as the loss of two bookies is audited without a delay
+                # at most one bookie is pending here: two lost bookies are audited without a delay
                 self._losses.wait(bookie_id, self._clock.seconds() + self._bookies.delay)
         elif action is Action.CANCEL:
             self._losses.stop()

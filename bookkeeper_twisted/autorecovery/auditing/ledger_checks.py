@@ -1,4 +1,4 @@
-"""The auditor's periodic checks of all ledgers: of sampled entries, of placement, and of listed entries."""
+"""The auditor's periodic checks of all ledgers: they read entries, test the placement, or compare lists of entries."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -23,19 +23,19 @@ from .ledger_scan import LedgerScan, SharedWalks, Visit
 from .repeating import FIRST_PAUSE
 
 LATER_ROUNDS = 3
-"""Rounds at the end of a check for ledgers with bookies that could not answer."""
+"""Number of repetitions, at the end of a check, for ledgers with bookies that could not answer."""
 MOST_LATER = 100_000
-"""The most ledgers that are stored for those rounds."""
+"""Most ledgers that are remembered for these repetitions."""
 _TURNS = (AuditorCheck.ALL_LEDGERS, AuditorCheck.PLACEMENT, AuditorCheck.REPLICAS)
-"""The order in which checks look at a ledger: those that leave out marked ledgers come after those that mark."""
+"""The order in which checks visit a ledger: those that skip marked ledgers come after those that mark ledgers."""
 
 
 @attrs.frozen
 class CheckContext:
-    """The collaborators that all checks share.
+    """The collaborators that all periodic checks share.
 
     :ivar scan: reads the metadata of single ledgers.
-    :ivar make_marker: makes the marker of one check.
+    :ivar make_marker: makes a marker for one run of a check.
     :ivar pause: waits for some seconds.
     """
 
@@ -48,9 +48,9 @@ class CheckContext:
     pause: Callable[[float], Awaitable[None]]
 
     async def timed(self, check: AuditorCheck, run: Awaitable[None]) -> None:
-        """Record the duration of a ``check`` as that of a success, or of a failure if ``run`` raises an error.
+        """Wait for the ``run`` of a ``check``; record its duration as that of a success or of a failure.
 
-        :raises Exception: the error that ``run`` ends with.
+        :raises Exception: the error of ``run``.
         """
         started = self.clock.seconds()
         summary = self.metrics.checks[check]
@@ -69,18 +69,18 @@ class CheckContext:
         await self.walks.run(visit, 1 + _TURNS.index(check))
 
     def marked(self, marker: Marker) -> None:
-        """Record how many ledgers and bytes a check has marked, as counted by its ``marker``."""
+        """Record in the metrics how many ledgers and bytes the ``marker`` of a check has marked."""
         self.metrics.marked.success.record(marker.marked)
         self.metrics.marked_bytes.success.record(marker.n_bytes)
 
 
 @attrs.frozen
 class AllLedgersCheck:
-    """The check that reads entries of every replica, and marks the ledgers that lack some.
+    """The check that reads entries from every bookie of a ledger, and marks the ledgers that lack entries.
 
-    A ledger of which a bookie could not answer is checked again at the end of the check, and not marked for that.
+    If a bookie of a ledger could not answer, this is no reason to mark the ledger; it is checked again at the end.
 
-    :ivar is_expected: whether a bookie that is not there has come back, or its delay is not over.
+    :ivar is_expected: tests whether a bookie does not count as lost, because it is registered or its delay is not over.
     """
 
     context: CheckContext
@@ -88,9 +88,9 @@ class AllLedgersCheck:
     is_expected: Callable[[str], bool]
 
     async def run(self) -> None:
-        """Check all ledgers, and record the time.
+        """Check all ledgers, and record the duration.
 
-        :raises bookkeeper_twisted.errors.MetadataError: the check is not complete.
+        :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed before the check was complete.
         """
         await self.context.timed(AuditorCheck.ALL_LEDGERS, self._run())
 
@@ -116,10 +116,10 @@ class AllLedgersCheck:
         self, marker: Marker, later: dict[int, Collection[ReplicaLoss]], ledger_id: int, metadata: LedgerMetadata,
         known: Collection[ReplicaLoss] = (),
     ) -> None:  # fmt: skip
-        """Check a ledger, and mark it if it has losses.
+        """Check a ledger, and mark it if its bookies lack entries.
 
-        :param later: receives the ledger, with its losses, if a bookie could not answer.
-        :param known: losses for which this check has marked the ledger.
+        :param later: gets the ledger and its losses found so far if a bookie could not answer.
+        :param known: losses for which this check has marked the ledger before.
         """
         metrics = self.context.metrics
         report = await self.checker.check(ledger_id, metadata)
@@ -130,7 +130,8 @@ class AllLedgersCheck:
         new = [loss for loss in losses if loss not in known]
         bad = {loss.bookie_id for loss in new if loss.kind is not LossKind.GONE}
         if gone := {loss.bookie_id for loss in new if loss.kind is LossKind.GONE}:
-            # A mark that names the bookie is enough, as audits renew it.  No audit renews one for lost entries.
+            # For a lost bookie, a mark that names it is enough, as audits renew this mark.  Marks for missing or
+            # damaged entries are always written, as no audit renews them.
             bad |= gone.difference(await marker.marked_bookies(ledger_id) or ())
         if bad:
             await marker.mark(ledger_id, metadata.length, bad)
@@ -143,10 +144,10 @@ class AllLedgersCheck:
 
 @attrs.frozen
 class PlacementCheck:
-    """The check that counts closed ledgers that violate the placement policy, and marks that have waited for too long.
+    """The check that counts closed ledgers that violate the placement policy, and marks that are too old.
 
-    :ivar repairs: whether such ledgers are marked, without naming a bookie.
-    :ivar grace_period: seconds after which a mark counts as left behind; 0: never.
+    :ivar repairs: whether to mark ledgers that violate the policy; the marks name no bookie.
+    :ivar grace_period: seconds after which a mark counts as too old; 0: never.
     """
 
     context: CheckContext
@@ -156,9 +157,9 @@ class PlacementCheck:
     now_ms: Callable[[], int]
 
     async def run(self) -> None:
-        """Check all ledgers, and record the time.
+        """Check all ledgers, and record the duration.
 
-        :raises bookkeeper_twisted.errors.MetadataError: the check is not complete.
+        :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed before the check was complete.
         """
         await self.context.timed(AuditorCheck.PLACEMENT, self._run())
 
@@ -199,15 +200,18 @@ class PlacementCheck:
 
 @attrs.frozen
 class ReplicasCheck:
-    """The check that bookies list all entries they should keep of closed, unmarked ledgers; it marks no ledger."""
+    """The check that asks bookies for lists of their entries, and counts ledgers with too few replicas of an entry.
+
+    Only closed ledgers without a mark are checked, and no ledger is marked.
+    """
 
     context: CheckContext
     bookies: IBookieClient
 
     async def run(self) -> None:
-        """Check all ledgers, and record the time.
+        """Check all ledgers, and record the duration.
 
-        :raises bookkeeper_twisted.errors.MetadataError: the check is not complete.
+        :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed before the check was complete.
         """
         await self.context.timed(AuditorCheck.REPLICAS, self._run())
 
@@ -240,7 +244,7 @@ class ReplicasCheck:
         return visit
 
     async def _fewest(self, ledger_id: int, metadata: LedgerMetadata) -> int | None:
-        """Return the smallest number of replicas of an entry, None if a bookie did not list its entries."""
+        """Return how many replicas the entry with the fewest has; None if a bookie did not list its entries."""
         listed: dict[str, Ranges] = {}
         try:
             for bookie_id in sorted(metadata.bookies):

@@ -1,4 +1,4 @@
-"""Walks over the metadata of all ledgers, with bounded memory, speed and number of ledgers at a time."""
+"""Walks over the metadata of all ledgers, with limits of memory, speed and parallel visits."""
 
 from collections.abc import Awaitable, Callable
 
@@ -18,18 +18,18 @@ from ..switch import Switch
 Visit = Callable[[int, LedgerMetadata], Awaitable[None]]
 
 TOGETHER_SECONDS = 1.0
-"""Seconds between the first call that asks for a shared walk and the walk: others join it in this time."""
+"""Seconds from the request for a shared walk to its begin, in which other callers can join it."""
 
 
 @attrs.frozen
 class LedgerScan:
-    """A walk that visits each ledger with the metadata that the ledger has at the time of the visit.
+    """A walk over all ledgers, which reads the metadata of each ledger just before it visits the ledger.
 
-    A ledger that is deleted during the walk is left out.  While autorecovery is switched off, the walk pauses.
+    Ledgers that are deleted during the walk are skipped.  While autorecovery is switched off, the walk pauses.
 
-    :ivar operations: limit of reads of metadata.
-    :ivar parallel: ledgers that are visited at a time.
-    :ivar timeout: seconds that one read of metadata may take.
+    :ivar operations: the speed limit of metadata reads.
+    :ivar parallel: most ledgers that are visited at the same time.
+    :ivar timeout: most seconds that one read of metadata may take.
     """
 
     clock: IReactorTime
@@ -40,11 +40,12 @@ class LedgerScan:
     timeout: float
 
     async def run(self, visit: Visit) -> int:
-        """Visit all ledgers.  The first error, or a cancellation, ends the walk and cancels the visits under way.
+        """Visit all ledgers.  The first error or a cancellation ends the walk and cancels the visits in progress.
 
-        :param visit: called with ledger id and metadata, several at a time.
-        :returns: how many ledgers were visited.
-        :raises bookkeeper_twisted.errors.MetadataError: the listing, or one read, failed or took too long.
+        :param visit: called with the id and metadata of each ledger; several calls run at the same time.
+        :returns: number of visited ledgers.
+        :raises bookkeeper_twisted.errors.MetadataError: the listing of ledgers or a read of metadata failed or took too
+            long.
         """
         count = 0
 
@@ -59,9 +60,9 @@ class LedgerScan:
         return count
 
     async def read(self, ledger_id: int) -> LedgerMetadata | None:
-        """Return the metadata of the ledger ``ledger_id``, None if it does not exist.
+        """Read the metadata of the ledger ``ledger_id``; None if the ledger does not exist.
 
-        It waits while autorecovery is switched off, and for the speed limit of metadata.
+        The read waits while autorecovery is switched off, and for its speed limit.
 
         :raises MetadataError: the store failed, or did not answer in time.
         """
@@ -81,7 +82,7 @@ class LedgerScan:
 
 
 class SharedWalks:
-    """Walks for several callers each: those that call within :data:`TOGETHER_SECONDS` share one."""
+    """Walks over all ledgers that several callers share if they call within :data:`TOGETHER_SECONDS`."""
 
     def __init__(self, scan: LedgerScan) -> None:
         self._scan = scan
@@ -90,11 +91,11 @@ class SharedWalks:
     def run(self, visit: Visit, turn: int) -> "Deferred[None]":
         """Visit all ledgers in a shared walk.
 
-        An error of ``visit`` ends the visits of this caller, an error of the walk those of all.  A cancellation ends
-        the visits of this caller, and the walk if no other is left.
+        An error of ``visit`` ends the visits of this caller only; an error of the walk ends those of all callers.  A
+        cancellation ends the visits of this caller, and also the walk if it has no other caller.
 
         :param visit: see :meth:`LedgerScan.run`.
-        :param turn: place of ``visit`` among the visits of one ledger, which follow one another from the lowest turn.
+        :param turn: number that orders the visits of a ledger by different callers: the lowest turn comes first.
         :raises bookkeeper_twisted.errors.MetadataError: see :meth:`LedgerScan.run`.
         """
         if self._next is None or not self._next.is_open:
@@ -105,7 +106,7 @@ class SharedWalks:
 class _SharedWalk:
     """One shared walk, which ends early if the visits of all callers have ended.
 
-    :ivar is_open: whether another caller can join.
+    :ivar is_open: whether another caller can still join.
     """
 
     def __init__(self, scan: LedgerScan) -> None:
@@ -135,7 +136,7 @@ class _SharedWalk:
 
     async def _visit(self, ledger_id: int, metadata: LedgerMetadata) -> None:
         for ended, (_, visit) in list(self._visits.items()):
-            if ended not in self._visits:  # this visit has failed at another ledger
+            if ended not in self._visits:  # the visits of this caller have ended, by an error at another ledger
                 continue
             try:
                 await visit(ledger_id, metadata)

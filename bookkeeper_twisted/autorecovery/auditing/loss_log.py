@@ -1,4 +1,4 @@
-"""The lines about lost bookies in the log of the auditor: one line for a loss, and one for a bookie's return."""
+"""The auditor's log lines about lost bookies: one line for each loss, and one for each return of a bookie."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -13,9 +13,9 @@ from .bookie_audit import BookieAudit
 
 
 class LossLog:
-    """A log of lost bookies, which counts the ledgers of a lost bookie while its delay runs.
+    """A log of lost bookies.  While the delay of a lost bookie runs, it also counts and logs the bookie's ledgers.
 
-    The count reads the metadata of all ledgers as an audit does, and ends early when the bookie is back.
+    The count reads the metadata of all ledgers, as an audit does.  It is cancelled when the bookie returns.
     """
 
     _log = Logger()
@@ -28,9 +28,9 @@ class LossLog:
         self._counting: Deferred[None] | None = None
 
     def bookies_are(self, missing: Collection[str], available: Collection[str]) -> None:
-        """Record since when bookies are missing, and log the bookies that have returned.
+        """Record since when bookies are missing, and log each bookie that has returned.
 
-        :param missing: ids of the bookies that should be registered and are not.
+        :param missing: ids of the bookies that are expected to be registered but are not.
         :param available: ids of the registered bookies.
         """
         now = self._clock.seconds()
@@ -45,7 +45,7 @@ class LossLog:
         """Log each lost bookie once.
 
         :param bookies: ids of the lost bookies.
-        :param delay: seconds until their ledgers are marked, 0 for now.
+        :param delay: seconds until their ledgers are marked; 0 if they are marked now.
         """
         when = f"in {delay} s" if delay else "now"
         for bookie_id in sorted(set(bookies) - self._named):
@@ -58,7 +58,7 @@ class LossLog:
     def wait(self, bookie_id: str, due: float) -> None:
         """Count the ledgers of a lost bookie, and log their number.
 
-        :param due: time at which they will be marked, in seconds of the clock.
+        :param due: time at which the ledgers will be marked, in seconds of the clock.
         """
         self.stop()
         self._counting = Deferred.fromCoroutine(self._count(bookie_id, due))
@@ -85,6 +85,6 @@ class LossLog:
             self._log.failure("the ledgers of bookie {bookie_id} cannot be counted", failure, bookie_id=bookie_id)
 
     def _text(self, bookie_id: str) -> str:
-        """Return the UTC time of a bookie's loss, as text."""
+        """Return the time of a bookie's loss as text, in UTC."""
         since = self._since.setdefault(bookie_id, self._clock.seconds())
         return datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,10 +1,10 @@
 """The rules of lost bookies: whether an audit of their ledgers begins immediately or after a delay.
 
-The ledgers of one lost bookie are audited when the delay is over, as the bookie may only be restarted.  Those of two
-bookies are audited without delay, as another loss might cost entries.  A bookie that no ledger names has no entries to
-lose, and counts only while it is the only lost one: the cookie of a bookie that died long ago, whose ledgers were moved
-to others, must not end the delay of the next loss.  This module is arithmetic; clock and metadata store are the
-caller's.
+After the loss of one bookie, its ledgers are audited when a delay is over, as the bookie may only be restarting.  If
+two bookies are lost, their ledgers are audited without a delay, as another loss might lose entries.  A lost bookie that
+no ledger names has no entries to lose, so it does not count as a second loss: the cookie of a bookie that died long
+ago, and whose ledgers were copied to others, must not end the delay of the next lost bookie.  This module only
+computes; its caller has the clock and the metadata store.
 """
 
 from collections.abc import Collection
@@ -14,16 +14,16 @@ import attrs
 
 
 class Detection(Enum):
-    """The states of a detector."""
+    """The states of a detector of lost bookies."""
 
     CALM = "calm"
     """No lost bookie waits for its audit."""
     WAITING = "waiting"
-    """One bookie is lost, and its delay is not over."""
+    """One bookie is lost, and the delay before its audit is not over."""
 
 
 class Loss(Enum):
-    """The number of lost bookies that were not audited: none, one, or more."""
+    """The number of lost bookies that wait for their audit: none, one, or more."""
 
     NONE = 0
     ONE = 1
@@ -31,13 +31,13 @@ class Loss(Enum):
 
 
 class Action(Enum):
-    """The next step of the caller after a change of the lost bookies."""
+    """The step that the caller must take after a change of the lost bookies."""
 
     NOTHING = "nothing"
     SCHEDULE = "schedule"
-    """Call :meth:`LostBookies.expired` when the delay is over; it takes the place of an earlier request."""
+    """Call :meth:`LostBookies.expired` when the delay, counted from now, is over; this replaces an earlier request."""
     CANCEL = "cancel"
-    """Cancel the call of :meth:`LostBookies.expired`."""
+    """Cancel the requested call of :meth:`LostBookies.expired`."""
     AUDIT = "audit"
     """Mark the ledgers of all lost bookies, and cancel the call of :meth:`LostBookies.expired`."""
 
@@ -56,16 +56,16 @@ TRANSITIONS: dict[tuple[Detection, Loss, bool], tuple[Action, Detection]] = {
     (Detection.WAITING, Loss.MANY, False): (Action.AUDIT, Detection.CALM),
     (Detection.WAITING, Loss.MANY, True): (Action.AUDIT, Detection.CALM),
 }
-"""The action and the next state, by state, losses, and whether there is a delay."""
+"""The action and the next state, by the state, the number of losses, and whether there is a delay."""
 
 
 @attrs.define
 class LostBookies:
-    """The set of lost bookies, and the rules by which it orders audits.
+    """The lost bookies of a cluster, and the rules that decide when their ledgers are audited.
 
-    :ivar known: bookies that are expected to be there, at first all with a cookie.
-    :ivar delay: seconds for which one lost bookie is waited for.
-    :ivar state: of the detection.
+    :ivar known: bookies that are expected to be registered; at first, all that have a cookie.
+    :ivar delay: seconds from the loss of one bookie to its audit.
+    :ivar state: state of the detection.
     :ivar pending: lost bookies that wait for their audit.
     """
 
@@ -75,7 +75,7 @@ class LostBookies:
     pending: set[str] = attrs.field(factory=set)
 
     def bookies_are(self, available: Collection[str]) -> Action:
-        """Record which bookies are registered now; return the action that the caller has to take.
+        """Record which bookies are registered now; return the action that the caller must take.
 
         :param available: ids of all registered bookies, writable and read-only.
         """
@@ -87,16 +87,18 @@ class LostBookies:
         return self._decide()
 
     def missing(self, available: Collection[str]) -> frozenset[str]:
-        """Return the bookies that :meth:`bookies_are` would treat as lost but not yet audited.
+        """Return the bookies that are lost and not yet audited, if only the ``available`` ones are registered.
 
         :param available: see :meth:`bookies_are`.
         """
         return frozenset(self.known | self.pending).difference(available)
 
     def leave_out(self, unnamed: Collection[str]) -> None:
-        """Forget lost bookies that no ledger names; if another one waits for its audit, its delay begins again.
+        """Forget lost bookies that no ledger names.
 
-        :param unnamed: bookies that are not registered.
+        If one of them waits for its audit, this wait ends; the delay of another lost bookie then begins anew.
+
+        :param unnamed: ids of lost bookies that no ledger names.
         """
         self.known.difference_update(unnamed)
         if not self.pending.isdisjoint(unnamed):
@@ -104,9 +106,11 @@ class LostBookies:
             self.state = Detection.CALM
 
     def delay_is(self, seconds: int) -> Action:
-        """Store a new delay; return the action to take: 0, or an equal value, asks for an immediate audit.
+        """Set the delay that was written to the store; return the action that the caller must take.
 
-        :param seconds: the value that was written.
+        Writing 0 or the present value requests an immediate audit.
+
+        :param seconds: the written delay.
         """
         if seconds in (0, self.delay):
             self.delay = seconds
@@ -124,7 +128,7 @@ class LostBookies:
         self.state = Detection.CALM
 
     def expired(self) -> Action:
-        """Return the action that the caller has to take at the end of the delay."""
+        """Return the action that the caller must take at the end of the delay."""
         return self._audit() if self.state is Detection.WAITING else Action.NOTHING
 
     def _decide(self) -> Action:

@@ -1,4 +1,4 @@
-"""Periodic work: postponed while a lost bookie is waited for or audited, and repeated after a failure."""
+"""The auditor's periodic work: it waits while a lost bookie is delayed or audited, and is repeated after a failure."""
 
 import math
 from collections.abc import Awaitable, Callable
@@ -16,16 +16,16 @@ from .detection import LostBookieDetector
 from .repeating import until_done
 
 LOOK_AGAIN_SECONDS = 60.0
-"""Seconds before the stored time of the last run is read again: an operator may have set it back."""
+"""Most seconds between reads of the stored time of the last run, which an operator may set back."""
 
 
 @attrs.frozen
 class Timetable:
     """The interval of periodic work, and the functions that read and store the time of its last run.
 
-    :ivar interval: seconds from the end of a run to the next; 0: one run.
-    :ivar last_run: returns the ms since the epoch of the last run, None if there was none.
-    :ivar ran: called after each complete run; None: the run itself changes what ``last_run`` returns.
+    :ivar interval: seconds from the end of a run to the next one; 0: one run only.
+    :ivar last_run: returns the end of the last run in ms since the epoch; None if there was no run.
+    :ivar ran: stores the end of a complete run; None if the run itself does so.
     """
 
     interval: float
@@ -36,10 +36,10 @@ class Timetable:
 class PeriodicWork:
     """One kind of periodic work of an elected auditor.
 
-    A run that fails is followed by another after a pause, and only a complete one counts as the last run.
+    A failed run is repeated after a pause; only a complete run counts as the last run.
 
     :param name: name of the work, for the log.
-    :param now_ms: the time in ms since the epoch.
+    :param now_ms: returns the time in ms since the epoch.
     """
 
     _log = Logger()
@@ -64,7 +64,7 @@ class PeriodicWork:
         self._running.addErrback(self._ended)
 
     def stop(self) -> None:
-        """End the work; a run that this call cancels does not count as the last run."""
+        """End the work; a run that is cancelled by this does not count as the last run."""
         if self._running is not None:
             self._running.cancel()
 
@@ -78,7 +78,7 @@ class PeriodicWork:
     async def _until_due(self) -> None:
         await self._until_time()
         await self._until_calm()
-        await self._until_time()  # again, as an audit that has ended since counts as the search
+        await self._until_time()  # check again: an audit that has ended meanwhile counts as a search
 
     async def _until_time(self) -> None:
         while (wait := await self._seconds_left()) > 0:

@@ -1,4 +1,4 @@
-"""Repetition of work until it succeeds, with growing pauses."""
+"""Repetition of work until it succeeds, with growing pauses between the tries."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -21,7 +21,7 @@ _log = Logger()
 async def until_done(
     clock: IReactorTime, what: str, work: Callable[[], Awaitable[T]], failed: Callable[[], None] = lambda: None
 ) -> T:
-    """Run some work; repeat failed work after a pause of 5 to 300 seconds until the work succeeds.
+    """Run some work until it succeeds; after each failure, pause for 5 seconds at first and 300 seconds at most.
 
     :param what: name of the work, for the log.
     :param failed: called after each failure.

@@ -1,1 +1,1 @@
-"""The operations of autorecovery that shell and HTTP offer: its switch and state, decommissions, recoveries by hand."""
+"""The operations of autorecovery for the shell and the HTTP server: switch, state, decommission, manual recovery."""

@@ -1,6 +1,7 @@
-"""The administration of autorecovery: its switch, its marks, its auditor, the delay after a loss.
+"""The administration of autorecovery: its switch, marks and locks, the auditor, and the delay after a lost bookie.
 
-Everything is in the metadata store, so it holds for auditors and workers of all processes, Apache BookKeeper's too.
+All settings are in the metadata store, so they apply to the auditors and workers of all processes, including those of
+Apache BookKeeper.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -12,13 +13,13 @@ from ...metadata.interfaces import IMetadataDriver
 from ...model import AuditorCheck, UnderreplicatedLedger
 
 _LONG_AGO = 21 * 24 * 3600
-"""Seconds: longer than the interval of any periodic check, so that a check of that age is due."""
+"""Age in seconds that is stored for a forced check: longer than the interval of any check, so that it is due."""
 
 
 async def cluster_info(admin: BookKeeperAdmin) -> Mapping[str, object]:
-    """Return the numbers of bookies and the state of autorecovery, under the names that Apache BookKeeper gives them.
+    """Return the numbers of bookies and the state of autorecovery, by their names in Apache BookKeeper.
 
-    :param admin: of the cluster.
+    :param admin: the administration of the cluster.
     :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed.
     """
     writable, read_only = await admin.writable_bookies(), await admin.read_only_bookies()
@@ -38,9 +39,9 @@ async def cluster_info(admin: BookKeeperAdmin) -> Mapping[str, object]:
 
 
 class AutorecoveryAdmin:
-    """Administration of the autorecovery of a cluster.
+    """The administration of the autorecovery of a cluster.
 
-    :param driver: open.
+    :param driver: the metadata driver, which is open.
     """
 
     def __init__(self, driver: IMetadataDriver) -> None:
@@ -50,14 +51,14 @@ class AutorecoveryAdmin:
     # ---- the switch ----------------------------------------------------------------------------------
 
     async def is_enabled(self) -> bool:
-        """Test whether autorecovery is on."""
+        """Test whether autorecovery is switched on."""
         return await self._marks.is_enabled()
 
     async def set_enabled(self, enabled: bool) -> bool:
-        """Switch auditors and workers of the whole cluster on or off.
+        """Switch autorecovery on or off for the whole cluster.
 
-        :param enabled: True for on.
-        :returns: False if they were so already.
+        :param enabled: True to switch it on.
+        :returns: False if it was on or off already, as requested.
         """
         return await self._marks.set_enabled(enabled)
 
@@ -66,10 +67,10 @@ class AutorecoveryAdmin:
     async def underreplicated(
         self, missing: str = "", excluding: str = ""
     ) -> AsyncIterator[tuple[int, UnderreplicatedLedger]]:
-        """Yield ids and marks of marked ledgers in ascending order, without ledgers repaired during the listing.
+        """Yield the ids and marks of underreplicated ledgers in ascending order; skip ledgers repaired meanwhile.
 
-        :param missing: only ledgers whose mark names this bookie.
-        :param excluding: only ledgers whose mark does not name this bookie.
+        :param missing: if given, yield only ledgers whose mark names this bookie.
+        :param excluding: if given, yield only ledgers whose mark does not name this bookie.
         """
         async for ledger_id in self._marks.marked_ledgers():
             try:
@@ -80,13 +81,13 @@ class AutorecoveryAdmin:
                 yield ledger_id, mark
 
     async def any_underreplicated(self) -> bool:
-        """Test whether any ledger is marked."""
+        """Test whether any ledger is marked as underreplicated."""
         async for _ in self._marks.marked_ledgers():
             return True
         return False
 
     async def recovering(self) -> dict[int, str]:
-        """Return the text of each lock by ledger id: the worker's host, and why the ledger is not repaired yet."""
+        """Return the text of each replication lock by ledger id: its worker's host, and why the ledger still waits."""
         return await self._marks.locked_ledgers()
 
     # ---- the auditor ---------------------------------------------------------------------------------
@@ -96,23 +97,23 @@ class AutorecoveryAdmin:
         return await self._auditing.auditor()
 
     async def lost_bookie_delay(self) -> int:
-        """Return the seconds between the loss of a bookie and the audit."""
+        """Return the stored seconds from the loss of a bookie to the audit."""
         return await self._auditing.lost_bookie_delay() or 0
 
     async def set_lost_bookie_delay(self, seconds: int) -> None:
-        """Set the delay between a loss and its audit; writing the stored value, or 0, also triggers an audit.
+        """Set the delay from the loss of a bookie to the audit; 0 or the present value also triggers an audit.
 
-        :param seconds: between the loss of a bookie and the audit.
-        :raises IncorrectParameterError: it is negative, or more than auditors can read.
+        :param seconds: the delay.
+        :raises IncorrectParameterError: the delay is negative, or too large for auditors to read.
         """
         if not 0 <= seconds <= LONGEST_DELAY:
             raise IncorrectParameterError(f"the delay after the loss of a bookie cannot be {seconds} s")
         await self._auditing.set_lost_bookie_delay(seconds)
 
     async def trigger_audit(self) -> None:
-        """Have the auditor look for lost bookies now.
+        """Make the auditor audit the lost bookies now.
 
-        :raises AutorecoveryDisabledError: it would not do so.
+        :raises AutorecoveryDisabledError: autorecovery is switched off, so the auditor would not do so.
         :raises NoAuditorError: no auditor is elected.
         """
         if not await self._marks.is_enabled():
@@ -122,7 +123,7 @@ class AutorecoveryAdmin:
         await self._auditing.set_lost_bookie_delay(await self.lost_bookie_delay())
 
     async def force_checks(self, checks: Collection[AuditorCheck], now: float) -> int:
-        """Store that periodic checks ended long ago, so that an auditor that starts runs them.
+        """Store that periodic checks ended long ago, so that the auditor runs them soon.
 
         :param now: the time in seconds since the epoch.
         :returns: the time that was stored, in ms since the epoch.

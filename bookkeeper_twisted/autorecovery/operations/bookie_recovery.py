@@ -1,7 +1,8 @@
-"""Recovery of bookies by hand: copies of all their entries, whether or not an auditor has marked the ledgers.
+"""Manual recovery of bookies: copies all their entries to other bookies, whether or not their ledgers are marked.
 
-A ledger is repaired under its replication lock, so that no worker repairs it at the same time.  A ledger
-that a writer has open, with a bookie of the recovery in its newest ensemble, is recovered first, which ends the writer.
+A ledger is repaired under its replication lock, so that no worker repairs it at the same time.  If a ledger is open and
+its newest ensemble contains a bookie of the recovery, the ledger is recovered and closed first, which fences its
+writer.
 """
 
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator
@@ -33,22 +34,22 @@ from ..replication.fragment_replicator import FragmentReplicator
 
 
 class RecoveryResult(Enum):
-    """The outcomes of the recovery of one ledger."""
+    """The results of the recovery of one ledger."""
 
     RECOVERED = "recovered"
-    """The ledger names none of the bookies any more."""
+    """No ensemble of the ledger contains a bookie of the recovery any more."""
     SKIPPED = "skipped"
-    """A writer has the ledger open, and open ledgers are to be left alone."""
+    """The ledger is open, and the recovery was told to skip open ledgers."""
     FAILED = "failed"
-    """The ledger still names one of the bookies."""
+    """An ensemble of the ledger still contains a bookie of the recovery."""
 
 
 @attrs.frozen
 class PlannedLedger:
-    """A ledger that names bookies of a recovery.
+    """A ledger with bookies of the recovery in its ensembles.
 
-    :ivar bookies: ids of those bookies.
-    :ivar is_open: whether it has to be recovered first, which ends its writer.
+    :ivar bookies: ids of these bookies.
+    :ivar is_open: whether the ledger must be recovered and closed first, which fences its writer.
     :ivar n_bytes: estimate of the payload bytes to be copied.
     """
 
@@ -62,7 +63,7 @@ class PlannedLedger:
 class RecoveredLedger:
     """The result of the recovery of one ledger.
 
-    :ivar reason: why it failed.
+    :ivar reason: why the recovery failed; else empty.
     """
 
     ledger_id: int
@@ -71,13 +72,13 @@ class RecoveredLedger:
 
 
 class BookieRecovery:
-    """A recovery, which copies all entries of some bookies to others.
+    """A manual recovery, which copies all entries of some bookies to other bookies.
 
-    :param admin: of the cluster.
-    :param replicator: must not choose one of the bookies as a target.
-    :param bookies: they need not be down: a bookie that runs is read as well.
-    :param skip_open: leave ledgers alone that a writer has open.
-    :param holder: name of this host, for the lock.
+    :param admin: the administration of the cluster.
+    :param replicator: copies entries; it must never choose one of ``bookies`` as a target.
+    :param bookies: ids of the bookies to recover.  They may still run; then entries are also read from them.
+    :param skip_open: whether to skip open ledgers.
+    :param holder: name of this host, for the text of the locks.
     """
 
     def __init__(
@@ -97,14 +98,14 @@ class BookieRecovery:
         cls, clock: IReactorTime, admin: BookKeeperAdmin, bookies: Collection[str], metrics: ReplicationMetrics,
         skip_open: bool = False, holder: str = "", rate: Rate = UNLIMITED,
     ) -> "BookieRecovery":  # fmt: skip
-        """Make a recovery with limiters and a replicator of its own.
+        """Make a recovery with its own speed limiters and replicator.
 
-        :param admin: of the cluster.
-        :param bookies: ids of the bookies to be recovered, which get no copies.
-        :param metrics: of its copies.
-        :param skip_open: whether ledgers that a writer has open are left alone.
-        :param holder: text of the locks, for people.
-        :param rate: limit of its reads.
+        :param admin: the administration of the cluster.
+        :param bookies: ids of the bookies to recover, which get no copies.
+        :param metrics: counts the copies.
+        :param skip_open: whether to skip open ledgers.
+        :param holder: text of the replication locks, for people to read.
+        :param rate: speed limit of the reads.
         """
         context, throttles = admin.client.context, Throttles(clock, {REPLICATION_READ: rate})
         metadata_limit = throttles.get(REPLICATION_METADATA)
@@ -114,16 +115,16 @@ class BookieRecovery:
         return cls(admin, presence, replicator, bookies, skip_open, holder)
 
     async def plan(self) -> AsyncIterator[PlannedLedger]:
-        """Yield the ledgers that name one of the bookies, in ascending order."""
+        """Yield the ledgers that have a bookie of the recovery in an ensemble, in ascending order."""
         async for ledger_id, metadata in self._admin.ledgers():
             planned = self.planned(ledger_id, metadata)
             if planned is not None:
                 yield planned
 
     def planned(self, ledger_id: int, metadata: LedgerMetadata) -> PlannedLedger | None:
-        """Return the plan for one ledger, None if none of the bookies is in its ``metadata``.
+        """Return the plan for one ledger; None if its ``metadata`` contains no bookie of the recovery.
 
-        :param ledger_id: of the metadata.
+        :param ledger_id: id of the ledger.
         """
         named = self._bookies & metadata.bookies
         if not named:
@@ -134,7 +135,7 @@ class BookieRecovery:
         return not metadata.closed and bool(self._bookies.intersection(metadata.segments[-1].bookies))
 
     def _estimate(self, ledger_id: int, metadata: LedgerMetadata) -> int:
-        """Return the estimated bytes of the copies, as if all entries had the same size; 0 for an unknown length."""
+        """Estimate the bytes to copy from the average size of an entry; 0 if the length of the ledger is unknown."""
         entries = metadata.last_entry_id + 1
         if not metadata.closed or entries <= 0:
             return 0
@@ -145,15 +146,15 @@ class BookieRecovery:
         return int(copies * metadata.length / entries)
 
     async def unknown(self, planned: Iterable[PlannedLedger]) -> list[str]:
-        """Return the bookies that have no cookie and no ledger: misspelled ids, or bookies that were forgotten before.
+        """Return the bookies of the recovery that have no cookie and no ledger: their ids may be mistyped.
 
-        :param planned: all ledgers that name bookies of the recovery.
+        :param planned: all ledgers that :meth:`plan` yields.
         """
         named = frozenset().union(*(ledger.bookies for ledger in planned))
         return sorted(self._bookies - named - await self._admin.all_bookies())
 
     async def check_gone(self) -> None:
-        """Check that all the bookies are down, as their cookies are deleted at the end of the recovery.
+        """Check that none of the bookies runs, as their cookies are deleted after the recovery.
 
         :raises IncorrectParameterError: one of the bookies is running.
         """
@@ -161,9 +162,9 @@ class BookieRecovery:
             raise IncorrectParameterError(f"bookie {running[0]} is running: its cookie can't be deleted")
 
     async def forget(self) -> list[str]:
-        """Delete the cookies of the bookies, and return the ids of the bookies that had a cookie.
+        """Delete the cookies of the bookies; return the ids of those that had a cookie.
 
-        :raises IncorrectParameterError: a bookie is running.
+        :raises IncorrectParameterError: one of the bookies is running.
         """
         deleted = []
         for bookie_id in sorted(self._bookies):
@@ -175,14 +176,14 @@ class BookieRecovery:
         return deleted
 
     async def recover(self, planned: PlannedLedger) -> RecoveredLedger:
-        """Under a ledger's lock, copy the entries of the lost bookies, and replace these bookies in the metadata.
+        """Copy a ledger's entries on the bookies to others, and replace the bookies in its metadata, under its lock.
 
-        Cancelling it leaves extra copies and nothing else.
+        Cancelling the recovery leaves extra copies and nothing else.
 
-        :param planned: its metadata are read again.
-        :returns: the outcome, with the reason of a failure.
+        :param planned: the ledger; its metadata is read again.
+        :returns: the result, with the reason of a failure.
         :raises ClientClosedError: the client was closed.
-        :raises MetadataError: the metadata store is not there; other errors are outcomes.
+        :raises MetadataError: the metadata store cannot be reached; other errors are returned as a failed result.
         """
         ledger_id = planned.ledger_id
         if planned.is_open and self._skip_open:
@@ -193,17 +194,17 @@ class BookieRecovery:
             if isinstance(error, ClientClosedError):
                 raise
             if isinstance(error, MetadataError):
-                # raise if the store is unreachable: each of the other ledgers would fail as well, after minutes
+                # raise an error if the store is unreachable: every other ledger would fail, too, each after minutes
                 await self._admin.instance_id()
             if not isinstance(error, NoSuchLedgerMetadataError):  # a deleted ledger needs no recovery
                 return RecoveredLedger(ledger_id, RecoveryResult.FAILED, str(error))
         return RecoveredLedger(ledger_id, RecoveryResult.RECOVERED)
 
     async def _repair(self, ledger_id: int) -> None:
-        """Repair all fragments.
+        """Repair all fragments of a ledger that contain a bookie of the recovery.
 
-        :raises MetadataError: the store failed, or the ledger was deleted.
-        :raises BookKeeperError: the first of the problems of its fragments, all of which were tried.
+        :raises MetadataError: the metadata store failed, or the ledger was deleted.
+        :raises BookKeeperError: the first error of a fragment, raised after all fragments were tried.
         """
         stored = await self._admin.client.context.ledgers.read(ledger_id)
         if self._is_written(stored.value):
@@ -228,9 +229,9 @@ class BookieRecovery:
             return await self._admin.client.context.ledgers.read(report.fragment.ledger_id)
 
     def _reports(self, ledger_id: int, metadata: LedgerMetadata, gone: Collection[str]) -> Iterator[FragmentReport]:
-        """Yield the fragments that name the bookies, with all entries that these bookies keep.
+        """Yield the fragments that contain bookies of the recovery, and report all entries of these bookies as lost.
 
-        Below the start of the newest ensemble every entry is complete (S16), whatever LAC the bookies know.
+        All entries below the newest ensemble are complete (S16), even if the bookies know a lower LAC.
         """
         confirmed = metadata.segments[-1].first_entry_id - 1
         for fragment in fragments_of(ledger_id, metadata, confirmed):

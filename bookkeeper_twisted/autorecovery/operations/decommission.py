@@ -1,8 +1,9 @@
-"""Decommission: wait until no ledger needs a bookie that has left for good.
+"""Decommission: waits until no ledger needs a bookie that was shut down for good.
 
-The auditor marks the ledgers of the bookie and workers copy them; this only has the audit triggered and watches.  A
-bookie is needed by a ledger while an ensemble names it at a position that keeps an entry, or while a writer may still
-send it entries.  What a mark says is looked at last: a ledger may need nothing and be marked still.
+The auditor marks the ledgers of the bookie, and replication workers copy their entries; a decommission only triggers
+the audit and watches.  A ledger needs the bookie while an ensemble contains it at a position that stores an entry, or
+while a writer may still send entries to it.  A ledger that does not need the bookie may still have a mark that names
+it; it is waited for, too.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,8 +33,8 @@ UNMARKED = "not marked yet"
 class Remaining:
     """The ledgers that a decommission still waits for.
 
-    :ivar blockers: the reason of each ledger that needs the bookie, by id.
-    :ivar found: the most that there were at a time: the audit marks ledgers after the first look.
+    :ivar blockers: why each ledger still needs the bookie, by ledger id.
+    :ivar found: the largest number of such ledgers at one time so far.
     """
 
     blockers: Mapping[int, str]
@@ -41,10 +42,10 @@ class Remaining:
 
 
 def needs(ledger_id: int, metadata: LedgerMetadata, bookie_id: str) -> bool:
-    """Test whether a ledger has entries on a bookie, or a writer that may add entries there.
+    """Test whether a ledger has entries on a bookie, or a writer that may still send entries to it.
 
-    :param metadata: of the ledger ``ledger_id``.
-    :param bookie_id: of the bookie.
+    :param metadata: metadata of the ledger ``ledger_id``.
+    :param bookie_id: id of the bookie.
     """
     if not metadata.closed and bookie_id in metadata.segments[-1].bookies:
         return True
@@ -58,8 +59,8 @@ def needs(ledger_id: int, metadata: LedgerMetadata, bookie_id: str) -> bool:
 class Decommission:
     """The decommission of one bookie.
 
-    :ivar bookie_id: of the bookie that has left.
-    :param patience: seconds without a ledger becoming free of the bookie, after which the wait ends.
+    :ivar bookie_id: id of the bookie, which was shut down.
+    :param patience: seconds without progress after which the wait ends.
     """
 
     def __init__(self, clock: IReactorTime, driver: IMetadataDriver, bookie_id: str, patience: float = 600.0) -> None:
@@ -73,10 +74,10 @@ class Decommission:
         self._found = 0
 
     async def run(self, report: Callable[[Remaining], object] = lambda remaining: None) -> Remaining:
-        """Trigger an audit, and wait.
+        """Trigger an audit, and wait until no ledger needs the bookie.
 
-        :param report: called after each look with the ledgers that remain.
-        :returns: the state at the end: no blockers, or blockers without progress for the length of the patience.
+        :param report: called after each look at the ledgers with those that remain.
+        :returns: no remaining ledgers; or those that remained when there was no progress for ``patience`` seconds.
         :raises IllegalOperationError: see :meth:`check`.
         """
         await self.check()
@@ -96,7 +97,7 @@ class Decommission:
             await for_each(sorted(self._needing), self._look, _AT_ONCE)
 
     async def check(self) -> None:
-        """Find out whether the ledgers of the bookie will be copied, and trigger the audit.
+        """Check that the ledgers of the bookie can be copied, and trigger the audit.
 
         :raises IllegalOperationError: the bookie is running, autorecovery is disabled, or no auditor is elected.
         """
@@ -105,7 +106,7 @@ class Decommission:
         await self._admin.trigger_audit()
 
     async def _look(self, ledger_id: int) -> None:
-        """Find out whether a ledger needs the bookie."""
+        """Read the metadata of a ledger, and record whether the ledger needs the bookie."""
         try:
             metadata = (await self._ledgers.read(ledger_id)).value
         except NoSuchLedgerMetadataError:
@@ -117,7 +118,7 @@ class Decommission:
             self._needing.discard(ledger_id)
 
     async def _blockers(self) -> dict[int, str]:
-        """Return, by ledger id, why each ledger still needs the bookie."""
+        """Return the reason why each ledger that needs the bookie, or has a mark that names it, is not done yet."""
         marked = {ledger_id async for ledger_id, _ in self._admin.underreplicated(missing=self.bookie_id)}
         recovering = await self._admin.recovering()
         reasons = {}

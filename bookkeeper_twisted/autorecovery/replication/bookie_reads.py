@@ -1,7 +1,7 @@
-"""The reads from one bookie for a scan, which are counted, limited in speed, and repeated after temporary errors.
+"""The reads of a check: they are counted, limited in speed, and repeated after temporary errors.
 
-A bookie that is overloaded, does not answer in time or loses the connection is asked again after growing pauses.  Reads
-have no priority flag, so a bookie prefers what has one, as reads and adds of recoveries.
+If a bookie is overloaded, does not answer in time or loses the connection, the read is repeated after growing pauses.
+The reads have no priority flag, so a bookie prefers requests with this flag, such as those of ledger recoveries.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,11 +43,11 @@ class ReadTotals:
 
 
 class BookieReads:
-    """The reads of one check.
+    """The reads of one check of a ledger.
 
-    :param context: the collaborators of reads, with the flow of this check.
-    :param batch_bytes: bytes that are requested at a time, less under a low limit.
-    :param usual_size: expected bytes of an entry.
+    :param context: the collaborators of reads, with the flow control of this check.
+    :param batch_bytes: most bytes per request; a low speed limit makes them less.
+    :param usual_size: expected bytes of an entry, before any was read.
     """
 
     def __init__(
@@ -65,13 +65,13 @@ class BookieReads:
         self._metrics = metrics
 
     def knows_batches(self, bookie_id: str) -> bool:
-        """Test whether a batch read of ``bookie_id`` is worth trying."""
+        """Test whether the bookie ``bookie_id`` probably knows batch reads."""
         return self._context.config.batch_read_enabled and self._context.batch_support.is_expected(bookie_id)
 
     async def scan(self, bookie_id: str, questions: Scanning) -> None:
         """Answer all ``questions`` of a scan by reads from ``bookie_id``.
 
-        Errors of the bookie are answers.
+        An error of the bookie is passed to the scan as an answer, not raised.
 
         :raises ClientClosedError: the client was closed.
         """
@@ -132,9 +132,9 @@ class BookieReads:
         return run
 
     async def _look_for_refusal(self, bookie_id: str, entry_id: int) -> None:
-        """Record that a bookie does not know batch reads, if a plain read of an entry succeeds.
+        """After an unanswered batch read, read a single entry; if it succeeds, the bookie does not know batch reads.
 
-        Such a bookie may close the connection or stay silent when it is asked for a batch.
+        Such a bookie may close the connection or stay silent on a batch read.
         """
         answers: dict[int, bytes | Exception] = {}
         if await self._ask_singles(bookie_id, (entry_id,), answers) is None:
@@ -145,7 +145,7 @@ class BookieReads:
     async def _singles(
         self, bookie_id: str, wanted: Sequence[int], answers: dict[int, bytes | Exception]
     ) -> BookKeeperError | None:
-        """Read single entries into ``answers``, with retries."""
+        """Read single entries into ``answers``, with retries; return the error of the last request, or None."""
         error: BookKeeperError | None = None
         for attempt in range(self._retries.attempts):
             error = await self._ask_singles(bookie_id, wanted, answers)
@@ -176,10 +176,12 @@ class BookieReads:
     async def _request(
         self, count: int, expected: int, ask: "Callable[[], Deferred[T]]", amount: Callable[[T], tuple[int, int]]
     ) -> T:
-        """Send requests as the limits allow, and charge the limiter for the entries that were returned.
+        """Send requests when the limits allow it; count the returned entries in the speed limiter.
 
-        :param expected: entries that they will give.
-        :param amount: returns the entries and bytes of an answer.
+        :param count: number of requests.
+        :param expected: number of entries that they will probably return.
+        :param ask: sends the requests.
+        :param amount: returns the number of entries and bytes in a reply.
         """
         found, expected_bytes = (0, 0), expected * self._usual_size.n_bytes
         await self._throttle.acquire(expected_bytes, expected)
@@ -205,7 +207,7 @@ class BookieReads:
         self.totals.n_bytes += n_bytes
         self._metrics.entries.value += entries
         self._metrics.n_bytes.value += n_bytes
-        if n_bytes:  # if no reply had an entry, there is no size to learn
+        if n_bytes:  # replies without entries say nothing about the usual size
             self._usual_size.learn(entries, n_bytes)
 
     async def _wait(self, attempt: int) -> None:

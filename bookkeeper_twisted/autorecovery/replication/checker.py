@@ -1,9 +1,9 @@
-"""The checker of ledgers: which replicas lack entries, found by reading and verifying them.
+"""The checker of ledgers: reads and verifies entries to find bookies that lack entries.
 
-Each position of each fragment is asked by itself: for every entry, for a sample, or, where the fragment is so small
-that a disk reads it in the time of one entry, for all of it by one request instead of the sample's two.  A sample that
-finds something bad is followed by a read of every entry of the position, so that a report names exactly what is lost.
-What a bookie could not answer in spite of several attempts is inconclusive, and never a loss.
+The bookie at each position of each fragment is checked separately.  Either all of its entries are read, or a sample.  A
+fragment that a disk reads as fast as a single entry is read whole, by one request instead of the sample's two.  If a
+sample finds a missing or damaged entry, all entries of the position are read, so that the report names all lost
+entries.  If a bookie does not answer after several tries, the check is inconclusive, but this is never a loss.
 """
 
 from collections.abc import Collection, Iterator
@@ -30,7 +30,7 @@ from ..retries import Retries
 from .bookie_reads import BookieReads
 
 _SMALL_BYTES = 16 << 10
-"""A fragment of at most so many bytes, by the average size of its ledger's entries, is read whole."""
+"""Most bytes of a fragment that is read whole, estimated from the average size of the ledger's entries."""
 
 _ENTRY_OVERHEAD = 64
 
@@ -39,12 +39,12 @@ _ENTRY_OVERHEAD = 64
 class CheckerSettings:
     """The settings of checks of ledgers.
 
-    :ivar percentage: of the entries of a position that are read, 0 for the first and the last, 100 for all
-        (``auditorLedgerVerificationPercentage``).
-    :ivar max_in_flight: entries or batches that were asked for and have not come, of all checks; 0 or less for no limit
+    :ivar percentage: percentage of the entries at a position that are read; 0 for only the first and the last, 100 for
+        all (``auditorLedgerVerificationPercentage``).
+    :ivar max_in_flight: most requested entries or batches in flight, of all checks together; 0 or less for no limit
         (``inFlightReadEntryNumInLedgerChecker``).
-    :ivar parallel: positions of one ledger that are checked at a time.
-    :ivar batch_bytes: the most bytes of one request.
+    :ivar parallel: most positions of one ledger that are checked at the same time.
+    :ivar batch_bytes: most bytes of one request.
     """
 
     percentage: int = 0
@@ -56,9 +56,9 @@ class CheckerSettings:
 
 @implementer(ILedgerChecker)
 class LedgerChecker:
-    """The checker of the ledgers of one cluster, any number at a time.
+    """The checker of the ledgers of one cluster; it may check any number of ledgers at the same time.
 
-    :param reads: limit of entries and bytes a second.
+    :param reads: the limit of entries and bytes read per second.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class LedgerChecker:
 
 
 def _usual_size(metadata: LedgerMetadata) -> int:
-    """Return the average bytes of an entry; for a ledger that is not closed this is a guess."""
+    """Return the average bytes of an entry of a closed ledger, or a guess for an open ledger."""
     count = metadata.last_entry_id + 1
     return _ENTRY_OVERHEAD + (metadata.length // count if metadata.closed and count else FIRST_GUESS)
 
@@ -128,9 +128,9 @@ class _LedgerCheck:
         return CheckReport(self._ledger_id, reports, totals.requests, totals.entries, totals.n_bytes)
 
     async def _last_confirmed(self) -> tuple[int, BookKeeperError | None]:
-        """Return the LAC of an unclosed ledger, and an error if the LAC may be higher because bookies did not answer.
+        """Return the LAC of an open ledger, and an error if the LAC may be higher because bookies did not answer.
 
-        A writer has completed all entries below its newest ensemble (S16), whatever LAC its bookies know.
+        The writer has completed all entries below its newest ensemble (S16), even if its bookies know a lower LAC.
         """
         metadata = self._metadata
         if metadata.closed:
@@ -148,7 +148,7 @@ class _LedgerCheck:
     def _positions(
         self, fragments: list[LedgerFragment]
     ) -> Iterator[tuple[int, LedgerFragment, int, tuple[int, int]]]:
-        """Yield the positions that :meth:`_check_position` reads, and record every entry on a lost bookie as lost."""
+        """Yield the positions whose entries must be read, and record all entries on lost bookies as lost."""
         whole, suspects = self._whole, self._suspects
         for number, fragment in enumerate(fragments):
             for position, bookie_id in enumerate(fragment.ensemble):
@@ -157,7 +157,7 @@ class _LedgerCheck:
                     ranges = () if ends is None else (ends,)
                     self._lost[number, position] = [ReplicaLoss(position, bookie_id, LossKind.GONE, ranges)]
                 elif ends is None:
-                    continue  # this position in the ensemble keeps no entry of the fragment
+                    continue  # no entry of the fragment is stored at this position of the ensemble
                 elif bookie_id in suspects or (fragment.first, fragment.last, position, bookie_id) not in whole:
                     yield number, fragment, position, ends
 

@@ -1,9 +1,10 @@
-"""Copies of the entries of a plan: read from any replica, verified, and sent unchanged.
+"""The copying of entries by a plan: they are read from any replica, verified, and sent unchanged.
 
-Work is done in windows of entries and bytes.  While one window is written, the next one is read.  Where every bookie
-keeps every entry, a window is one batch read and one run, the same bytes for all targets; of a striped ledger it is
-single reads, and for each target the entries of its write sets.  Each target gets a window by one write, once the limit
-of writes allows it.  A target that fails is left out from then on; the others go on.
+Entries are copied in windows of limited entries and bytes: while one window is written, the next one is read.  If every
+bookie of the ensemble stores every entry, a window is one batch read, and the same bytes are sent to all targets.  In a
+striped ledger, a window is a number of single reads, and each target gets the entries of its write sets.  A window is
+sent to each target by one write, when the speed limit allows it.  A target that fails gets no more windows, but the
+other targets do.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -34,11 +35,11 @@ _PROBE_SECONDS = 0.1
 
 @attrs.frozen
 class CopySettings:
-    """The settings of copies of entries.
+    """The settings of the copying of entries.
 
-    :ivar window_entries: read, and written to a target, at a time (``rereplicationEntryBatchSize``).
-    :ivar window_bytes: of them, at most; less under a low limit.
-    :ivar max_unreadable: unreadable entries of a fragment after which the fragment is given up.
+    :ivar window_entries: most entries of one window (``rereplicationEntryBatchSize``).
+    :ivar window_bytes: most bytes of one window; a low speed limit makes them less.
+    :ivar max_unreadable: number of unreadable entries of a fragment after which its copying is given up.
     """
 
     window_entries: int = 1000
@@ -49,10 +50,10 @@ class CopySettings:
 
 @attrs.frozen
 class CopyLimits:
-    """The limits of copies.
+    """The speed limits of the copying of entries.
 
-    :ivar reads: entries and bytes that are read.
-    :ivar writes: entries and bytes that are written, counted for each bookie that gets them.
+    :ivar reads: the limit of entries and bytes that are read.
+    :ivar writes: the limit of entries and bytes that are written, counted for each bookie that gets them.
     """
 
     reads: Throttle
@@ -62,9 +63,9 @@ class CopyLimits:
 class LatencyProbe:
     """A probe that sometimes shrinks a window to one entry, to measure a latency like that of a client's request.
 
-    That of a larger window depends mostly on its size.
+    The latency of a larger window depends mostly on its size.
 
-    :param is_wanted: whether anything watches that latency.
+    :param is_wanted: tests whether the latency has a bound, so that it must be measured.
     """
 
     def __init__(self, clock: IReactorTime, is_wanted: Callable[[], bool]) -> None:
@@ -73,7 +74,7 @@ class LatencyProbe:
         self._next = 0.0
 
     def is_due(self) -> bool:
-        """Return whether the next window is one entry: ten windows a second, over all copies that share this probe."""
+        """Test whether the next window must be one entry: ten windows a second, over all users of this probe."""
         now = self._clock.seconds()
         if now < self._next or not self._is_wanted():
             return False
@@ -82,15 +83,15 @@ class LatencyProbe:
 
 
 Load = tuple[tuple[str, ...], Adds]
-"""Adds and the bookies that get them."""
+"""Encoded adds, preceded by the ids of the bookies to which they are sent."""
 
 
 class FragmentCopy:
-    """The copies of one fragment.
+    """The copying of the entries of one fragment.
 
-    :param context: the collaborators of reads, with the flow of these copies.
-    :ivar failed: why a target could not take its entries, by its id.
-    :ivar unreadable: the error of each entry that could be read from no replica, by its id.
+    :param context: the collaborators of reads, with the flow control of this fragment.
+    :ivar failed: the error of each target that could not store its entries, by bookie id.
+    :ivar unreadable: the error of each entry that no replica could return, by entry id.
     """
 
     def __init__(
@@ -112,11 +113,12 @@ class FragmentCopy:
         self._usual_size = UsualSize()
 
     async def run(self, plan: Iterator[CopyRun]) -> None:
-        """Copy everything that can be read to every target that takes it.
+        """Copy all readable entries of a plan to all targets that can store them.
 
-        :param plan: runs and their targets, ascending; the next one is drawn when there is room for it.
-        :raises bookkeeper_twisted.errors.BookKeeperError: bookies could not be asked in spite of several attempts, so
-            that nothing can be said of the entries.
+        :param plan: runs of entries with their targets, in ascending order; each is drawn when the previous ones were
+            read.
+        :raises bookkeeper_twisted.errors.BookKeeperError: bookies did not answer after several tries, so that it is
+            unknown whether they have the entries.
         """
         writing: Deferred[None] | None = None
         try:
@@ -141,7 +143,7 @@ class FragmentCopy:
     # ---- reads ---------------------------------------------------------------------------------------
 
     async def _loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
-        """Read runs of entries by batch reads, where each bookie of the ensemble keeps every entry."""
+        """Read runs by batch reads, in a ledger whose bookies each store every entry; yield their adds."""
         for run in plan:
             at = run.first
             while at <= run.last and not self._given_up and self._alive(run.targets):
@@ -153,7 +155,7 @@ class FragmentCopy:
                 at = got.last + 1
 
     async def _fetch(self, first: int, count: int) -> EntryRun | None:
-        """Return a run of entries that begins at an id; None if no replica has the first entry."""
+        """Read a run of entries that begins with entry ``first``; None if no replica has this entry."""
         for attempt in range(self._settings.retries.attempts):
             entries, n_bytes = self._room()
             entries = min(entries, count)
@@ -177,7 +179,7 @@ class FragmentCopy:
         return None  # never reached, because the last call of _pause() raises
 
     async def _striped_loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
-        """Read striped entries one by one, and yield the entries that each target keeps."""
+        """Read the entries of a striped ledger by single reads; yield for each target the adds of its entries."""
         wanted: dict[int, tuple[str, ...]] = {}
         for run in plan:
             for entry_id in range(run.first, run.last + 1):
@@ -226,24 +228,24 @@ class FragmentCopy:
         return found
 
     def _room(self) -> tuple[int, int]:
-        """Return the entries and bytes of a window."""
+        """Return the most entries and bytes of the next window."""
         settings, limits = self._settings, self._limits
         most = 1 if self._probe is not None and self._probe.is_due() else settings.window_entries
         return piece(most, settings.window_bytes, limits.reads, limits.writes)
 
     def _singles(self) -> int:
-        """Return how many single reads to send at a time, from the average size of the entries read so far."""
+        """Return how many single reads to send together, from the average size of the entries read so far."""
         entries, n_bytes = self._room()
         return self._usual_size.entries_in(n_bytes, min(entries, MAX_SINGLE_READS))
 
     async def _pay(self, entries: int) -> tuple[int, int]:
-        """Wait until the limit allows a read; return the entries and bytes that the read is expected to give."""
+        """Wait until the speed limit allows a read; return the entries and bytes that the read will probably return."""
         expected = entries, entries * self._usual_size.n_bytes
         await self._limits.reads.acquire(expected[1], entries)
         return expected
 
     def _count_read(self, paid: tuple[int, int], entries: int, n_bytes: int, began: float) -> None:
-        """Count the result of a read, and correct the limiter's charge for the read."""
+        """Count the result of a read, and correct the estimate in the speed limiter."""
         self._limits.reads.correct(n_bytes - paid[1], entries - paid[0])
         if entries:
             metrics = self._metrics
@@ -259,9 +261,9 @@ class FragmentCopy:
         self._metrics.unreadable.value += 1
 
     async def _pause(self, attempt: int, error: Exception) -> None:
-        """Wait before the next attempt.
+        """Wait before the next attempt of a read.
 
-        :raises BookKeeperError: this attempt was the last one.
+        :raises BookKeeperError: the given ``error``, if this attempt was the last one.
         """
         if self._settings.retries.is_last(attempt):
             raise error
@@ -277,7 +279,7 @@ class FragmentCopy:
         await for_each(writes, lambda write: self._write_to(*write), max(len(writes), 1))
 
     async def _write_to(self, target: str, adds: Adds) -> None:
-        """Send adds to a bookie until the bookie has acknowledged all of them, or has failed."""
+        """Send adds to a bookie, with retries, until it has acknowledged all of them or has failed."""
         for attempt in range(self._settings.retries.attempts):
             n_bytes = adds.offsets[-1] - ENTRY_AT * len(adds)
             await self._limits.writes.acquire(n_bytes, len(adds))
@@ -302,7 +304,7 @@ class FragmentCopy:
             adds = adds.some(sorted(place for places, _ in refused for place in places))
 
     def _send(self, target: str, adds: Adds) -> "Deferred[list[tuple[Sequence[int], Exception]]]":
-        """Send adds to a bookie; once all are answered, return the indexes of refused adds with the errors."""
+        """Send adds to a bookie; when all are answered, return the indexes of the refused adds with their errors."""
         answered: Deferred[list[tuple[Sequence[int], Exception]]] = Deferred()
         refused: list[tuple[Sequence[int], Exception]] = []
         left = len(adds)

@@ -1,9 +1,9 @@
-"""The replicator: makes a fragment of a ledger complete again.
+"""The replicator: copies entries until every replica of a fragment is complete again.
 
-A bookie that is writable gets back what it lacks, and nothing changes in the metadata.  Where a bookie is gone or
-read-only, the placement policy chooses another one, which gets everything that the position keeps; only after that is
-acknowledged does the metadata name it (S19).  A crash at any moment leaves extra copies and nothing else.  A target
-that fails is replaced, a bounded number of times.
+A writable bookie gets back the entries that it lacks, and the metadata stays as it is.  If a bookie is lost or
+read-only, the placement policy chooses another bookie for its position.  This bookie gets all entries of the position;
+only after it has acknowledged them, it replaces the old bookie in the metadata (S19).  A crash at any moment leaves
+extra copies and nothing else.  If a target fails, another one is chosen, a limited number of times.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -25,22 +25,22 @@ from ..presence import Presence
 from .copying import CopyLimits, CopySettings, FragmentCopy, LatencyProbe
 
 MAX_NAMED = 100
-"""Entries that an error names."""
+"""Most entry ids that an error names."""
 
 MAX_ROUNDS = 3
-"""The most choices of targets for one fragment."""
+"""Most rounds of copies to new targets for one fragment."""
 
 
 @attrs.define
 class _FragmentWork:
     """The progress of the repair of one fragment.
 
-    :ivar hopeless: entries that every bookie of their write set has lost.
-    :ivar lost: the losses of each position that no target has completed.
-    :ivar excluded: bookies that must not be targets.
-    :ivar repaired: the bookie of each position that is done.
-    :ivar shortage: why a position had no target.
-    :ivar failed: the error of the last target that failed.
+    :ivar hopeless: runs of entries that every bookie of their write set has lost.
+    :ivar lost: the losses of each position that is not repaired yet.
+    :ivar excluded: ids of bookies that must not get copies.
+    :ivar repaired: the bookie of each repaired position.
+    :ivar shortage: the error if the policy found no bookie for a position.
+    :ivar failed: the error of the last bookie that failed to store copies.
     """
 
     fragment: LedgerFragment
@@ -53,11 +53,15 @@ class _FragmentWork:
 
     @property
     def ensemble(self) -> tuple[str, ...]:
-        """Return the bookies of the fragment after the replacements so far."""
+        """Return the ensemble of the fragment after the replacements so far."""
         return tuple(self.repaired.get(position, old) for position, old in enumerate(self.fragment.ensemble))
 
     def done(self, targets: Mapping[int, str], failed: Mapping[str, Exception]) -> None:
-        """Record the results of a round: the repaired positions in the ensemble, and the targets that failed."""
+        """Record the results of a round of copies.
+
+        :param targets: the bookie that was to get the entries of each position.
+        :param failed: the error of each bookie that did not store them.
+        """
         for position, target in targets.items():
             if target in failed:
                 self.excluded.add(target)
@@ -68,7 +72,7 @@ class _FragmentWork:
 
 
 def _lost_everywhere(report: FragmentReport, hopeless: Sequence[CopyRun]) -> EntriesLostError:
-    """Return the error for entries that cannot be copied, because each bookie of their write set has lost them."""
+    """Make the error for entries that cannot be copied, because each bookie of their write set has lost them."""
     ids = tuple(islice((n for run in hopeless for n in range(run.first, run.last + 1)), MAX_NAMED))
     losses = [
         f"{loss.bookie_id} is gone" if loss.kind is LossKind.GONE else f"{loss.kind.value} at {loss.bookie_id}"
@@ -80,11 +84,11 @@ def _lost_everywhere(report: FragmentReport, hopeless: Sequence[CopyRun]) -> Ent
 
 
 class FragmentReplicator:
-    """The replicator of one cluster, which repairs fragments of ledgers, any number at a time.
+    """The replicator of one cluster; it may repair any number of fragments at the same time.
 
-    :param metadata_limit: of requests to the metadata store.
-    :param never: bookies that must not be targets, although they may be writable.
-    :param probe: of the latency at the bookies; None: nothing watches it.
+    :param metadata_limit: the speed limit of requests to the metadata store.
+    :param never: ids of bookies that must not get copies, even if they are writable.
+    :param probe: measures the latency of the bookies; None if it is not needed.
     """
 
     def __init__(
@@ -102,18 +106,20 @@ class FragmentReplicator:
         self._settings = settings or CopySettings()
 
     async def repair(self, stored: Versioned[LedgerMetadata], report: FragmentReport) -> Versioned[LedgerMetadata]:
-        """Copy to a fragment the entries that a check found missing.
+        """Copy the entries that a check found lost in a fragment.
 
-        Cancelling it ends reads and writes; copies that were made remain as extra copies.
+        Cancelling the repair ends its reads and writes; the copies made so far remain as extra copies.
 
-        :param stored: the metadata that were checked.
-        :returns: the metadata after that.
-        :raises IllegalOperationError: the fragment belongs to a writer that may be alive.
-        :raises EntriesLostError: no bookie has some entries; the others were copied if possible, the metadata stay.
+        :param stored: the metadata of the ledger that was checked.
+        :param report: the report of the check for the fragment.
+        :returns: the metadata after the repair.
+        :raises IllegalOperationError: the fragment is not final: a writer may still add entries to it.
+        :raises EntriesLostError: some entries are on no bookie; the others were copied if possible, but the metadata is
+            unchanged.
         :raises NotEnoughBookiesError: too few bookies are writable for some of the positions.
-        :raises WriteError: targets failed, and so did targets chosen after them.
+        :raises WriteError: bookies failed to store copies, and so did the bookies chosen after them.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger was deleted during the repair.
-        :raises bookkeeper_twisted.errors.BookKeeperError: bookies or the metadata store could not be asked.
+        :raises bookkeeper_twisted.errors.BookKeeperError: bookies or the metadata store did not answer.
         """
         fragment = report.fragment
         if not fragment.closed:
@@ -145,7 +151,7 @@ class FragmentReplicator:
         return stored
 
     async def _round(self, context: ReadingContext, metadata: LedgerMetadata, work: _FragmentWork) -> bool:
-        """Copy entries to a target for each position that lacks entries; return whether a target was found."""
+        """Copy entries to one bookie for each position that lacks entries; return False if no such bookie was found."""
         fragment = work.fragment
         targets = await self._targets(metadata, work)
         if not targets:
@@ -162,7 +168,7 @@ class FragmentReplicator:
         return True
 
     async def _targets(self, metadata: LedgerMetadata, work: _FragmentWork) -> dict[int, str]:
-        """Choose a target bookie for each position that lacks entries; leave out positions without a target."""
+        """Choose the bookie that gets copies for each position that lacks entries; skip positions without a choice."""
         targets: dict[int, str] = {}
         ensemble = list(work.ensemble)
         work.shortage = None
@@ -187,6 +193,6 @@ class FragmentReplicator:
     async def _moved(
         self, stored: Versioned[LedgerMetadata], ledger_id: int, moves: Moves
     ) -> Versioned[LedgerMetadata]:
-        """Replace the old bookies by the new bookies in the metadata, after all copies are acknowledged."""
+        """Replace the old bookies by the new ones in the metadata; called after all copies are acknowledged."""
         await self._metadata_limit.acquire()
         return await update(self._context.ledgers, ledger_id, stored, moves.are_needed, moves.apply)

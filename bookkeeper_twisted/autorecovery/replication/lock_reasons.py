@@ -1,7 +1,7 @@
-"""The text in the lock of a ledger, for people to read: its worker's host, and why the ledger is not repaired yet.
+"""The text of a replication lock, for people to read: the worker's host, and why the ledger is not repaired yet.
 
-Apache's worker stores the name of its host, and its tools print what they find there.  Ours stores the name while it
-works on the ledger, and a sentence while the ledger waits.
+Apache's worker stores the name of its host, and its tools print any text of a lock.  The worker here stores the name of
+its host while it repairs the ledger, and also a reason while the ledger waits.
 """
 
 from datetime import UTC, datetime
@@ -16,10 +16,10 @@ _STATES = {
 
 
 def text_of(holder: str, status: LedgerStatus) -> str:
-    """Return the text for the lock of a ledger.
+    """Return the text for the replication lock of a ledger.
 
     :param holder: host name of the worker.
-    :param status: times in it are seconds since the epoch.
+    :param status: status of the ledger, with times in seconds since the epoch.
     """
     if status.next_attempt is None:
         return holder
@@ -28,8 +28,8 @@ def text_of(holder: str, status: LedgerStatus) -> str:
 
 
 def blocker_of(text: str) -> str:
-    """Return why a locked ledger waits, from the ``text`` of its lock.
+    """Explain from the ``text`` of its lock why a locked ledger is not repaired yet.
 
-    The reason is a repair under way, or the sentence of the worker.
+    Either its repair is in progress, or the text contains the worker's reason.
     """
     return f"held by {text}" if ": " in text else f"being repaired by {text}"

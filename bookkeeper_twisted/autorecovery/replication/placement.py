@@ -1,4 +1,4 @@
-"""The choice of the replicas that must move so that the ensembles of a ledger comply with the placement policy."""
+"""The choice of the replicas that must move to other bookies so that ensembles comply with the placement policy."""
 
 from collections.abc import Collection, Sequence
 from itertools import combinations
@@ -11,22 +11,22 @@ from ...model import LedgerMetadata
 from ...placement.bookie_watcher import BookieWatcher
 
 _MAX_TRIED = 1000
-"""Sets of positions that are tried for one ensemble."""
+"""Most sets of positions that are tried for one ensemble."""
 
 
 class Placement:
     """A search for the smallest number of positions in an ensemble whose replicas must move.
 
-    :param watcher: knows the writable bookies, and chooses among them by the policy.
+    :param watcher: knows the writable bookies, and chooses among them by the placement policy.
     """
 
     def __init__(self, watcher: BookieWatcher) -> None:
         self._watcher = watcher
 
     async def misplaced(self, fragment: LedgerFragment, metadata: LedgerMetadata) -> FragmentReport:
-        """Return the replicas of a fragment that must move to other bookies; none if the fragment complies.
+        """Report the replicas of a fragment that must move to other bookies; none if the fragment complies.
 
-        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no choice of bookies makes it keep to the policy.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no choice of bookies makes the fragment comply.
         """
         if await self._adheres(fragment.ensemble, metadata.write_quorum_size):
             return FragmentReport(fragment)
@@ -43,7 +43,7 @@ class Placement:
         return policy.adherence(ensemble, write_quorum) is not Adherence.FAIL
 
     async def _positions(self, ensemble: Sequence[str], metadata: LedgerMetadata) -> Sequence[int]:
-        """Return the smallest set of positions whose replacement makes the ensemble comply with the policy."""
+        """Find the smallest set of positions whose bookies must be replaced so that the ensemble complies."""
         sets = (some for count in range(len(ensemble)) for some in combinations(range(len(ensemble)), count + 1))
         for _, positions in zip(range(_MAX_TRIED), sets, strict=False):
             if await self._helps(positions, ensemble, metadata):

@@ -1,10 +1,10 @@
 """The repair of a marked ledger: check it, complete its final fragments, check again; move replicas if configured.
 
-A mark names bookies, and of these every entry is read, so that damage in the middle is found; a mark that names none
-makes suspects of all.  One fragment that cannot be repaired does not hold up the next.  Fragments of a writer that may
-be alive are left alone for a grace period, in which the writer replaces a lost bookie itself.  Only if the very same
-loss is still there after it, the ledger is recovered, which fences the writer; not where no bookie could take the place
-of one that is gone.
+All entries of the bookies that the mark names are read, so that damage between the sampled entries is found.  If the
+mark names no bookie, all bookies of the ledger are read so.  If one fragment cannot be repaired, the others still are.
+A fragment to which a writer may still add entries is left alone for a grace period, in which the writer can replace a
+lost bookie itself.  If the same loss is still found after this period, the ledger is recovered, which fences the
+writer.  It is not recovered if no bookie could replace the lost one.
 """
 
 from collections.abc import Collection, Iterator
@@ -32,35 +32,36 @@ from .fragment_replicator import FragmentReplicator
 from .placement import Placement
 
 LASTING = (EntriesLostError, NotEnoughBookiesError)
-"""Errors that go away only if bookies come back or are added."""
+"""Errors that remain until bookies return or are added."""
 
 _MAX_ROUNDS = 3
-"""Checks of one attempt that are followed by copies."""
+"""Most rounds of copies in one attempt; each is followed by a check."""
 
 
 class RepairState(Enum):
-    """The outcomes of an attempt to repair a ledger."""
+    """The results of an attempt to repair a ledger."""
 
     WHOLE = "whole"
-    """Every entry is on its full write set."""
+    """Every entry is on all bookies of its write set."""
     DELETED = "deleted"
     """The ledger does not exist."""
     GRACE = "grace"
-    """The loss is in fragments of a writer that may be alive, and may replace the bookie itself."""
+    """Only fragments to which a writer may still add entries have losses; the writer may replace the bookie itself."""
     WAITING = "waiting"
-    """Bookies or the metadata store could not be asked; a later attempt may succeed without a change."""
+    """Bookies or the metadata store did not answer; a later attempt may succeed."""
     IMPOSSIBLE = "impossible"
-    """No bookie has some entries, or there are too few bookies: bookies must come back, or be added."""
+    """Some entries are on no bookie, or too few bookies are writable: bookies must return or be added."""
 
 
 @attrs.frozen
 class Attempt:
-    """One attempt to repair a ledger.
+    """The result of one attempt to repair a ledger.
 
-    :ivar reason: why the ledger is not whole.
+    :ivar reason: why the ledger is not complete.
     :ivar error: the error that ended the attempt or the repair of a fragment.
-    :ivar repaired: fragments that were made complete; ``moved``: that were complete, and moved.
-    :ivar report: of the last check, of a ledger that exists.
+    :ivar repaired: number of fragments that were made complete.
+    :ivar moved: number of complete fragments of which replicas were moved.
+    :ivar report: report of the last check; None if there was none.
     """
 
     state: RepairState
@@ -73,7 +74,7 @@ class Attempt:
 
 @attrs.define
 class _RepairProgress:
-    """The fragments of one attempt: how many were repaired or moved, and why others were not."""
+    """The progress of one attempt: how many fragments were repaired or moved, and why others were not."""
 
     repaired: int = 0
     moved: int = 0
@@ -81,10 +82,10 @@ class _RepairProgress:
 
 
 class LedgerRepair:
-    """The repair of the ledgers of one cluster, any number at a time.
+    """The repair of the ledgers of one cluster; it may repair any number of ledgers at the same time.
 
-    :param metadata_limit: of requests to the metadata store.
-    :param placement: finds replicas to be moved, if marked ledgers are to keep to the placement policy.
+    :param metadata_limit: the speed limit of requests to the metadata store.
+    :param placement: finds replicas that must move; None if the repair need not enforce the placement policy.
     """
 
     def __init__(
@@ -98,23 +99,23 @@ class LedgerRepair:
         self._placement = placement
 
     async def attempt(self, ledger_id: int, replicas: Collection[str]) -> Attempt:
-        """Repair the final fragments of a ledger; never fences a writer.
+        """Repair the final fragments of a ledger; its writer is never fenced.
 
-        :param replicas: the bookies that the mark names.
+        :param replicas: ids of the bookies that the mark names.
         :raises bookkeeper_twisted.errors.BookKeeperError: the check could not be made.
         """
         try:
             stored = await self._read(ledger_id)
             report = await self._checker.check(ledger_id, stored.value, _suspects(stored.value, replicas))
             progress = _RepairProgress()
-            for _ in range(_MAX_ROUNDS):  # repeat, because another bookie may be lost during the copies
+            for _ in range(_MAX_ROUNDS):  # repeat this, because another bookie may be lost during the copies
                 before = progress.repaired
                 if report.damaged:
                     progress.problems.clear()
                     stored = await self._repair(stored, report, progress)
                 if progress.repaired == before:
                     break
-                # check again: all entries of bookies repaired in place, and a sample of those on new bookies
+                # check again: all entries on bookies that got their own entries back, and a sample on new bookies
                 in_place = {loss.bookie_id for loss in report.losses()}
                 stored = await self._read(ledger_id)
                 report = await self._checker.check(ledger_id, stored.value, in_place, report)
@@ -126,9 +127,9 @@ class LedgerRepair:
         return _verdict(report, progress)
 
     async def attempt_after_grace(self, ledger_id: int, replicas: Collection[str], before: CheckReport) -> Attempt:
-        """Repair a ledger whose open fragments had losses a grace period ago; recover it if these losses remain.
+        """Repair a ledger after its grace period; recover it first if its open fragment still has the same losses.
 
-        :param before: of that time.
+        :param before: report of the check before the grace period.
         :raises bookkeeper_twisted.errors.BookKeeperError: the check could not be made.
         """
         try:
@@ -152,7 +153,7 @@ class LedgerRepair:
     async def _repair(
         self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _RepairProgress
     ) -> Versioned[LedgerMetadata]:
-        """Repair each final fragment on its own."""
+        """Repair each final fragment with losses; record an error and continue with the next fragment."""
         for damaged in report.damaged:
             if not damaged.fragment.closed:
                 continue
@@ -167,7 +168,7 @@ class LedgerRepair:
         return stored
 
     async def _place(self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _RepairProgress) -> None:
-        """Move replicas of a complete ledger to the bookies that the placement policy demands."""
+        """Move replicas of a complete ledger so that its fragments comply with the placement policy, if configured."""
         if self._placement is None:
             return
         for fragment in (one.fragment for one in report.fragments if one.fragment.closed):
@@ -184,9 +185,9 @@ class LedgerRepair:
     async def _shortage(
         self, metadata: LedgerMetadata, lasting: Collection[ReplicaLoss]
     ) -> NotEnoughBookiesError | None:
-        """Return the error that explains why no bookie can take copies of the lost entries; None if a bookie can.
+        """Return an error if all losses are lost bookies and no other bookie can replace any of them; else None.
 
-        Recovering the ledger would then only end a writer that goes on without the lost bookies.
+        With this error, a recovery of the ledger would only fence a writer that can continue without the lost bookies.
         """
         shortage = None
         ensemble, gone = metadata.segments[-1].bookies, [loss.bookie_id for loss in lasting]
@@ -206,7 +207,7 @@ class LedgerRepair:
     async def _recover(
         self, ledger_id: int, stored: Versioned[LedgerMetadata], lasting: Collection[ReplicaLoss]
     ) -> Attempt | None:
-        """Recover a ledger that has lost bookies; return None once it is closed, else the failed attempt."""
+        """Recover a ledger that has lost bookies; return None when it is closed, or the failed attempt."""
         metadata = stored.value
         digester = Digester(metadata.digest_type, metadata.password)
         try:
@@ -223,12 +224,12 @@ class LedgerRepair:
 
 
 def _suspects(metadata: LedgerMetadata, replicas: Collection[str]) -> frozenset[str]:
-    """Return the bookies whose entries are all read: the given ``replicas`` or, without any, all bookies."""
+    """Return the bookies whose entries are all read: ``replicas``, or all bookies of the ledger if it is empty."""
     return frozenset(replicas) or metadata.bookies
 
 
 def _verdict(report: CheckReport, progress: _RepairProgress) -> Attempt:
-    """Return the result of an attempt, from its last check and the earlier problems."""
+    """Return the result of an attempt, derived from its last check and its problems."""
     if report.is_whole and not progress.problems:
         return Attempt(RepairState.WHOLE, repaired=progress.repaired, moved=progress.moved, report=report)
     problems = progress.problems
@@ -252,9 +253,10 @@ def _doubts(report: CheckReport) -> Iterator[str]:
 
 
 def _lasting(before: CheckReport, now: CheckReport) -> list[ReplicaLoss]:
-    """Return the losses in the writer's fragments that both checks have found.
+    """Return the losses in open fragments that both checks have found.
 
-    What a bookie lacked in only one check was still being written, or the writer has replaced the bookie since.
+    A loss in only one check does not count: its entries were still being written, or the writer has replaced the
+    bookie.
     """
     earlier = {_key(one, loss): loss for one, loss in _open_losses(before)}
     found = []

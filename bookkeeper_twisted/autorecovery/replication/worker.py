@@ -1,16 +1,16 @@
 """The replication worker: takes marked ledgers, repairs them, and removes their marks.
 
-It walks through the marks in random order, several workers at a time, and takes the lock of one ledger after the other
-while it has a slot free.  The mark is read under the lock and before the check, and removed as
-:mod:`...metadata.mark_removal` says: if the ledger was marked again since, it stays marked.  A ledger that waits
-(for the grace period of its writer, or for the next attempt after one that failed) keeps its lock, so that no other
-worker repeats the same in vain, and gives its slot to another one; the lock says why, for people to read.  Between
-walks the worker waits for news of marks and locks.  After each repair it walks again without news, too: walks meanwhile
-have left the ledger out, and the release of a lock that went before, with its session, is no news.
+Each worker of the cluster walks through the marks in random order, and takes the lock of one ledger after the other
+while it has a free slot.  It reads the mark under the lock and before the check, and removes it by the rule of
+:mod:`...metadata.mark_removal`: a ledger that was marked again meanwhile stays marked.  A ledger may have to wait, for
+the grace period of its writer or for the next attempt after a failure.  Such a ledger keeps its lock, so that no other
+worker tries the same in vain, but gives its slot to another ledger; the text of the lock says why it waits.  Between
+walks, the worker waits for changes of marks and locks.  It also walks again after each repair: a walk during the repair
+has skipped the ledger, and if the lock was lost with its session before, its release is not reported.
 
-When the session ends, its locks are gone, and what was done under them is cancelled before another request reaches the
-store.  Two workers at one ledger would leave at most extra copies (S19), but a bookie deletes, under the lock, a ledger
-that it does not know to be its own: the copy that the metadata were about to name.
+When the session ends, its locks end with it, and the work under them is cancelled before another request reaches the
+store.  Two workers that repair one ledger would leave only extra copies (S19).  But a bookie deletes over-replicated
+ledgers under this lock: without the lock, it could delete a copy that the metadata is about to name.
 """
 
 from collections.abc import Callable, Coroutine, MutableSequence
@@ -44,23 +44,23 @@ from .lock_reasons import text_of
 from .repair import Attempt, LedgerRepair, RepairState
 
 _FIRST_HOLD = 1 / 32
-"""Share of the longest hold after the first failure; each further one doubles it."""
+"""Wait after the first failure, as a fraction of the longest wait; each further failure doubles it."""
 
 _MAX_REMEMBERED = 2000
-"""Ledgers whose failed attempts are counted."""
+"""Most ledgers whose failed attempts are remembered."""
 
 
 @attrs.frozen
 class WorkerSettings:
     """The settings of a replication worker.
 
-    :ivar holder: text of its locks, for people to read.
-    :ivar ledgers: number of ledgers that are repaired at a time.
+    :ivar holder: host name in the text of its locks, for people to read.
+    :ivar ledgers: most ledgers that are repaired at the same time.
     :ivar grace: seconds that the writer of a ledger has to replace a lost bookie
         (``openLedgerRereplicationGracePeriod``).
-    :ivar longest_hold: seconds for which a ledger is left alone after attempts that failed
+    :ivar longest_hold: most seconds for which a ledger waits after a failed attempt
         (``lockReleaseOfFailedLedgerGracePeriod``).
-    :ivar backoff: seconds of pause after the store failed, and after a lock was held by another worker
+    :ivar backoff: seconds to wait after the metadata store failed, or after another worker held the lock of a ledger
         (``rwRereplicateBackoffMs``).
     """
 
@@ -73,11 +73,11 @@ class WorkerSettings:
 
 @attrs.define(eq=False)
 class _Job:
-    """A ledger of which this worker has the lock.
+    """A ledger that this worker has locked.
 
-    :ivar in_slot: whether it counts as one of the ledgers that are repaired.
-    :ivar is_ending: whether only the release of the lock is left.
-    :ivar resume: ends the hold early.
+    :ivar in_slot: whether it occupies one of the slots for repairs.
+    :ivar is_ending: whether only the release of its lock is left to do.
+    :ivar resume: the Deferred that ends its wait early.
     """
 
     ledger_id: int
@@ -93,14 +93,14 @@ class _Job:
 
     @property
     def status(self) -> LedgerStatus:
-        """The status of the ledger, for people to read."""
+        """Return the status of the ledger, for people to read."""
         return LedgerStatus(self.ledger_id, self.state, self.reason, self.attempts, self.since, self.next_attempt)
 
 
 class ReplicationWorker(Service):
     """A replication worker, which can be started again after it was stopped.
 
-    :param metadata_limit: of requests about marks and locks.
+    :param metadata_limit: the speed limit of requests about marks and locks.
     """
 
     _log = Logger()
@@ -137,7 +137,7 @@ class ReplicationWorker(Service):
     # ---- life ----------------------------------------------------------------------------------------
 
     def startService(self) -> None:
-        """Begin to work as soon as the switch is known to be on."""
+        """Begin to work when the store has reported that autorecovery is switched on."""
         super().startService()
         self._switch.start()
         self._ends = [
@@ -168,7 +168,7 @@ class ReplicationWorker(Service):
             await running
 
     def _cancel_jobs(self) -> None:
-        """Cancel the work under locks; releases of locks that have begun go on."""
+        """Cancel the repairs of all locked ledgers, but not the releases of their locks."""
         for job in list(self._jobs.values()):
             if job.running is not None and not job.is_ending:
                 job.running.cancel()
@@ -186,7 +186,7 @@ class ReplicationWorker(Service):
             news.callback(None)
 
     def _bookies_changed(self, writable: frozenset[str], read_only: frozenset[str]) -> None:
-        """Retry the ledgers that wait for a bookie if a bookie was added."""
+        """If a bookie was added, retry the ledgers that wait after a failed attempt."""
         there = writable | read_only
         came, self._bookies = there - self._bookies, there
         for job in list(self._jobs.values()) if came else ():
@@ -236,7 +236,7 @@ class ReplicationWorker(Service):
             self._walk_at(later)
 
     def _walk_at(self, time: float) -> None:
-        """Schedule a walk for the time when skipped ledgers may be tried again, unless an earlier walk is due."""
+        """Schedule a walk at a ``time`` when skipped ledgers may be tried again, unless a walk is scheduled already."""
         if self._timer is None or not self._timer.active():
             self._timer = self._clock.callLater(max(time - self._clock.seconds(), 0), self._marks_changed)
 
@@ -246,15 +246,16 @@ class ReplicationWorker(Service):
             items[last], items[other] = items[other], items[last]
 
     async def _take(self, ledger_id: int) -> bool:
-        """Lock a ledger and begin to repair it; return False if another worker holds the lock."""
+        """Lock a marked ledger and begin to repair it; return False if another worker holds its lock."""
         await self._limit.acquire()
         try:
             await self._underreplication.lock(ledger_id, self._settings.holder)
         except LedgerLockedError:
-            # Skip this ledger for the pause even if marks change: each change would retry all locks of other workers.
+            # Skip this ledger for a while, even if marks change: else each change would retry all locks of other
+            # workers.
             self._refused[ledger_id] = self._clock.seconds() + self._settings.backoff
             return False
-        except (BookKeeperError, CancelledError):  # the store may have granted the lock although the call failed
+        except (BookKeeperError, CancelledError):  # the store may have given the lock although the call failed
             await self._unlock(ledger_id)
             raise
         job = self._jobs[ledger_id] = _Job(ledger_id, self._clock.seconds(), attempts=self._failures.get(ledger_id, 0))
@@ -265,7 +266,7 @@ class ReplicationWorker(Service):
     # ---- one ledger ----------------------------------------------------------------------------------
 
     async def _locked(self, job: _Job) -> None:
-        """Do all work under the lock of a ledger."""
+        """Repair a locked ledger, and release its lock at the end."""
         try:
             await self._repair_marked(job)
         except BookKeeperError as error:
@@ -280,7 +281,7 @@ class ReplicationWorker(Service):
                 self._walk_at(self._clock.seconds() + self._settings.backoff)
 
     async def _repair_marked(self, job: _Job) -> None:
-        """Repair a ledger and remove its mark; if that fails, skip the ledger for a while."""
+        """Repair a ledger and remove its mark; if this fails, keep the ledger locked and unrepaired for a while."""
         ledger_id = job.ledger_id
         await self._limit.acquire()
         try:
@@ -328,7 +329,7 @@ class ReplicationWorker(Service):
             self._log.info("ledger {ledger_id} is fully replicated", ledger_id=ledger_id)
 
     async def _fail(self, job: _Job, attempt: Attempt) -> None:
-        """Skip a ledger for a while, longer after each failure."""
+        """Keep a ledger locked and unrepaired for a while, longer after each failure."""
         failures = self._failures.pop(job.ledger_id, 0)
         self._failures[job.ledger_id] = failures + 1
         if len(self._failures) > _MAX_REMEMBERED:
@@ -342,9 +343,10 @@ class ReplicationWorker(Service):
         await self._hold(job, attempt, pause, again=False)
 
     async def _hold(self, job: _Job, attempt: Attempt, seconds: float, again: bool = True) -> None:
-        """Keep the lock of a ledger for a while, and let other ledgers use its slot.
+        """Let a ledger wait for a while with its lock; another ledger gets its slot.
 
-        :param again: whether a slot is taken afterwards.
+        :param seconds: longest time of the wait.
+        :param again: whether the ledger takes a slot again after the wait.
         """
         job.state, job.reason = attempt.state.value, attempt.reason
         job.next_attempt = self._clock.seconds() + seconds
@@ -366,12 +368,12 @@ class ReplicationWorker(Service):
             await self._describe(job)
 
     async def _describe(self, job: _Job) -> None:
-        """Store the state of the repair in the lock of a ledger."""
+        """Write the state of the repair into the text of the ledger's lock."""
         await self._limit.acquire()
         text = text_of(self._settings.holder, job.status)
         try:
             await self._underreplication.describe_lock(job.ledger_id, text)
-        except BookKeeperError as error:  # the text is for people: the repair goes on without it
+        except BookKeeperError as error:  # the text is only for people: the repair continues without it
             self._log.debug("the lock of ledger {ledger_id}: {error}", ledger_id=job.ledger_id, error=error)
 
     def _leave_slot(self, job: _Job) -> None:
@@ -382,18 +384,18 @@ class ReplicationWorker(Service):
     def _resume(self, job: _Job, resume: "Deferred[None]") -> None:
         job.resume = None
         if not resume.called:
-            # after a long suspension of the process, the timer and a change of bookies may both call this
+            # After a long suspension of the process, both the timer and a change of bookies may call this.
             resume.callback(None)
 
     async def _unlock(self, ledger_id: int) -> None:
-        """Release a lock, with retries: a lock left behind keeps out all workers as long as this process lives."""
+        """Release a lock, with retries: a lock that is left keeps out all workers while this process lives."""
         while True:
             try:
                 return await self._underreplication.unlock(ledger_id)
             except BookKeeperError as error:
                 self._log.warn("the lock of ledger {ledger_id}: {error}", ledger_id=ledger_id, error=error)
             if not self.running:
-                return  # the worker is stopping; if the process ends, its session ends and removes the lock
+                return  # the worker is stopping: the end of the session will remove the lock
             await deferLater(self._clock, self._settings.backoff)
 
     # ---- status --------------------------------------------------------------------------------------
