@@ -5,11 +5,11 @@ Theory of operation.  A process runs some or all of three services, which share 
 * the *election* (:mod:`.auditing`) decides which process is the auditor; it starts the auditor when it wins, and stops
   it when it loses;
 * the *auditor* finds ledgers that lack replicas, and marks them as underreplicated in the metadata store.  It marks the
-ledgers of a lost bookie after a delay, and those that its periodic checks find.  Detection of lost bookies never waits
-for a periodic check;
+  ledgers of a lost bookie after a delay, and those that its periodic checks find.  Detection of lost bookies never
+  waits for a periodic check;
 * the *replication worker* (:mod:`.replication`) takes the replication locks of marked ledgers, several at a time up to
-a limit.  It checks each of them, copies the entries that its replicas lack, and removes the mark at the version that it
-read before the check.
+  a limit.  It checks each of them, copies the entries that its replicas lack, and removes the mark at the version that
+  it read before the check.
 
 The *checker* reads entries from the bookies of each fragment by batch reads and verifies their digests.  A slow or
 overloaded bookie does not count as a lost replica: it is asked again later, and nothing is marked.  The *replicator*

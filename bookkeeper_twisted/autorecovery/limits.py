@@ -50,7 +50,7 @@ def piece(entries: int, n_bytes: int, *throttles: Throttle) -> tuple[int, int]:
 class ConcurrencyLimit:
     """A limit on the number of requests or ledgers in progress; callers are admitted in the order of their calls.
 
-    :param limit: most of them at the same time; 0 or less for no limit.
+    :param limit: the largest number in progress; 0 or less for no limit.
     """
 
     def __init__(self, limit: int) -> None:
@@ -64,7 +64,7 @@ class ConcurrencyLimit:
         return max(self._limit, 0)
 
     def enter(self, count: int) -> "Deferred[None]":
-        """Wait until ``count`` more may be in progress, and count them.
+        """Wait until ``count`` more requests or ledgers may be in progress, and count them.
 
         :param count: how many will begin, at most the limit.
         """
@@ -76,7 +76,7 @@ class ConcurrencyLimit:
         return waiter[1]
 
     def leave(self, count: int) -> None:
-        """Count ``count`` as ended, and admit waiting callers.
+        """Count ``count`` requests or ledgers as ended, and admit waiting callers.
 
         :param count: how many have ended.
         """

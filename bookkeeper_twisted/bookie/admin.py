@@ -1,9 +1,9 @@
 """Administration of a running bookie: the requests of its HTTP server and of the shell.
 
-:class:`IBookieAdmin` is for the bookie as a whole, :class:`IBackgroundWork` for its garbage collection, scrub and
-speed limits.  Both have two providers, one for a bookie in this process (:mod:`.lifecycle.admin`,
+:class:`IBookieAdmin` is for the bookie as a whole, :class:`IBackgroundWork` for its garbage collection, scrub and speed
+limits.  Both have two providers, one for a bookie in this process (:mod:`.lifecycle.admin`,
 :mod:`.maintenance.control`) and a fake (:mod:`bookkeeper_twisted.testing.admin`), and one contract suite.  They contain
-    only operations that a bookie supports.
+only operations that a bookie supports.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -183,7 +183,7 @@ class DirectoryWork:
 
     :ivar directory: path of its ``current`` directory.
     :ivar index: path of its run index file.
-    :ivar progress: None if no compaction is under way.
+    :ivar progress: progress of its compaction; None while none is running.
     :ivar damaged: the entry logs that failed a check: a description of the damage by file name.
     """
 
@@ -218,7 +218,7 @@ class CollectionStatus:
 
 @attrs.frozen
 class EntryLogFile:
-    """The name and size of an entry log, for an administrator.
+    """The place and size of an entry log, for an administrator.
 
     :ivar directory: path of the ``current`` directory that holds it.
     :ivar n_bytes: size of the file in bytes.

@@ -334,7 +334,7 @@ class Bookie:
         return loading if len(on_disk) == len(wanted) else loading.addCallback(_with_missing, missing)
 
     def _missing(self, ledger_id: int, entry_id: int) -> Exception | None:
-        """Return the error for an entry that is not in memory, or None if only the index can tell (S5)."""
+        """Return the error for an entry that certainly does not exist; None if only the index can tell (S5)."""
         if entry_id < 0:  # no entry has a negative id; the id -1 for the last entry is resolved before this call
             return BadRequestError(ledger_id, detail=f"entry id {entry_id}")
         handle = self._handles.find(ledger_id)

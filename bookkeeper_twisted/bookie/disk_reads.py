@@ -79,7 +79,8 @@ class DiskReads:
     def entry_ranges(self, ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
         """Find the first and last id of each contiguous range of entries of a ledger on disk.
 
-        A ledger may take long, so only one ledger is searched at a time: other threads of the lane stay free for reads.
+        The search of a ledger may take long, so one ledger is searched at a time: other threads of the lane stay free
+        for reads.
 
         :returns: ascending ranges, both ids included; fails with BookieIOError, or with TooManyRequestsError beyond the
             limit of waiting reads.  A call that is cancelled before its search begins is skipped.
@@ -158,7 +159,10 @@ class DiskReads:
         return run if run is not None else NoSuchEntryError(ledger_id, entry_id)
 
     def _guarded(self, read: Callable[..., T], ledger_id: int, *args: Any) -> T:
-        """Call ``read``; convert its failure to BookieIOError, or to DataUnknownError if the log is gone (S5)."""
+        """Call ``read``; convert its failure to BookieIOError, or to DataUnknownError if the log is gone.
+
+        A failed read must never look like a missing entry (S5).
+        """
         try:
             return read(ledger_id, *args)
         except (StorageError, OSError) as error:

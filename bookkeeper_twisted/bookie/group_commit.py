@@ -77,7 +77,7 @@ class _CommitGroup:
 
 
 class GroupCommit:
-    """The queue of records before one journal.
+    """The queue of records that wait for one journal, and the scheduler of the journal's group commits.
 
     :param lane: name of the lane on which the journal is written.
     :param flush: sends the collected replies; called once after the completions of each group.
@@ -174,7 +174,7 @@ class GroupCommit:
         drained.addCallbacks(self._complete, self._broken)
 
     def _complete(self, group: _CommitGroup) -> None:
-        """Call the completions of a group in order, then send the replies that they collected."""
+        """Call the completions of a group in order, then send the replies that the completions have queued."""
         if group.failure is not None:
             self._fail(group.failure, group.items)
             return

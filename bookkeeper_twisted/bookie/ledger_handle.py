@@ -83,7 +83,7 @@ class LedgerHandle:
         return key_record(self.ledger_id, self.row.master_key) if missing else b""
 
     def advance_lac(self, lac: int) -> None:
-        """Record a ``lac`` if it is the highest so far, and end the waits for a LAC that are below it."""
+        """Record a ``lac`` if it is the highest so far; end the waits of clients whose previous LAC is lower."""
         if lac > self.last_add_confirmed:
             self.last_add_confirmed = lac
             if self.watches:
@@ -112,7 +112,7 @@ def take_note(handles: Sequence[LedgerHandle], entries: Entries) -> None:
 
 
 class LedgerHandles:
-    """The handles of the ledgers that were used last; beyond a limit, idle handles are closed (S11)."""
+    """The handles of the ledgers that were used most recently; beyond a limit, idle handles are closed (S11)."""
 
     def __init__(self, storage: ILedgerStorage, commits: Sequence[GroupCommit], limit: int = 131_072) -> None:
         self._storage = storage
@@ -132,9 +132,9 @@ class LedgerHandles:
         return handle
 
     def accepting(self, ledger_ids: Sequence[int], master_key: bytes) -> Sequence[LedgerHandle] | None:
-        """Return the handles of ledgers, if all of them accept adds with this key without further checks.
+        """Return the handles of ledgers if all of them accept adds with ``master_key`` without further checks.
 
-        :param ledger_ids: one for each entry; ids may repeat.
+        :param ledger_ids: the ledger id of each entry; ids may repeat.
         :returns: one handle for each id; None if one of the ledgers needs checks.
         """
         handles: list[LedgerHandle] = []
@@ -169,7 +169,7 @@ class LedgerHandles:
     def save(self, handle: LedgerHandle, row: LedgerRow) -> None:
         """Replace the state of a ledger, in memory immediately and on disk at the next checkpoint.
 
-        :param row: the new state.
+        :param row: the new state of the ledger.
         """
         self._storage.put_ledger(row)
         # Read the state back: its key is the bytes object that all ledgers with this key share.

@@ -32,7 +32,7 @@ def create_driver(reactor: object, uri: str, options: MetadataOptions = DEFAULT_
 def create_cluster_admin(reactor: object, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IClusterAdmin:
     """Make a cluster administrator by the first plugin that knows the URI's scheme.
 
-    :raises InvalidMetadataUriError: as for a driver.
+    :raises InvalidMetadataUriError: no plugin knows the scheme, or its plugin refuses the URI.
     """
     return _factory(uri).create_admin(reactor, uri, options)
 

@@ -62,7 +62,7 @@ class IRegistration(Interface):
     """The registrations of live bookies, and the cookies of all bookies."""
 
     async def instance_id() -> str:
-        """Return the id of the cluster.
+        """Return the instance id of the cluster.
 
         :raises bookkeeper_twisted.errors.NotInitializedError: the store holds no cluster.
         """
@@ -135,7 +135,7 @@ class IRegistration(Interface):
 
         :param version: the version of the cookie that was read.
         :raises bookkeeper_twisted.errors.CookieNotFoundError: no cookie is stored for the bookie.
-        :raises bookkeeper_twisted.errors.MetadataVersionError: another process has written it since.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: another process has written the cookie since.
         """
 
 
@@ -162,7 +162,7 @@ class ILedgerManager(Interface):
 
         :param version: the version that was read.
         :returns: the metadata with its new version.
-        :raises bookkeeper_twisted.errors.MetadataVersionError: the stored version is another.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: the stored value has another version.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """
 
@@ -170,7 +170,7 @@ class ILedgerManager(Interface):
         """Remove the metadata of a ledger; bookies free the space of its entries later.
 
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
-        :raises bookkeeper_twisted.errors.MetadataVersionError: the stored version is another.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: the stored value has another version.
         """
 
     async def sync() -> None:
@@ -221,7 +221,7 @@ class IUnderreplication(Interface):
         :param version: the version that was read.
         :returns: the mark with its new version.
         :raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger is not marked.
-        :raises bookkeeper_twisted.errors.MetadataVersionError: the stored version is another.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: the stored value has another version.
         """
 
     async def remove_mark(ledger_id: int, version: int) -> None:
@@ -268,8 +268,8 @@ class IUnderreplication(Interface):
     def watch_lost_locks(listener: Callable[[], None]) -> Callable[[], None]:
         """Call the listener whenever a session of the open driver has ended, and with it all locks of the driver.
 
-        The listener is called before a request of this driver reaches the store in the next session: what is done
-        under a lock, and cancelled by the listener, changes nothing in the store any more.
+        The listener is called before the driver makes a request in its next session.  So work under a lock that the
+        listener cancels changes nothing in the store after the loss of the lock.
 
         :returns: a function that ends the watch.
         """
@@ -328,7 +328,7 @@ class IAuditing(Interface):
 
         If it is 0 or the present value, the auditor audits immediately.
 
-        :param seconds: >= 0.
+        :param seconds: the delay in seconds, 0 or more.
         """
 
     def watch_lost_bookie_delay(listener: Callable[[int | None], None]) -> Callable[[], None]:
@@ -395,13 +395,13 @@ class IClusterAdmin(Interface):
         """Connect to the store.  The first driver or administrator that opens an embedded store initializes it."""
 
     async def close() -> None:
-        """Disconnect from the store; harmless if this is closed already."""
+        """Disconnect from the store; harmless if this was done before."""
 
     async def exists() -> bool:
         """Test whether the place of the cluster is taken, by a cluster or by anything else."""
 
     async def instance_id() -> str:
-        """Return the id of the cluster.
+        """Return the instance id of the cluster.
 
         :raises bookkeeper_twisted.errors.NotInitializedError: the store holds no cluster.
         """
@@ -436,12 +436,12 @@ class IMetadataDriverFactory(Interface):
         """Make a driver for a URI, without connecting it.
 
         :param reactor: gives the driver its clock, sockets and threads, as far as it needs them.
-        :raises bookkeeper_twisted.errors.InvalidMetadataUriError: the rest of the URI is wrong.
+        :raises bookkeeper_twisted.errors.InvalidMetadataUriError: the URI is invalid behind its scheme.
         """
 
     def create_admin(reactor: object, uri: str, options: MetadataOptions) -> IClusterAdmin:
         """Make an administrator for the cluster of a URI, without connecting it.
 
         :param reactor: see :meth:`create`.
-        :raises bookkeeper_twisted.errors.InvalidMetadataUriError: the rest of the URI is wrong.
+        :raises bookkeeper_twisted.errors.InvalidMetadataUriError: the URI is invalid behind its scheme.
         """

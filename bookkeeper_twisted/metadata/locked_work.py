@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class LedgerLock:
-    """The replication lock of a ledger, which this process holds; :meth:`take` makes it."""
+    """The replication lock of a ledger, which this process holds; :meth:`take` takes it."""
 
     def __init__(self, locks: IUnderreplication, ledger_id: int) -> None:
         self._locks = locks

@@ -4,11 +4,11 @@ Theory of operation.  When this process wins the election, it starts an :mod:`.a
 is lost.  The auditor walks over the metadata of all ledgers (:mod:`.ledger_scan`) for two reasons:
 
 * An *audit* (:mod:`.bookie_audit`) marks the ledgers of lost bookies.  :mod:`.detection` follows registrations by the
-rules of :mod:`.lost_bookies`, and starts audits.  An audit is urgent: it begins immediately, in its own walk over the
-ledgers, and reads only metadata.
+  rules of :mod:`.lost_bookies`, and starts audits.  An audit is urgent: it begins immediately, in its own walk over the
+  ledgers, and reads only metadata.
 * *Periodic work* (:mod:`.periodic`) is the search for ledgers on lost bookies, and each of the :mod:`.ledger_checks`.
-Work that becomes due within a second, as after the election, shares one walk, so that the metadata of each ledger is
-read once.  The walk begins after a running audit, and an audit also counts as a search.
+  Work that becomes due within a second, as after the election, shares one walk, so that the metadata of each ledger is
+  read once.  The walk begins after a running audit, and an audit also counts as a search.
 
 In a shared walk, the search and the checks visit each ledger one after the other.  The search comes first, so that its
 mark does not wait for reads of entries.  Then comes the check that reads entries, and last the checks that skip marked

@@ -58,7 +58,7 @@ class AuditorParts:
 
 
 class Auditor:
-    """The auditor's work from the won election until it is lost; started once and stopped once."""
+    """The work of an elected auditor until it loses the election; started once and stopped once."""
 
     _log = Logger()
 

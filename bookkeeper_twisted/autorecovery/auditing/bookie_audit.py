@@ -64,7 +64,7 @@ class _EnoughError(Exception):
 
 @attrs.define
 class BookieAudit:
-    """The audit of lost bookies.  It marks their ledgers during a walk over all metadata, which it does not store.
+    """The audit of lost bookies.  It marks their ledgers during a walk over all metadata, and keeps none of it.
 
     :ivar make_marker: makes the marker of one audit.
     :ivar ended_ms: end of the last complete audit, in ms since the epoch; None before the first.
@@ -88,7 +88,7 @@ class BookieAudit:
         :param there: ids of the registered bookies.
         :param is_expected: tests whether another bookie does not count as lost, because it has returned during the
             audit or its delay is not over; called for each ledger that names the bookie.
-        :param walk: visits all ledgers; None for an own walk, which begins immediately.
+        :param walk: visits all ledgers; None for a separate walk, which begins immediately.
         :returns: number of ledgers that were marked.
         :raises bookkeeper_twisted.errors.MetadataError: the audit is not complete.
         """

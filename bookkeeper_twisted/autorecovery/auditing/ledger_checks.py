@@ -244,7 +244,7 @@ class ReplicasCheck:
         return visit
 
     async def _fewest(self, ledger_id: int, metadata: LedgerMetadata) -> int | None:
-        """Return how many replicas the entry with the fewest has; None if a bookie did not list its entries."""
+        """Return the smallest number of replicas that an entry has; None if a bookie did not list its entries."""
         listed: dict[str, Ranges] = {}
         try:
             for bookie_id in sorted(metadata.bookies):

@@ -18,7 +18,7 @@ from ..switch import Switch
 Visit = Callable[[int, LedgerMetadata], Awaitable[None]]
 
 TOGETHER_SECONDS = 1.0
-"""Seconds from the request for a shared walk to its begin, in which other callers can join it."""
+"""Seconds from the request for a shared walk to its beginning, in which other callers can join it."""
 
 
 @attrs.frozen

@@ -1,4 +1,7 @@
-"""The auditor's periodic work: it waits while a lost bookie is delayed or audited, and is repeated after a failure."""
+"""The auditor's periodic work: it waits while an audit of a lost bookie is delayed or running.
+
+After a failure, the work is repeated.
+"""
 
 import math
 from collections.abc import Awaitable, Callable

@@ -76,8 +76,9 @@ class Decommission:
     async def run(self, report: Callable[[Remaining], object] = lambda remaining: None) -> Remaining:
         """Trigger an audit, and wait until no ledger needs the bookie.
 
-        :param report: called after each look at the ledgers with those that remain.
-        :returns: no remaining ledgers; or those that remained when there was no progress for ``patience`` seconds.
+        :param report: called with the remaining ledgers after each check of the metadata.
+        :returns: the remaining ledgers: none, or those that remained when there was no progress for ``patience``
+            seconds.
         :raises IllegalOperationError: see :meth:`check`.
         """
         await self.check()

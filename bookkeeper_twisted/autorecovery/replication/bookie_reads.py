@@ -46,7 +46,7 @@ class BookieReads:
     """The reads of one check of a ledger.
 
     :param context: the collaborators of reads, with the flow control of this check.
-    :param batch_bytes: most bytes per request; a low speed limit makes them less.
+    :param batch_bytes: most bytes per request; fewer under a low speed limit.
     :param usual_size: expected bytes of an entry, before any was read.
     """
 

@@ -38,7 +38,7 @@ class CopySettings:
     """The settings of the copying of entries.
 
     :ivar window_entries: most entries of one window (``rereplicationEntryBatchSize``).
-    :ivar window_bytes: most bytes of one window; a low speed limit makes them less.
+    :ivar window_bytes: most bytes of one window; fewer under a low speed limit.
     :ivar max_unreadable: number of unreadable entries of a fragment after which its copying is given up.
     """
 

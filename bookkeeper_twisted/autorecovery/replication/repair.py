@@ -185,9 +185,9 @@ class LedgerRepair:
     async def _shortage(
         self, metadata: LedgerMetadata, lasting: Collection[ReplicaLoss]
     ) -> NotEnoughBookiesError | None:
-        """Return an error if all losses are lost bookies and no other bookie can replace any of them; else None.
+        """Return an error if each loss is due to a lost bookie and no bookie can replace any of these; else None.
 
-        With this error, a recovery of the ledger would only fence a writer that can continue without the lost bookies.
+        In this case, a recovery of the ledger would only fence a writer that can continue without the lost bookies.
         """
         shortage = None
         ensemble, gone = metadata.segments[-1].bookies, [loss.bookie_id for loss in lasting]

@@ -172,7 +172,7 @@ class DiskMonitor:
         return wrong, [self._what_is_wrong(directory) for directory in self._journals], usage
 
     def _what_is_wrong(self, directory: str) -> str:
-        """Return an error text if the directory is unreadable or empty, as an unmounted disk's; else an empty text.
+        """Return an error text if the directory is unreadable, or empty as without its disk; else an empty text.
 
         :raises OSError: no file descriptor is left for the check.
         """
@@ -198,5 +198,5 @@ class DiskMonitor:
 
 
 def _sum_of_disks(usage: list[tuple[int, int]]) -> tuple[int, int]:
-    disks = dict.fromkeys(usage)  # directories with equal numbers are on one disk: count it once
+    disks = dict.fromkeys(usage)  # directories that report equal numbers are on one disk: count it once
     return sum(total for total, _ in disks), sum(free for _, free in disks)

@@ -30,7 +30,7 @@ def advertised_host(config: BookieConfig, local_host: str) -> str:
     """Return the host name or address under which clients reach the bookie.
 
     :param local_host: name or address of this machine, used if the configuration names none.
-    :raises ConfigError: the result is a loopback address.
+    :raises ConfigError: the result is a loopback address, and ``allowLoopback`` is false.
     """
     host = config.advertised_address or listening_address(config) or local_host
     check_loopback(config, host)
@@ -98,7 +98,7 @@ class CookieCheck:
 
     Its methods do not block: they read and write the files on a lane.
 
-    :param allow_expansion: whether new empty directories may join.
+    :param allow_expansion: whether new, empty ledger directories may be added to the bookie.
     :param take_over: whether to accept directories of Apache's bookie, which become ours.
     """
 

@@ -17,7 +17,7 @@ from .lanes import MaintainedDirectory, MaintainedJournal
 
 
 class KnownDamage:
-    """The records of the known damage of all directories and journals of a bookie.
+    """The known damage in the directories and journals of a bookie, with a record for each of them.
 
     :param marks: marks the damaged ledgers.
     :ivar records: the damage record of each directory and journal, by its number.

@@ -20,7 +20,7 @@ from ...protocol.interfaces import IRequestSession, IServerConnection
 from .context import Permits, RequestContext, status_of
 
 Start = Callable[["RequestSession", Any], bool]
-"""Begins a request; False if it may not begin now."""
+"""A function that begins a request; returns False if the request must wait."""
 
 
 @implementer(IRequestSession)

@@ -14,7 +14,7 @@ from .session import EmbeddedSession
 
 @implementer(IRegistration)
 class EmbeddedRegistration:
-    """Registrations of bookies and cookies, on the session of an embedded driver."""
+    """The registrations of bookies, and their cookies, in an embedded store."""
 
     def __init__(self, session: EmbeddedSession) -> None:
         self._session = session

@@ -115,7 +115,7 @@ class SqliteStore:
     def open(self, changed: Callable[[], None], expired: Callable[[], None]) -> bool:
         """Begin the session.  No listener is called: drivers poll the store, and a session lasts with its process.
 
-        :raises NotInitializedError: the store does not exist and is not to be made; nothing is left on the disk.
+        :raises NotInitializedError: the store does not exist, and must not be made; no file is made.
         """
         if self._creation is Creation.NEVER and not is_file(self._path):
             text = f"{self._path} does not exist (moved or removed?); a first start of a bookie makes a new, empty one"

@@ -8,7 +8,7 @@ by the stored data, a compare-and-set by data and version, a removal by a missin
 
 Each part of the tree of nodes has its module or package: :mod:`.cluster` (creates and removes the whole tree),
 :mod:`.ledgers`, :mod:`.registration`, :mod:`.cookies`, :mod:`.underreplication`, and :mod:`.auditing` with
-    :mod:`.election`.  :mod:`.uris` parses URIs.
+:mod:`.election`.  :mod:`.uris` parses URIs.
 
 kazoo forgets its watches whenever the connection breaks, so :mod:`.watches` reads the watched nodes again.  In each new
 session, bookies are registered again in their last mode.

@@ -47,7 +47,7 @@ class ZooKeeperUri:
 
         Pulsar's ``metadata-store:zk:host:port;host:port/chroot`` has its cluster at ``/chroot/ledgers``.
 
-        :raises InvalidMetadataUriError: the text says what is wrong.
+        :raises InvalidMetadataUriError: the URI is invalid; the text of the error says why.
         """
         if uri.partition(":")[0].lower() == PULSAR_SCHEME:
             return cls._parse_pulsar(uri)

@@ -11,7 +11,7 @@ from .session import Session
 
 ANY = -1
 _RACES = 16
-"""Tries to create a node whose parents other clients keep removing."""
+"""Most tries to create a node whose parents other clients remove at the same time."""
 
 IsMine = Callable[[bytes, Stat], bool]
 
@@ -84,7 +84,7 @@ class Znodes:
         :param is_mine: after a lost answer, tests by data and state whether this client created the existing node.
         :returns: the state of the node if the answer was lost and this client had created it, else None.
         :raises NodeExistsError: another client has created the node.
-        :raises NodeMissingError: it has no parent.
+        :raises NodeMissingError: the parent of the node does not exist.
         """
 
         async def call() -> Stat | None:
@@ -136,7 +136,7 @@ class Znodes:
 
         :param node: the node; ZooKeeper appends ten digits to its path.
         :returns: the appended digits.
-        :raises NodeMissingError: it has no parent.
+        :raises NodeMissingError: the parent of the node does not exist.
         """
         path = await self.session.run(f"create {node.path}", lambda: self._zk.create(node))
         return path[len(node.path) :]
@@ -146,7 +146,7 @@ class Znodes:
 
         :param is_mine: see :meth:`create`; called with the last node.
         :raises NodeExistsError: one of the nodes exists.
-        :raises NodeMissingError: the first has no parent.
+        :raises NodeMissingError: the parent of the first node does not exist.
         """
 
         async def resolve(error: ZooKeeperError) -> None:
@@ -161,7 +161,7 @@ class Znodes:
 
         :param version: the version that was read.
         :returns: the new version.
-        :raises NodeVersionError: it has another version.
+        :raises NodeVersionError: the node has another version.
         :raises NodeMissingError: the node does not exist.
         """
 
@@ -183,8 +183,8 @@ class Znodes:
 
         :param version: the version that its data must have; :data:`ANY` for any.
         :raises NodeMissingError: the node does not exist.
-        :raises NodeVersionError: it has another version.
-        :raises NodeNotEmptyError: it has children.
+        :raises NodeVersionError: the node has another version.
+        :raises NodeNotEmptyError: the node has children.
         """
 
         async def resolve(error: ZooKeeperError) -> None:
