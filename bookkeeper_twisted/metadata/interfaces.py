@@ -140,7 +140,7 @@ class IRegistration(Interface):
 
 
 class ILedgerManager(Interface):
-    """Ledger ids and ledger metadata."""
+    """The ledger ids and the ledger metadata of a cluster."""
 
     async def generate_id() -> int:
         """Return a ledger id, >= 0, that was never returned before."""

@@ -90,7 +90,7 @@ class BookieAudit:
             audit or its delay is not over; called for each ledger that names the bookie.
         :param walk: visits all ledgers; None for a separate walk, which begins immediately.
         :returns: number of ledgers that were marked.
-        :raises bookkeeper_twisted.errors.MetadataError: the audit is not complete.
+        :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed before the audit was complete.
         """
         started, marker, found = self.clock.seconds(), self.make_marker(), Counter[str]()
 

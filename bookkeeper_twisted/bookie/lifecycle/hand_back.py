@@ -52,8 +52,8 @@ class HandBack:
             raise InvalidCookieError(f"{self.paths.all()[0]} is not a directory of this bookie: nothing to hand back")
         indexes = [current(path) for path in self.paths.indexes]
         exported: list[Exported] = []
-        # With cookies of Apache's bookie, the indexes are Apache's already: an earlier export wrote them, or Apache's
-        # bookie.
+        # With cookies of Apache's bookie, the indexes are Apache's already: an earlier export or Apache's bookie wrote
+        # them.
         if not cookies.of_apache:
             self._check(indexes)
             self._replay()

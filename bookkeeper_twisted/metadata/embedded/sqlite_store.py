@@ -150,7 +150,7 @@ class SqliteStore:
     def close(self) -> None:
         try:
             if self._db is not None:
-                with suppress(MetadataSpaceError):  # rows that a full disk keeps count as those of a dead session
+                with suppress(MetadataSpaceError):  # rows left on a full disk count as a dead session's
                     self._end_session()
                 if self._made and self._creation is Creation.UNTIL_USED:
                     self._remove_unused()
