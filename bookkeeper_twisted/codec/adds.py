@@ -1,9 +1,8 @@
-"""Add requests as columns: the frames that carry newly sealed payloads, or stored entries, to bookies.
+"""Batches of add requests: they hold the frames that a client sends to bookies, for new or for stored entries.
 
-A batch is one :class:`Adds`, whether its entries are of one ledger or of thousands; one ledger is the case of a
-constant column.  It is laid out once, as V2 frames, which all bookies share; a protocol whose frames differ from one
-connection and attempt to the next, as V3's with their numbers, makes its own from these
-(:meth:`~.wire_protocol.IWireProtocol.encode_adds`).
+One :class:`Adds` holds a whole batch, of one ledger or of thousands.  Its frames are encoded once, as V2, and all
+bookies get the same bytes.  V3 frames contain a request number, which differs for each connection and attempt; so V3
+encodes its own frames from these (:meth:`~.wire_protocol.IWireProtocol.encode_adds`).
 
 ======  ====  ==========================================================================
 0       28    length word, header word, key (20)
@@ -28,14 +27,14 @@ ENTRY_AT = 4 + layout.ADD_OVERHEAD
 """Offset of the entry in a frame."""
 
 FRAME_OVERHEAD = ENTRY_AT + ENTRY_HEADER_SIZE
-"""Bytes of a frame without digest and payload."""
+"""Bytes of a frame in front of the digest: length word, header word, key and entry header."""
 
 _FLAGS = 0xFFFF
 _IDS = struct.Struct(">qq")
 _REPLY = replies_out.ids_reply(layout.VERSION, V2Op.ADD, Status.EOK, 0, 0)
 _REPLY_HEAD = _REPLY[: -_IDS.size]
 _RESERVE = 128
-"""Bytes that a frame of any operation in either wire version needs besides the entry, rounded up."""
+"""Upper bound of the bytes that a frame adds to its entry, for any operation in V2 or V3."""
 
 _WORDS = ENTRY_HEADER_SIZE // 8
 
@@ -48,8 +47,8 @@ class Adds:
     :ivar frames: the V2 frames, one after the other.
     :ivar offsets: the offset of each frame; the last one is the end of the frames.
     :ivar deferred_sync: whether bookies acknowledge before they sync, which only V3 can express.
-    :ivar encodings: the results of :meth:`~.wire_protocol.IWireProtocol.encode_adds` of protocols without numbers; they
-        are the same for every bookie, and kept by the sender.
+    :ivar encodings: the results of :meth:`~.wire_protocol.IWireProtocol.encode_adds` that can be sent to every bookie,
+        because the protocol has no request numbers; the sender stores them here.
     """
 
     __slots__ = ("ledger_ids", "entry_ids", "frames", "offsets", "deferred_sync", "encodings")
@@ -69,10 +68,10 @@ class Adds:
         return len(self.entry_ids)
 
     def some(self, places: Sequence[int]) -> "Adds":
-        """Return the add requests at some indexes, as an object of their own.
+        """Return the add requests at the given indexes as a separate batch.
 
         :param places: indexes into :attr:`entry_ids`, ascending and without repetition, at least one.
-        :returns: this object if ``places`` are all places; else an object with a copy of their frames.
+        :returns: this object if ``places`` names all requests; else a new object with a copy of their frames.
         """
         count, offsets, frames = len(places), self.offsets, self.frames
         if count == len(self.entry_ids):
@@ -92,7 +91,7 @@ class Adds:
         return Adds(*ids, b"".join(parts), _offsets(sizes), self.deferred_sync)
 
     def sizes(self, places: Sequence[int]) -> Sequence[int]:
-        """Return the size in bytes of the frame of each entry in ``places``, indexes into :attr:`entry_ids`."""
+        """Return the sizes in bytes of the frames at ``places``, which are indexes into :attr:`entry_ids`."""
         offsets = self.offsets
         if isinstance(offsets, range):
             return (offsets.step,) * len(places)
@@ -117,9 +116,9 @@ class Adds:
 
 
 def frames_and_replies(adds: Adds, first_number: int = 0) -> tuple[bytes, bytes]:
-    """Return the V2 frames of ``adds`` and the replies to them, as :meth:`.IWireProtocol.encode_adds` does.
+    """Return the V2 frames of ``adds``, and the replies that a bookie sends if it executes them all.
 
-    :param first_number: ignored, V2 has no numbers.
+    :param first_number: ignored, because V2 requests have no numbers.
     """
     if adds.deferred_sync:
         raise CodecError("V2 has no deferred sync")
@@ -134,11 +133,11 @@ def frames_and_replies(adds: Adds, first_number: int = 0) -> tuple[bytes, bytes]
 
 
 def largest_payload(max_frame_size: int, digest_size: int) -> int:
-    """Return the size of the largest payload whose entry fits a frame of any operation.
+    """Return the size of the largest payload that fits into one frame, both in the add and in every reply to a read.
 
     :param max_frame_size: bytes of the longest frame with its length word.
     :param digest_size: bytes of the ledger's digest (:attr:`.Digester.size`).
-    :returns: 0 or less if the frame has no room for the overhead.
+    :returns: the size in bytes; 0 or less if a frame has no room for any payload.
     """
     return max_frame_size - _RESERVE - 4 - ENTRY_HEADER_SIZE - digest_size
 
@@ -147,18 +146,19 @@ def seal_adds(
     digester: Digester, ledger_ids: Sequence[int], entry_ids: Sequence[int], headers: bytes,
     payloads: Sequence[bytes], flags: int = 0, deferred_sync: bool = False,
 ) -> Adds:  # fmt: skip
-    """Seal new entries of one or more ledgers with the same digest type and password.
+    """Make add requests of new payloads; the ledgers share a digest type and a password.
 
     :param digester: the digester of this type and password.
     :param ledger_ids: the ledger id of each entry.
     :param entry_ids: the id of each entry; a range only if all are of one ledger.
-    :param headers: all headers side by side (:func:`~.digest.pack_headers` of one ledger, :func:`mix_headers`).
+    :param headers: the packed headers of all entries, as :func:`~.digest.pack_headers` (for one ledger) or
+        :func:`mix_headers` (for several) returns them.
     :param payloads: the payload of each entry, at least one.
     :param flags: the flags of the adds on the wire.
     :param deferred_sync: whether bookies acknowledge before they sync.
     """
     key, fixed = digester.master_key, ENTRY_HEADER_SIZE + digester.size
-    if len(payloads) == 1:  # sealing a single entry without columns takes a quarter of the time
+    if len(payloads) == 1:  # a single entry needs no columns, and this way takes a quarter of the time
         (payload,) = payloads
         front = requests_out.add_front(key, fixed + len(payload), flags)
         frame = front + headers + digester.digest(headers + payload) + payload
@@ -175,7 +175,7 @@ def seal_adds(
 
 
 def stored_adds(master_key: bytes, run: EntryRun, flags: int = 0, deferred_sync: bool = False) -> Adds:
-    """Make add requests of stored entries, with the digests that the entries have already.
+    """Make add requests of stored entries of one ledger, whose digests are kept as they are.
 
     :param flags: the flags of the adds on the wire; ``RECOVERY_ADD`` for fenced ledgers.
     :param deferred_sync: whether bookies acknowledge before they sync.
@@ -188,21 +188,22 @@ def stored_adds(master_key: bytes, run: EntryRun, flags: int = 0, deferred_sync:
 def scattered_adds(
     master_key: bytes, ledger_id: int, entry_ids: Sequence[int], entries: Sequence[bytes], flags: int = 0
 ) -> Adds:
-    """Make add requests of stored entries of one ledger, whose ids need not be consecutive.
+    """Make add requests of stored entries of one ledger; the entry ids may have gaps.
 
     :param entry_ids: ids of the entries, ascending, at least one.
     :param entries: header, digest and payload of each entry.
     :raises CodecError: the key is not of 20 bytes.
     """
-    # the ids of this run are not sent, because each stored entry contains its own ids
+    # the run numbers its entries consecutively, which may be wrong; only the ids inside the stored entries are sent
     run = EntryRun.of_entries(ledger_id, entry_ids[0], entries)
     return Adds((ledger_id,) * run.count, entry_ids, requests_out.encode_adds(master_key, run, flags), _offsets_of(run))
 
 
 def mix_headers(*fields: Sequence[int]) -> bytes:
-    """Pack the headers of entries of many ledgers, side by side.
+    """Pack the headers of entries of several ledgers into one byte string.
 
-    :param fields: ledger ids, entry ids, LACs, and lengths in bytes with the entry's own payload.
+    :param fields: one sequence for each field: ledger ids, entry ids, LACs, ledger lengths in bytes (with the entry's
+        own payload).
     """
     words = [0] * (_WORDS * len(fields[0]))
     for number, field in enumerate(fields):
@@ -211,17 +212,17 @@ def mix_headers(*fields: Sequence[int]) -> bytes:
 
 
 def _offsets_of(run: EntryRun) -> Sequence[int]:
-    """Return the offset of each frame of stored entries, and the end of the last frame."""
+    """Return the offset of each add frame that is made from a run of stored entries, and the end of the last frame."""
     if run.offsets is None:
-        stride = run.stride + layout.ADD_OVERHEAD  # the stride of a run includes a length word
+        stride = run.stride + layout.ADD_OVERHEAD  # in a run each entry has a length word, so add only the rest
         return range(0, run.count * stride + 1, stride)
     return [offset + layout.ADD_OVERHEAD * number for number, offset in enumerate(run.offsets)]
 
 
 def _offsets(sizes: Sequence[int]) -> Sequence[int]:
-    """Return the offset of each frame, and the end of the last frame.
+    """Return the offset of each add frame, and the end of the last frame.
 
-    :param sizes: bytes of the entry of each frame.
+    :param sizes: bytes of each entry (header, digest and payload).
     """
     size, count = sizes[0], len(sizes)
     if sizes.count(size) == count:

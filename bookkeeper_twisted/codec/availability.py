@@ -17,13 +17,13 @@ _GROUP = struct.Struct(">qqii")
 assert _HEADER.size == 64 and _GROUP.size == 24
 
 MAX_RANGES = 1_000_000
-"""Number of ranges that are decoded at most: a group of 24 bytes can stand for 2**63 ranges."""
+"""Most ranges that one reply may contain: without a limit, one group of 24 bytes could stand for 2**63 ranges."""
 
 _MAX_SIZE = (1 << 31) - 1
 
 
 def encode_availability(ranges: Iterable[tuple[int, int]]) -> bytes:
-    """Encode contiguous ranges of entry ids, one group for each as Java does.
+    """Encode ranges of entry ids; like Java, write one group for each range.
 
     A range of more than 2**31 - 1 ids becomes several groups.
 
@@ -39,9 +39,9 @@ def encode_availability(ranges: Iterable[tuple[int, int]]) -> bytes:
 
 
 def decode_availability(data: bytes, max_ranges: int = MAX_RANGES) -> tuple[tuple[int, int], ...]:
-    """Decode the first and the last entry id of each contiguous range, in ascending order.
+    """Decode ranges of entry ids, as (first id, last id) in ascending order; ranges that touch are merged.
 
-    :param max_ranges: number of ranges at most, checked before memory is used for them.
+    :param max_ranges: most ranges that are accepted; this is checked before memory is used for them.
     :raises CodecError: the layout is broken, or there are too many ranges.
     """
     if len(data) < _HEADER.size:
@@ -61,7 +61,7 @@ def decode_availability(data: bytes, max_ranges: int = MAX_RANGES) -> tuple[tupl
 
 
 def _sequences(first: int, last: int, size: int, period: int) -> int:
-    """Return the number of sequences of a group.
+    """Return the number of id ranges that one group stands for.
 
     :raises CodecError: the fields of the group contradict each other.
     """
@@ -73,7 +73,7 @@ def _sequences(first: int, last: int, size: int, period: int) -> int:
 
 
 def _merged(starts: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Merge the ranges (start, size) that touch or overlap."""
+    """Merge ranges of entry ids, given as (start, size), that touch or overlap."""
     ranges: list[tuple[int, int]] = []
     for start, size in sorted(starts):
         if ranges and start <= ranges[-1][1] + 1:

@@ -1,8 +1,8 @@
-"""Decoders of the requests or the replies in the bytes of one connection, in chunks of any size.
+"""Decoders of the bytes that one connection receives: of requests in a bookie, of replies in a client.
 
-The server detects which protocol the peer speaks: a connection begins with the first of its protocols, V3, and the
-first frame that is not V3 switches it to the next, V2, for good, from that frame on.  So V3 may come before V2, never
-after it.  A client knows its protocol.
+A bookie detects which protocol a client speaks.  It expects V3 first.  The first frame that is not V3 switches the
+connection to V2 for good, from that frame on; so V3 frames may come before V2 frames, never after them.  A client knows
+the protocol of its connection.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,12 +15,12 @@ from .wires import INCLUDED
 
 
 class ServerDecoder:
-    """The decoder of the requests of one connection.
+    """A decoder of the requests that a bookie receives on one connection.
 
     :param max_frame_size: bytes of the longest frame with its length word.
     :param protocols: the protocols that a peer may speak, in the order in which they are tried; at least one.
-    :ivar wire: the protocol of the next frame as far as it is known.
-    :ivar error: the error that ended the decoder, else None; the connection must then be closed.
+    :ivar wire: the protocol of the next frame, unless that frame proves to be of another protocol.
+    :ivar error: the error that ended the decoder, else None; after an error, the owner must close the connection.
     """
 
     __slots__ = ("wire", "error", "_limit", "_buffer", "_others")
@@ -35,20 +35,20 @@ class ServerDecoder:
 
     @property
     def incomplete(self) -> int:
-        """The number of bytes received of an incomplete frame; 0 between frames."""
+        """The number of buffered bytes; 0 if the received bytes ended with a whole frame."""
         return len(self._buffer)
 
     @property
     def ready(self) -> bool:
-        """Whether complete frames are left, because one call decodes a limited number: call :meth:`receive` again."""
+        """Whether complete frames are left for another call of :meth:`receive`; each call decodes a limited number."""
         return self._buffer.ready
 
     def receive(self, chunk: bytes) -> list[object]:
-        """Decode the requests that become complete with a chunk.
+        """Decode the requests that this chunk completes.
 
         :param chunk: the next bytes of the stream.
-        :returns: complete runs, messages and refusals, in order; none after an error.  If they are very many, only the
-            first ones.
+        :returns: runs, messages and refusals, in order; none after an error.  Of very many requests, only the first are
+            returned; see :attr:`ready`.
         """
         items: list[object] = []
         if self.error is not None:
@@ -68,19 +68,20 @@ class ServerDecoder:
         return items
 
     def receive_all(self, chunk: bytes) -> Iterator[object]:
-        """Yield all items that become complete with a ``chunk``, however many they are."""
+        """Yield all requests that this ``chunk`` completes, however many they are."""
         yield from self.receive(chunk)
         while self.ready:
             yield from self.receive(b"")
 
 
 class ClientDecoder:
-    """The decoder of the replies of one connection.
+    """A decoder of the replies that a client receives on one connection.
 
     :param wire: the protocol of the connection.
     :param max_frame_size: bytes of the longest frame with its length word.
-    :ivar error: the error that ended the decoder, else None; the connection must then be closed, its requests failed.
-    :ivar keeps: whether a reply is incomplete; if not, :meth:`add` returns its argument.
+    :ivar error: the error that ended the decoder, else None; after an error, the owner must close the connection and
+        fail its requests.
+    :ivar keeps: whether part of a reply is buffered; if not, :meth:`add` returns the chunk as it is.
     """
 
     __slots__ = ("error", "keeps", "_limit", "_buffer", "_scan")
@@ -93,7 +94,7 @@ class ClientDecoder:
         self._scan = wire.scan_replies
 
     def receive(self, chunk: bytes) -> list[object]:
-        """Decode the replies that become complete with a chunk.
+        """Decode the replies that this chunk completes.
 
         :param chunk: the next bytes of the stream.
         :returns: complete replies, in order; none after an error.
@@ -104,16 +105,16 @@ class ClientDecoder:
         """Add a chunk to the buffered bytes without decoding it.
 
         :param chunk: the next bytes of the stream.
-        :returns: bytes to scan, which begin with a reply; empty while no reply is complete.
+        :returns: bytes for :meth:`scan`, which begin with a whole reply; empty if no reply is complete yet.
         """
         data = self._buffer.add(chunk)
         self.keeps = bool(self._buffer)
         return data
 
     def scan(self, data: bytes, at: int) -> list[object]:
-        """Decode the replies in the bytes that :meth:`add` returned, and keep the incomplete reply at their end.
+        """Decode the replies in the bytes that :meth:`add` returned, and buffer the incomplete reply at their end.
 
-        :param at: offset of the first reply to decode; the caller has recognized those before it.
+        :param at: offset of the first reply to decode; the caller has processed the replies before it.
         :returns: complete replies, in order; none after an error.
         """
         items: list[object] = []

@@ -1,4 +1,4 @@
-"""Headers and digests of entries: sealed and verified.  An entry is header, digest, payload.
+"""Entry headers and digests: making and verifying them.  A stored entry is header, digest, payload.
 
     ====  ====  =============================================================
     0     8     ledgerId
@@ -9,11 +9,10 @@
     32+D        payload
     ====  ====  =============================================================
 
-All integers are big-endian.  An explicit LAC packet has the first field, the LAC and a digest over
-these 16 bytes.  The work is done by columns over a whole run: headers in one array, slices, checksums
-and records by C loops, because a Python statement per entry costs more than its checksum.  Verifying
-keeps no slice: the slice for a checksum is freed before the next entry, so that its memory is reused
-while it is still in the processor's cache.
+All integers are big-endian.  An explicit LAC packet is ledger id, LAC, and a digest over these 16 bytes.  The functions
+process all entries of a run in a few C calls, because one Python statement an entry costs more than its checksum.
+Verification frees the slice for one checksum before it cuts the next, so that both use the same memory, which is still
+in the processor's cache.
 """
 
 import hashlib
@@ -44,10 +43,10 @@ assert _HEADER.size == ENTRY_HEADER_SIZE
 
 _ONES = int.from_bytes(struct.pack(">Q", 1) * _BLOCK)
 _COUNTS = int.from_bytes(struct.pack(f">{_BLOCK}Q", *range(_BLOCK)))
-"""Large numbers whose words of eight bytes are 1, 1, 1, ... and 0, 1, 2, ..."""
+"""Large numbers: their big-endian words of eight bytes are 1, 1, 1, ... and 0, 1, 2, ..."""
 
 Digests = Callable[[Iterable[bytes]], bytes]
-"""A function from the covered bytes of each entry to the digests, side by side."""
+"""A function that takes, for each entry, the bytes under its digest; it returns all digests in one byte string."""
 
 
 def _big_endian(values: "array[int]") -> bytes:
@@ -87,11 +86,11 @@ def _one_hmac(key: bytes, covered: bytes) -> bytes:
 def pack_headers(
     ledger_id: int, first: int, last_add_confirmed: int, length: int, sizes: Sequence[int]
 ) -> bytes:  # fmt: skip
-    """Pack the headers of entries of consecutive ids, side by side.
+    """Pack the headers of consecutive entries of one ledger into one byte string.
 
     :param first: id of the first entry.
-    :param last_add_confirmed: the LAC in all of them.
-    :param length: bytes of all payloads of the ledger before the first one.
+    :param last_add_confirmed: the LAC that each header contains.
+    :param length: bytes of all payloads of the ledger before the first entry.
     :param sizes: bytes of each payload.
     """
     count, size = len(sizes), sizes[0]
@@ -107,7 +106,7 @@ def pack_headers(
 def _progression(first: int, step: int, count: int) -> bytes:
     """Encode ``first``, ``first + step``, ... in words of eight bytes.
 
-    The words are the digits of one large number, so that two multiplications make all of them.
+    All words together are one large number, which takes two multiplications and one addition.
     """
     if count > _BLOCK:
         return _progression(first, step, _BLOCK) + _progression(first + step * _BLOCK, step, count - _BLOCK)
@@ -116,12 +115,13 @@ def _progression(first: int, step: int, count: int) -> bytes:
 
 
 class Digester:
-    """The seals and checks of entries of all ledgers with one digest type and password.
+    """Makes and verifies the digests of entries, for all ledgers with one digest type and password.
 
     :ivar size: bytes of a digest.
-    :ivar digest: a function from header and payload of one entry, side by side, to the digest.
-    :ivar payload_at: offset of the payload in a record with its size word.
-    :ivar master_key: the key that bookies get instead of the password, the same for each digest type.
+    :ivar digest: a function that takes header + payload of one entry and returns the digest.
+    :ivar payload_at: offset of the payload in a record: size word, header, digest, payload.
+    :ivar master_key: the key that clients send to bookies instead of the password; it does not depend on the digest
+        type.
     """
 
     __slots__ = ("digest_type", "size", "payload_at", "master_key", "digest", "_digests")
@@ -140,7 +140,7 @@ class Digester:
         self.payload_at = _HEAD_END + self.size
 
     def digests(self, headers: Iterable[bytes], payloads: Iterable[bytes]) -> bytes:
-        """Return the digests of entries, side by side, each of :attr:`size` bytes.
+        """Return the digests of several entries in one byte string, each of :attr:`size` bytes.
 
         :param headers: the header of each entry, of 32 bytes.
         :param payloads: the payload of each entry, in the same order.
@@ -148,9 +148,9 @@ class Digester:
         return self._digests(map(add, headers, payloads))
 
     def verify(self, run: EntryRun) -> None:
-        """Check size, digest, ledger id and entry id of every entry of a run (S18).
+        """Check the size, digest, ledger id and entry id of every entry of a run (S18).
 
-        :raises DigestMatchError: an entry is bad; the error names the first one.
+        :raises DigestMatchError: an entry is invalid; the error names the first such entry.
         """
         if run.count == 1:
             self._open(run.ledger_id, run.first, run.entry(run.first))
@@ -163,10 +163,9 @@ class Digester:
             self._blame(run)
 
     def payloads(self, run: EntryRun) -> Sequence[bytes]:
-        """Return the payloads of the entries of a run.
+        """Return a copy of the payload of each entry of a run; see :meth:`verify` for the check that must come first.
 
-        :param run: entries that :meth:`verify` accepted; this method checks nothing.
-        :returns: a copy of the payload of each entry.
+        :param run: entries that :meth:`verify` accepted; this method does not check them.
         """
         start = self.payload_at
         if run.offsets is None:
@@ -175,10 +174,10 @@ class Digester:
         return [data[a + start : b] for a, b in pairwise(run.offsets)]
 
     def entry(self, ledger_id: int, entry_id: int | None, stored: bytes) -> Entry:
-        """Verify one entry, and return its fields.
+        """Verify one stored entry, and return its fields.
 
-        :param entry_id: the requested id; None accepts any id, as of the last entry.
-        :raises DigestMatchError: the bytes are not the requested entry.
+        :param entry_id: the id that the entry must have; None accepts any id, which a read of the last entry needs.
+        :raises DigestMatchError: the digest is wrong, or the bytes are another entry.
         """
         found_entry, lac, length, payload = self._open(ledger_id, entry_id, stored)
         return Entry(ledger_id, found_entry, payload, length, lac)
@@ -194,7 +193,7 @@ class Digester:
     def verify_lac(self, ledger_id: int, packet: bytes) -> int:
         """Verify an explicit LAC packet, and return its LAC; bytes after the packet are ignored.
 
-        :raises DigestMatchError: it is not an explicit LAC packet of this ledger.
+        :raises DigestMatchError: the packet is too short, its digest is wrong, or it is of another ledger.
         """
         body, digest = packet[: _LAC.size], packet[_LAC.size : _LAC.size + self.size]
         if len(body) < _LAC.size or self.digest(body) != digest:
@@ -205,7 +204,7 @@ class Digester:
         return int(lac)
 
     def _open(self, ledger_id: int, entry_id: int | None, stored: bytes) -> tuple[int, int, int, bytes]:
-        """Verify an entry, and return its id, LAC, length and payload."""
+        """Verify one stored entry, and return its entry id, LAC, ledger length and payload."""
         wanted = INVALID_ENTRY_ID if entry_id is None else entry_id
         payload_at = ENTRY_HEADER_SIZE + self.size
         if len(stored) < payload_at:
@@ -219,7 +218,7 @@ class Digester:
         return found_entry, lac, length, payload
 
     def _is_sound(self, run: EntryRun) -> bool:
-        """Test whether every digest and id is valid in a run whose entries all have one size."""
+        """Test whether every digest and id is valid in a run of entries of equal size."""
         data, stride, count, size = run.data, run.stride, run.count, self.size
         expected = self._digests(_covered(data, stride, count, self.payload_at))
         return counts_up(data, stride, count, _HEAD_AT, _LEDGER_ID.pack(run.ledger_id), run.first) and all(
@@ -227,7 +226,7 @@ class Digester:
         )
 
     def _is_sound_mix(self, run: EntryRun, offsets: Sequence[int]) -> bool:
-        """Test whether every digest and id is valid in a run whose entries have several sizes."""
+        """Test whether every digest and id is valid in a run of entries of different sizes."""
         data, start = run.data, self.payload_at
         if min([b - a for a, b in pairwise(offsets)]) < start:
             return False
@@ -239,7 +238,7 @@ class Digester:
         return b"".join([data[a + _HEAD_END : a + start] for a in at]) == self._digests(covered)
 
     def _blame(self, run: EntryRun) -> None:
-        """Verify a bad run entry by entry, to raise the error of its first bad entry."""
+        """Raise the error of the first invalid entry of a run, which is found by verifying entry by entry."""
         for entry_id, stored in enumerate(run.entries(), run.first):
             self._open(run.ledger_id, entry_id, stored)
         raise AssertionError(f"columns and entries of {run!r} disagree")
@@ -247,17 +246,17 @@ class Digester:
 
 @lru_cache(maxsize=64)
 def _slices(stride: int, start: int, end: int, count: int) -> Sequence[slice]:
-    """Return, for each of ``count`` records, the slice of its bytes from ``start`` to ``end``."""
+    """Return one slice for each of ``count`` records of ``stride`` bytes: from ``start`` to ``end`` of the record."""
     return [slice(at + start, at + end) for at in range(0, count * stride, stride)]
 
 
 def _covered(data: bytes, stride: int, count: int, payload_at: int) -> Iterable[bytes]:
-    """Yield the bytes that the digest of each record covers, one after the other."""
+    """Yield, for each record, the bytes under its digest: header and payload."""
     if count > _BLOCK:
         step = _BLOCK * stride
         blocks = [(data[at : at + step], min(_BLOCK, count - at // stride)) for at in range(0, len(data), step)]
         return chain.from_iterable([_covered(block, stride, n, payload_at) for block, n in blocks])
-    # the count is rounded up to a power of two, so that a few cached lists of slices suffice
+    # rounded up to a power of two, so that runs of all lengths share a few cached lists of slices
     rounded = 1 << (count - 1).bit_length()
     heads = islice(_slices(stride, _HEAD_AT, _HEAD_END, rounded), count)
     return map(add, map(data.__getitem__, heads), map(data.__getitem__, _slices(stride, payload_at, stride, rounded)))

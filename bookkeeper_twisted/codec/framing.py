@@ -1,7 +1,7 @@
-"""Length-prefixed frames over a stream: limits, and the received bytes of an incomplete frame.
+"""Length-prefixed frames in a stream: limits for their size, and a buffer for an incomplete frame.
 
-A frame is ``u32 length`` and so many bytes.  The length is checked as soon as its four bytes are there, so
-no peer makes us keep a frame that we would refuse.
+A frame is ``u32 length`` and as many bytes.  The length is checked as soon as its four bytes are received, so that no
+peer makes us buffer a frame that is too long.
 """
 
 import struct
@@ -10,20 +10,20 @@ from ..errors import CodecError
 
 LENGTH_SIZE = 4
 MOST_ITEMS = 64
-"""Number of single requests that are decoded from a chunk in one turn: some three milliseconds of work."""
+"""Most requests that are decoded one by one in one turn, which takes some three milliseconds."""
 
 MIN_LENGTH = 4
-"""Bytes of the shortest packet, a four-byte V2 header; a protobuf header has at least eight bytes."""
+"""Bytes of the shortest V2 packet, its four-byte header; a V3 packet has at least eight bytes."""
 
 _LENGTH = struct.Struct(">I")
 _SMALL = 4096
 
 
 def frame_length(data: bytes, at: int, limit: int) -> int:
-    """Return the number of bytes after the length word at offset ``at``.
+    """Return the number of bytes that follow the length word at offset ``at``.
 
     :param limit: bytes of the longest frame with its length word.
-    :raises CodecError: the frame is too long, or too short for any packet.
+    :raises CodecError: the frame is longer than ``limit``, or shorter than any packet.
     """
     length: int = _LENGTH.unpack_from(data, at)[0]
     if length + LENGTH_SIZE > limit:
@@ -34,10 +34,11 @@ def frame_length(data: bytes, at: int, limit: int) -> int:
 
 
 class FrameBuffer:
-    """The received part of an incomplete frame.
+    """A buffer for the received bytes of an incomplete frame.
 
-    Pieces are joined once, when the frame is complete, so a large frame costs one copy in chunks of any
-    size; small pieces share one bytearray, so a peer that sends byte by byte costs no object for each byte.
+    The pieces of a frame are joined once, when it is complete: a large frame is copied once, whatever the size of the
+    chunks.  Small pieces are appended to one bytearray, so that a peer that sends byte by byte does not cost an object
+    a byte.
     """
 
     __slots__ = ("_limit", "_pieces", "_have", "_need")
@@ -57,9 +58,10 @@ class FrameBuffer:
         return 0 < self._need <= self._have
 
     def add(self, chunk: bytes) -> bytes:
-        """Add a ``chunk`` of the stream.
+        """Add a ``chunk`` of the stream, and return what can be decoded now.
 
-        :returns: all bytes to scan, from a frame boundary on; empty while the first frame is known to be incomplete.
+        :returns: the buffered bytes and the chunk, from the start of a frame on; empty while that frame is known to be
+            incomplete.
         """
         if not self._pieces:
             return chunk
@@ -78,7 +80,7 @@ class FrameBuffer:
         return data
 
     def keep(self, data: bytes, at: int) -> None:
-        """Buffer the bytes from ``at`` onwards: an incomplete frame, or complete frames to scan later.
+        """Buffer the bytes from ``at`` onwards: an incomplete frame, or complete frames for a later turn.
 
         :param data: the bytes that :meth:`add` returned.
         :raises CodecError: the length of the frame is out of bounds.
@@ -92,6 +94,6 @@ class FrameBuffer:
         self._pieces = [data[at:]]
 
     def clear(self) -> None:
-        """Drop all kept bytes."""
+        """Drop the buffered bytes."""
         self._pieces = []
         self._have = self._need = 0

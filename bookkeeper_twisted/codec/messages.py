@@ -1,7 +1,7 @@
 """One frozen class for each request other than adds and plain reads, and for each of their responses.
 
-A response has the ``header`` of its request, which correlates the two and determines the encoding.
-Fields that a protocol does not have are ignored when encoding for it.
+A response has the ``header`` of its request, which correlates the two and determines the encoding.  An encoder ignores
+the fields that its protocol does not have.
 """
 
 import attrs
@@ -34,9 +34,9 @@ class Header:
 
 @attrs.frozen
 class ReadRequest:
-    """A fencing read, a long poll, or another read with more fields than ledger and entry id.
+    """A read that is more than ledger and entry id: a fencing read, a long poll, or a read with a key.
 
-    :ivar piggyback: V3 ENTRY_PIGGYBACK: with a new LAC, also the entry after ``previous_lac``.
+    :ivar piggyback: the V3 flag ENTRY_PIGGYBACK: the reply with a new LAC also has the entry after ``previous_lac``.
     """
 
     header: Header
@@ -54,7 +54,7 @@ class ReadRequest:
 class AuthRequest:
     """A token of the client's authentication exchange.
 
-    :ivar plugin: name of the plugin; empty if a V3 request has no sub-message, as no plugin has an empty name.
+    :ivar plugin: name of the authentication plugin; empty if a V3 request has no ``AuthMessage``.
     """
 
     header: Header
@@ -66,7 +66,7 @@ class AuthRequest:
 class WriteLacRequest:
     """A request to store an explicit LAC.
 
-    :ivar body: the LAC packet; the LAC in it is in force, ``lac`` is for logs.
+    :ivar body: the LAC packet, which holds the LAC that the bookie stores; ``lac`` is only logged.
     """
 
     header: Header
@@ -86,7 +86,7 @@ class ReadLacRequest:
 class BookieInfoRequest:
     """A request for total and free space of a bookie's disks.
 
-    :ivar requested: 1 for total capacity, 2 for free space, or-ed; 0 for neither.
+    :ivar requested: a sum of bits: 1 asks for total capacity, 2 for free space.
     """
 
     header: Header
@@ -112,11 +112,11 @@ class ListEntriesRequest:
 
 @attrs.frozen
 class RejectedRequest:
-    """A request that the bookie must refuse, with the fields that its reply needs.
+    """A request that the bookie refuses without executing it.
 
-    Its version is bad, its operation is not supported, or the ids of body and request disagree.
+    Its version or operation is not supported, or it is invalid, for example because its body has other ids.
 
-    :ivar reply: the whole frame of the answer.
+    :ivar reply: the whole frame of the reply.
     """
 
     header: Header
@@ -142,9 +142,9 @@ class ReadResponse:
 class AuthResponse:
     """A reply to an authentication token.
 
-    In V2 the reply has no status; for ``AUTH_DISABLED_PLUGIN`` its version is 2.
+    A V2 reply has no status.  For the plugin ``AUTH_DISABLED_PLUGIN``, a V2 reply has version 2.
 
-    :ivar status: the status; V3 leaves out the sub-message unless it is EOK.
+    :ivar status: the status; V3 sends the ``AuthMessage`` only with EOK.
     """
 
     header: Header
@@ -179,9 +179,9 @@ class BookieInfoResponse:
 
 @attrs.frozen
 class StartTlsResponse:
-    """The answer to the request to begin TLS.
+    """A reply to the request to begin TLS.
 
-    :ivar status: the status; the sub-message is left out unless it is EOK.
+    :ivar status: the status; the ``StartTLSResponse`` is sent only with EOK.
     """
 
     header: Header
@@ -197,7 +197,7 @@ class ForceLedgerResponse:
 
 @attrs.frozen
 class ListEntriesResponse:
-    """The entries that a bookie holds of a ledger.
+    """A reply that lists the entries of a ledger that a bookie holds.
 
     :ivar ranges: first and last ids of contiguous ranges, ascending.
     """
@@ -210,7 +210,7 @@ class ListEntriesResponse:
 
 @attrs.frozen
 class ErrorResponse:
-    """A V3 reply with a status and no sub-message (not authenticated, no such operation)."""
+    """A V3 reply with a status and no message of its operation, for example if the client is not authenticated."""
 
     header: Header
     status: Status

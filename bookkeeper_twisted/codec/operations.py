@@ -1,4 +1,4 @@
-"""Numbers on the wire: operations, flags, sizes.  The runs of V2 and V3 both use the flag bits of V2."""
+"""Constants of the wire protocols: operations, flags, sizes.  Decoded V3 requests use the flag bits of V2, too."""
 
 from enum import IntEnum
 
@@ -12,7 +12,7 @@ HIGH_PRIORITY = 0x0004
 """Flag of any request that is preferred to background work."""
 
 V3_HIGH_PRIORITY = 100
-"""The value for :data:`HIGH_PRIORITY` in a V3 header (anything above 0 means it)."""
+"""The priority that a V3 header has in place of the flag :data:`HIGH_PRIORITY`; readers accept any value above 0."""
 
 DEFAULT_MAX_FRAME_SIZE = 5 * 1024 * 1024
 """Bytes of the longest frame with its length word (``nettyMaxFrameSizeBytes``)."""
@@ -21,23 +21,23 @@ MAX_COUNT = (1 << 31) - 1
 """Number of entries that a batch read can ask for at most."""
 
 MIN_ENTRY_SIZE = 24
-"""Bytes of the shortest entry that is stored; one of 24 to 31 bytes is, although no client can read it."""
+"""Bytes of the shortest entry that a bookie stores.  No client can read an entry of less than 32 bytes."""
 
 MASTER_KEY_SIZE = 20
-"""Bytes of the key in V2, and of every key that Apache's clients and ours make; V3 carries any length."""
+"""Bytes of a ledger's key in V2.  Apache's clients and ours make keys of this size; V3 could carry other sizes."""
 
 MAX_MASTER_KEY_SIZE = 64
-"""Bytes of the longest key that a bookie takes in V3: it keeps the key of each ledger in memory."""
+"""Bytes of the longest key that a bookie accepts in V3; it is limited because bookies keep all keys in memory."""
 
 MAX_DIGEST_SIZE = 20
-"""Bytes of the longest digest, HMAC."""
+"""Bytes of the longest digest, which is that of HMAC."""
 
 AUTH_DISABLED_PLUGIN = "AuthDisabledPlugin"
-"""Plugin name in the answer of a bookie that requires no (further) authentication."""
+"""Plugin name in the reply of a bookie that requires no authentication, or none any more."""
 
 
 class V2Op(IntEnum):
-    """The opcodes that a V2 packet can carry; other numbers are reserved or unknown, and end the connection."""
+    """The opcodes of V2 packets.  Any other number ends the connection."""
 
     ADD = 1
     READ = 2
@@ -46,7 +46,7 @@ class V2Op(IntEnum):
 
 
 class Operation(IntEnum):
-    """The numbers of ``OperationType`` in V3."""
+    """The operation numbers of V3, as in ``OperationType``."""
 
     READ = 1
     ADD = 2

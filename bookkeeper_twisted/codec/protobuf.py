@@ -1,7 +1,7 @@
-"""The import of the generated protobuf code, after a check that the protobuf runtime can be used.
+"""The generated protobuf code, imported after a check of the protobuf runtime.
 
-The pure Python runtime is 20 times slower and treats unknown enum values differently, on which the choice
-between V2 and V3 depends.
+Only the upb runtime will do.  The pure Python runtime is 20 times slower, and treats unknown enum values differently,
+which would break the choice between V2 and V3.
 """
 
 from typing import TypeVar
@@ -33,9 +33,9 @@ require_upb(api_implementation.Type())
 
 
 def parse(kind: type[_M], data: bytes | memoryview) -> _M | None:
-    """Decode a message, or return None if Java's parser fails: the bytes are malformed, or a required field is missing.
+    """Decode a message; return None if it is malformed or lacks a required field, as Java's parser then fails.
 
-    An unknown value of a required enum counts as missing; upb accepts such a message and only reports that it is not
+    Java treats a required enum with an unknown value as missing; upb accepts the message, but reports it as not
     initialized.
 
     :param kind: the generated class of the message.
@@ -51,6 +51,6 @@ def parse(kind: type[_M], data: bytes | memoryview) -> _M | None:
 def text(value: str | bytes) -> str:
     """Decode the ``value`` of a string field.
 
-    upb returns bytes if they are not UTF-8; like Java we replace the unreadable ones.
+    upb returns bytes for a string that is not valid UTF-8; like Java, replace the invalid parts.
     """
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

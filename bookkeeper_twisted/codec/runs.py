@@ -1,7 +1,7 @@
-"""Runs of adds or reads: the requests that one received chunk holds, as columns; their replies are packed in one call.
+"""Runs of adds or reads: the requests of one kind in a chunk as one object, whose replies one call encodes.
 
-The server's decoder makes requests, the client's makes replies.  ``wire`` is the protocol of a request, which also
-encodes its replies; ``version`` is the byte of the V2 header, which a reply repeats.
+A bookie's decoder makes the requests, a client's decoder the replies.  In all requests, ``wire`` is the protocol of the
+request, which also encodes its replies, and ``version`` is the version byte of a V2 header, which the reply repeats.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class IReplyEncoding(Interface):
-    """The encoding of replies, in the wire protocol in which their requests came."""
+    """The encoding of replies in one wire protocol; a reply is encoded in the protocol of its request."""
 
     carries_lac: bool = Attribute("Whether a reply to a read has a place for the LAC that the bookie knows.")
     batch_overhead: tuple[int, int] = Attribute(
@@ -33,11 +33,11 @@ class IReplyEncoding(Interface):
         """See :meth:`AddRun.replies`."""
 
     def read_reply(run: "ReadRun", index: int, status: Status, entry: bytes | None, max_lac: int | None) -> bytes:
-        """Encode the frame that answers one read of a run.
+        """Encode the reply to one read of a run.
 
         :param index: index of the read in the run, from 0.
         :param entry: the entry, None unless ``status`` is EOK.
-        :param max_lac: the highest LAC known, -1 if none; ignored unless :attr:`carries_lac`.
+        :param max_lac: the highest LAC that the bookie knows, -1 if none; ignored unless :attr:`carries_lac` is true.
         """
 
     def read_replies(run: "ReadRun", first: int, entries: Sequence[bytes], lacs: Sequence[int]) -> bytes:
@@ -46,34 +46,36 @@ class IReplyEncoding(Interface):
     def batch_reply(
         request: "BatchRead", status: Status, runs: Sequence[EntryRun], max_lac: int | None
     ) -> list[bytes]:
-        """Encode the frame that answers a batch read, as a list of pieces to write in order.
+        """Encode the reply to a batch read, as a list of pieces to write in order.
 
-        :param runs: runs of consecutive entries, each begins where the one before ends; none unless ``status`` is EOK.
+        :param runs: runs of consecutive entries, each beginning where the previous one ends; none unless ``status`` is
+            EOK.
         :param max_lac: as in :meth:`read_reply`.
         """
 
     def encode_response(response: object) -> bytes:
-        """Encode the frame that answers a rare request, one that is not an add or a plain read.
+        """Encode the reply to a request that is neither an add, nor a plain read, nor a batch read.
 
         :param response: one of :mod:`.messages`.
         :raises bookkeeper_twisted.errors.CodecError: the protocol has no such response.
         """
 
     def refusal(request: object, status: Status) -> bytes | None:
-        """Encode the frames that refuse a request without processing it, for example if its peer is not authenticated.
+        """Encode replies that refuse a request unexecuted, for example because the client is not authenticated.
 
         :param request: a run or a message, as :meth:`~.wire_protocol.IWireProtocol.scan_requests` made it.
-        :returns: None if the protocol has no such answer, and the connection must be closed.
+        :returns: the frames; None if the protocol cannot refuse such a request, so that the connection must be closed.
         """
 
 
 class AddRun:
     """Adds with one key and the same flags: consecutive entries of one ledger, or entries of several ledgers.
 
-    Ledger and entry ids are not negative, the entries are at least 24 bytes long and carry these ids.
+    Ledger and entry ids are not negative.  Each entry is at least 24 bytes long and begins with these ids.
 
-    :ivar entries: one run, or a mixed run if ledgers take turns.
-    :ivar flags: ``RECOVERY_ADD``, ``HIGH_PRIORITY`` (V3: from flag and priority); unknown bits may be set.
+    :ivar entries: a run of consecutive entries, or a mixed run if entries of several ledgers alternate.
+    :ivar flags: bits ``RECOVERY_ADD`` and ``HIGH_PRIORITY``, which in V3 are the flag and the priority; V2 may set
+        unknown bits.
     :ivar deferred_sync: whether entries are acknowledged before they are durable (V3 write flag).
     :ivar txn_ids: the txnId of each entry in V3; empty in V2.
     """
@@ -94,14 +96,14 @@ class AddRun:
         self._unanswered: dict[tuple[int, int], list[int]] | None = None
 
     def replies(self, status: Status, part: Entries | None = None) -> bytes:
-        """Encode the frames that answer every add of the run, in order.
+        """Encode the replies to the adds of the run, in order.
 
-        :param part: the entries of the run that are answered, None for all.
+        :param part: the entries of the run to reply to, None for all.
         """
         return self.wire.add_replies(self, status, part)
 
     def numbers(self, part: Entries | None = None) -> Sequence[int]:
-        """Return the V3 request number (txnId) of each entry of a ``part`` of the run.
+        """Return the V3 request numbers (txnIds) of entries of the run.
 
         :param part: the entries, as in :meth:`replies`.
         """
@@ -117,7 +119,7 @@ class AddRun:
 class ReadRun:
     """Plain reads (no fencing, no long poll) that arrived one after the other.
 
-    :ivar ledger_ids: the ledger id of each read; the other sequences have one item a read, too.
+    :ivar ledger_ids: the ledger id of each read; the other sequences are parallel to it.
     :ivar entry_ids: -1 asks for the last entry.
     :ivar txn_ids: the txnIds in V3; empty in V2.
     """
@@ -139,10 +141,10 @@ class ReadRun:
         return len(self.entry_ids)
 
     def reply(self, index: int, status: Status, entry: bytes = b"", max_lac: int | None = None) -> bytes:
-        """Encode the frame that answers one read of the run.
+        """Encode the reply to one read of the run.
 
-        :param entry: the entry, sent with EOK only.
-        :param max_lac: V3: the highest LAC known, -1 without a LAC; V2 has no place for it.
+        :param entry: the entry; it is sent only if ``status`` is EOK.
+        :param max_lac: the highest LAC that the bookie knows, -1 if none; V2 does not send it.
         """
         return self.wire.read_reply(self, index, status, entry if status is Status.EOK else None, max_lac)
 
@@ -150,8 +152,9 @@ class ReadRun:
         """Encode successful replies to the reads with indexes ``first .. first + len(entries) - 1``, in order.
 
         :param first: index of a read in the run, from 0.
-        :param entries: header, digest and payload of the entry that each of these reads asks for.
-        :param lacs: V3: the highest LAC known of the ledger of each, -1 without a LAC; V2 has no place for them.
+        :param entries: header, digest and payload of each entry, in the order of the reads.
+        :param lacs: for each read, the highest LAC that the bookie knows of the ledger, -1 if none; V2 does not send
+            it.
         """
         return self.wire.read_replies(self, first, entries, lacs)
 
@@ -162,7 +165,7 @@ class BatchRead:
     :ivar request_id: V2 requestId or V3 txnId, which the reply repeats.
     :ivar max_count: number of entries at most; <= 0 for any number.
     :ivar master_key: the key, None if the request has no key.
-    :ivar previous_lac, timeout_ms: V3 long poll, None if not sent.
+    :ivar previous_lac, timeout_ms: the long poll of V3: wait until the LAC is above ``previous_lac``; None if not sent.
     """
 
     __slots__ = (
@@ -188,7 +191,7 @@ class BatchRead:
         self.timeout_ms = timeout_ms
 
     def wait(self, timeout_ms: int) -> None:
-        """Make this read a long poll: the bookie waits at most ``timeout_ms`` until the first entry is confirmed."""
+        """Make this read a V3 long poll: the bookie waits at most ``timeout_ms`` until the first entry is confirmed."""
         self.previous_lac, self.timeout_ms = self.first - 1, timeout_ms
 
     def failure(self, status: Status) -> bytes:
@@ -202,15 +205,15 @@ class BatchRead:
     def success(self, runs: Sequence[EntryRun], max_lac: int | None = None) -> list[bytes]:
         """Encode a successful reply.
 
-        :param runs: runs of consecutive entries from :attr:`first` on, each begins where the one before ends.
-        :param max_lac: V3: the highest LAC known, -1 without a LAC; V2 has no place for it.
-        :returns: one frame in pieces, to be written one after the other; the pieces may be the buffers of ``runs``.
+        :param runs: runs of consecutive entries from :attr:`first` on, each beginning where the previous one ends.
+        :param max_lac: the highest LAC that the bookie knows, -1 if none; V2 does not send it.
+        :returns: one frame in pieces, to be written in order; pieces may be the buffers of ``runs`` themselves.
         """
         return self.wire.batch_reply(self, Status.EOK, runs, max_lac)
 
 
 class AddReplies:
-    """Replies to adds with one status, as a client receives them.
+    """Replies to adds, all with the same status, as a client receives them.
 
     :ivar ledger_ids, entry_ids: the ids of each reply, in order.
     :ivar txn_ids: the txnIds in V3, in order; empty in V2.
@@ -227,9 +230,9 @@ class AddReplies:
         self.txn_ids = list(txn_ids)
 
     def append_to(self, items: list[object]) -> None:
-        """Add these replies to a list of items: to its last item, if that is AddReplies with the same status.
+        """Append these replies to a list; if its last item is AddReplies with the same status, extend that item.
 
-        :param items: a list that is changed in place.  This object belongs to it afterwards.
+        :param items: the list, which is changed in place.  This object must not be used afterwards.
         """
         last = items[-1] if items else None
         if isinstance(last, AddReplies) and last.status is self.status:
@@ -244,8 +247,8 @@ class ReadReply:
     """The reply to one read, plain or fencing.
 
     :ivar txn_id: the txnId in V3, None in V2.
-    :ivar entry_id: V2: the id in the request; V3: the id of the entry.
-    :ivar entry: the entry as stored, None if the reply has no body.
+    :ivar entry_id: the requested entry id in V2; the id of the returned entry in V3.
+    :ivar entry: header, digest and payload; None if the reply has no entry.
     """
 
     __slots__ = ("status", "ledger_id", "entry_id", "txn_id", "entry", "max_lac", "lac_update_timestamp")
@@ -264,7 +267,7 @@ class ReadReply:
 
 
 class BatchReply:
-    """The reply to a batch read; ``entries`` is None on error.  Ids and digests are not verified yet."""
+    """A reply to a batch read; ``entries`` is None on error, else a run whose ids and digests are not verified yet."""
 
     __slots__ = ("status", "ledger_id", "first", "request_id", "entries", "max_lac")
 

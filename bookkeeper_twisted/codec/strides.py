@@ -1,7 +1,7 @@
-"""Decoding n frames of one size by a few C calls, instead of n rounds of a Python loop.
+"""Decoding of many equal-sized frames by a few C calls, instead of one round of a Python loop for each frame.
 
-Requests and replies of one kind usually come in series of equal size and equal beginning (length word,
-header, key).  :func:`same_columns` splits such a series; the other frames are read one by one.
+Consecutive requests or replies of one kind usually have the same size and begin with the same bytes (length word,
+header, key).  :func:`same_columns` splits such a series; all other frames are decoded one by one.
 """
 
 import struct
@@ -15,16 +15,16 @@ from operator import eq, ne, sub
 from ..entries.columns import Unpack, column, unpack_all
 
 FEW_A_RUN = 16
-"""Average number of entries in a run up to which one mixed run is cheaper than the runs."""
+"""If runs have at most this many entries on average, one mixed run costs less than separate runs."""
 
 _FIRST_TRY = 16
 _GROWTH = 8
 _FEW = 24
 _CUT_PER_BYTE = 5
-"""Number of records for each byte of a key up to which cutting out the keys is cheaper than comparing bytes."""
+"""Up to this many records for each byte of the key, cutting out all keys is faster than comparing byte by byte."""
 _LOW = bytes(range(256)) * 256
 _HIGH = b"".join([bytes((byte,)) * 256 for byte in range(256)])
-"""The low and the high bytes of the numbers below 2**16."""
+"""The low bytes, and the high bytes, of the numbers below 2**16."""
 
 
 @lru_cache(maxsize=1024)
@@ -33,14 +33,14 @@ def _splitter(sizes: tuple[int, ...], count: int) -> Unpack:
 
 
 def same_columns(data: bytes, at: int, sizes: tuple[int, ...], fixed: tuple[int, ...]) -> list[list[bytes]]:
-    """Split the frames of a series, which have one layout, into columns: one for each part of the layout.
+    """Split a series of frames with one layout into columns, one column for each part of the layout.
 
-    The frame at ``at`` must be complete.  The number of frames that one call compares grows while all of
-    them match, so a series that ends early costs little.
+    The first frame, at offset ``at``, must be complete.  The number of frames that are compared at once grows while all
+    of them match, so that a short series costs little.
 
     :param sizes: bytes of the parts of a frame.
-    :param fixed: indexes of the parts that are equal in all frames; the first frame that differs ends the series.
-    :returns: for each part a list with one item for each frame; at least one frame.
+    :param fixed: indexes of the parts that must be equal in all frames; the first frame that differs ends the series.
+    :returns: for each part, a list of its bytes in each frame; the series has at least one frame.
     """
     stride, split = sum(sizes), partial(_splitter, sizes)
     offsets = [at, *accumulate(sizes, initial=at)][1:]
@@ -69,21 +69,21 @@ def _equal_until(values: Sequence[bytes], expected: bytes) -> int:
 
 
 def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
-    """Return what follows the prefix in each frame of a series, whose frames have one size and the same prefix.
+    """Return the bytes behind the prefix of each frame, for a series of frames with one size and the same prefix.
 
     :param at: offset in ``data`` of the first frame, which must be complete.
     :param stride: bytes of each frame.
-    :param prefix: bytes of the equal beginning.
-    :returns: ``stride - prefix`` bytes of each frame, up to the first frame that begins otherwise; at least one item.
+    :param prefix: number of bytes that all frames begin with.
+    :returns: ``stride - prefix`` bytes of each frame up to the first frame with another prefix; at least one item.
     """
     return same_columns(data, at, (prefix, stride - prefix), (0,))[1]
 
 
 def row_ahead(data: bytes, at: int, stride: int, prefix: int) -> bool:
-    """Test whether the frame at offset ``at`` and the next two frames are complete and have equal beginnings.
+    """Test whether three complete frames of one size begin at offset ``at``, all with the same first bytes.
 
     :param stride: bytes of each frame.
-    :param prefix: bytes of the beginning that is compared.
+    :param prefix: number of first bytes that are compared.
     """
     head = data[at : at + prefix]
     second, third = at + stride, at + 2 * stride
@@ -115,9 +115,9 @@ def from_big_endian(data: bytes) -> "array[int]":
 
 
 def as_range(keys: "array[int]", ids: "array[int]") -> tuple[Sequence[int], Sequence[int]]:
-    """Convert keys and ids to plain sequences.
+    """Convert arrays of keys (such as ledger ids) and of ids to lists, tuples or ranges.
 
-    If all keys are equal and the ids go up by one, the ids become a range, which later steps handle faster.
+    If all keys are equal and the ids go up by one, the ids become a range, which later steps process faster.
 
     :param keys: the key of each id, at least one.
     :returns: keys and ids.
@@ -129,10 +129,10 @@ def as_range(keys: "array[int]", ids: "array[int]") -> tuple[Sequence[int], Sequ
 
 
 def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: int) -> bool:
-    """Test whether all records have the same key at an offset, followed by an i64 id that goes up by one.
+    """Test whether every record has the given key at an offset, followed by an i64 id that goes up by one.
 
-    It compares each byte of a record over all records: only the two low bytes of the ids vary, the others must be
-    constant.  The keys of few records are cut out instead.
+    For each byte position, one slice over all records is compared: the two low bytes of the ids must count up, all
+    other bytes must be constant.  Of few records, the keys are cut out instead.
 
     :param data: the records, of ``stride`` bytes each; the first one begins at 0.
     :param count: number of records, at least one.
@@ -162,7 +162,7 @@ def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: 
 
 
 def low_bytes(ids: range) -> tuple[bytes, bytes] | None:
-    """Return the two lowest bytes of each id as two byte strings, None if higher bytes of the ids differ.
+    """Return the second lowest and the lowest byte of each id as two byte strings; None if higher bytes differ.
 
     :param ids: ids that go up by one.
     """
@@ -180,7 +180,7 @@ def consecutive(ids: Sequence[int]) -> bool:
 def joined(ids: Sequence[int], more: Sequence[int]) -> Sequence[int]:
     """Concatenate ``ids`` and ``more``; the result is a range if both are ranges and ``more`` continues ``ids``.
 
-    :returns: ``ids`` itself, extended in place, if it is a list.
+    :returns: the new sequence; if ``ids`` is a list, it is extended in place and returned.
     """
     if not ids:
         return more
@@ -193,7 +193,7 @@ def joined(ids: Sequence[int], more: Sequence[int]) -> Sequence[int]:
 
 
 def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[tuple[int, int]]:
-    """Return the parts of parallel lists in which all ids go up by one and the key stays the same.
+    """Return the ranges of indexes in which the ids go up by one and the key stays the same.
 
     :param ids: at least one id.
     :param keys: the key of each id.
@@ -216,7 +216,7 @@ def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[
 
 
 def take_turns(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
-    """Test whether one mixed run of some entries takes less time than separate runs.
+    """Test whether one mixed run of the given entries costs less than separate runs of consecutive entries.
 
     :param ledger_ids: the ledger id of each entry, parallel to ``entry_ids``.
     """

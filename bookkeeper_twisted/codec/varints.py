@@ -1,6 +1,6 @@
-"""Protobuf encoding without protobuf, for frequent messages: varints, fields, columns of varints.
+"""Protobuf encoding of frequent messages without the protobuf library: varints, fields, columns of varints.
 
-The bytes are those of any protobuf encoder; negative numbers take ten bytes.
+The bytes are those that the protobuf library writes; a negative number takes ten bytes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,17 +13,17 @@ _MAX_SIZE = 10
 _BLOCK = 1 << 14
 _LOWEST = bytes([i & 127 | 128 for i in range(_BLOCK)])
 _SECOND = bytes([i >> 7 | 128 for i in range(_BLOCK)])
-"""The first two bytes of longer varints, for the values below 2**14."""
+"""The first and the second byte of a varint, by the low 14 bits of its value; both have the continuation bit set."""
 
 _LAST = bytes(range(128)) * 2
-"""A translation table from a byte that others follow to a byte that ends a varint."""
+"""A translation table that clears the high bit of a byte, which makes it the last byte of a varint."""
 
 
 def varint(value: int) -> bytes:
     """Encode one varint; a negative ``value`` takes ten bytes, as its 64-bit two's complement."""
     if 0 <= value < 128:
         return _ONE_BYTE[value]
-    if value == -1:  # frequent: the entry id in a read of the last entry, and the LAC of a ledger without entries
+    if value == -1:  # frequent: the entry id when the last entry is read, and the LAC of a ledger without entries
         return _MINUS_ONE
     if 0 <= value < _BLOCK:
         return bytes((value & 127 | 128, value >> 7))
@@ -42,7 +42,7 @@ def width(value: int) -> int:
 
 
 def common_width(values: Sequence[int]) -> int:
-    """Return the common size in bytes of the varints of ``values``; 0 if sizes differ, or if a value is negative."""
+    """Return the size in bytes that the varints of all ``values`` have; 0 if sizes differ or a value is negative."""
     low, high = (values[0], values[-1]) if isinstance(values, range) else (min(values), max(values))
     size = width(high)
     return size if low >= 0 and width(low) == size else 0
@@ -51,24 +51,24 @@ def common_width(values: Sequence[int]) -> int:
 def number_field(key: bytes, value: int | None) -> bytes:
     """Encode a varint field; return no bytes if the value is None.
 
-    :param key: the field's tag bytes.
+    :param key: the encoded tag of the field.
     """
     return b"" if value is None else key + varint(value)
 
 
 def bytes_field(key: bytes, value: bytes | None) -> bytes:
-    """Encode a length-delimited field (bytes, sub-message).
+    """Encode a length-delimited field: a byte string or a sub-message.
 
-    :param key: the field's tag bytes.
+    :param key: the encoded tag of the field.
     :param value: None for an absent field, which is not written.
     """
     return b"" if value is None else key + varint(len(value)) + value
 
 
 def decode_varint(data: bytes, at: int, end: int) -> int:
-    """Decode the varint that fills ``data[at:end]``.
+    """Decode the varint in ``data[at:end]``.
 
-    :param end: the end of the varint; it is not checked that the varint ends there.
+    :param end: the end of the varint, which the caller has found; it is not checked.
     """
     value = 0
     for byte in reversed(data[at:end]):
@@ -77,10 +77,10 @@ def decode_varint(data: bytes, at: int, end: int) -> int:
 
 
 def decode_column(column: bytes, size: int) -> Sequence[int]:
-    """Decode consecutive varints of ``size`` bytes each, up to the first varint of another size.
+    """Decode consecutive varints of ``size`` bytes each; stop before the first varint of another size.
 
     :param size: at most 9, so that no value is negative.
-    :returns: a range if they go up by one.
+    :returns: the values, as a range if they go up by one.
     """
     count, first = len(column) // size, decode_varint(column, 0, size)
     if decode_varint(column, len(column) - size, len(column)) == first + count - 1 and width(first) == size:
@@ -98,7 +98,7 @@ def decode_column(column: bytes, size: int) -> Sequence[int]:
         if min(plane) < 128:
             plane = plane[: next(i for i, byte in enumerate(plane) if byte < 128)]
         same = same and plane.count(plane[:1]) == len(plane)
-        if same:  # all values are equal so far, which is usual because ids mostly have equal high bytes
+        if same:  # all values are equal so far; this is usual, because the high bytes of ids seldom differ
             values = [(values[0] << 7) + plane[0] - 128] * min(len(values), len(plane))
         else:
             values = [(value << 7) + byte - 128 for value, byte in zip(values, plane, strict=False)]
@@ -106,9 +106,11 @@ def decode_column(column: bytes, size: int) -> Sequence[int]:
 
 
 def equal_widths(txn_ids: Sequence[int], first: int) -> Iterator[tuple[int, int, int, int]]:
-    """Cut txnIds, and the entry ids ``first, first + 1, ...`` beside them, where the varint size of either id changes.
+    """Cut replies into parts in which all txnIds have varints of one size, and so have all entry ids.
 
-    :returns: (start, end, size of the given ids, size of the counted ids), end exclusive.
+    :param txn_ids: the txnId of each reply.
+    :param first: the entry id of the first reply; the others count up from it.
+    :returns: (start, end, varint size of the txnIds, varint size of the entry ids), end exclusive.
     """
     count = len(txn_ids)
     size, id_size = common_width(txn_ids), width(first)
@@ -123,7 +125,7 @@ def equal_widths(txn_ids: Sequence[int], first: int) -> Iterator[tuple[int, int,
 
 
 def _planes(values: range, size: int) -> list[bytes]:
-    """Encode consecutive values as varints of ``size`` bytes; return all first bytes, then all second bytes, ..."""
+    """Encode consecutive values as varints of ``size`` bytes; return all first bytes, all second bytes, and so on."""
     first, count = values.start, len(values)
     low = first % _BLOCK
     if low + count > _BLOCK:
@@ -137,10 +139,10 @@ def _planes(values: range, size: int) -> list[bytes]:
 
 
 def fill_column(frames: bytearray, at: int, stride: int, values: Sequence[int], size: int) -> None:
-    """Write one varint into each frame, in place.
+    """Write one varint into each of many frames of equal size, in place.
 
-    :param frames: whole frames side by side; each has the varint of the first value there already, because bytes that
-        are the same for all values are not written.
+    :param frames: the frames in one byte string.  Each must already contain the varint of the first value, because
+        bytes that are the same in all varints are not written.
     :param at: offset of the varint in a frame.
     :param stride: bytes of a frame.
     :param values: the value for each frame; each varint has ``size`` bytes (:func:`equal_widths`).

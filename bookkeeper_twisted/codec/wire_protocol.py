@@ -1,7 +1,7 @@
-"""The interface of wire protocols: the encoding and decoding of requests and replies, for clients and bookies.
+"""The interface of a wire protocol, which encodes and decodes requests and replies for clients and bookies.
 
-A connection has a protocol from its beginning; each call below handles all requests of a turn of the reactor or of a
-chunk, never a single entry.
+Each call processes many requests at once, all of a chunk or of a turn of the reactor, because a call for each entry
+would be slow.
 """
 
 from collections.abc import Sequence
@@ -34,8 +34,10 @@ class IWireProtocol(IReplyEncoding):
     def encode_adds(adds: "Adds", first_number: int) -> tuple[bytes, bytes]:
         """Encode the frames of add requests, and the replies of a bookie that executes all these adds in order.
 
-        :param first_number: the number of the first request in protocols with numbers; the others count up from it.
-        :returns: frames and replies; the replies are empty if they cannot be predicted.
+        :param first_number: the number of the first request; the others count up from it.  Ignored by a protocol
+            without numbers.
+        :returns: the frames, and the replies that a bookie sends if it executes all adds; these are empty if they
+            cannot be predicted.
         :raises bookkeeper_twisted.errors.CodecError: the protocol cannot express the adds.
         """
 
@@ -53,7 +55,7 @@ class IWireProtocol(IReplyEncoding):
         :param first: id of the first entry.
         :param number: the number of the request, which the reply repeats in every protocol.
         :param max_count: number of entries at most, <= 0 for any number.
-        :param max_size: bytes of the reply at most.
+        :param max_size: most bytes of the reply.
         :param flags: as in :class:`~.runs.BatchRead`.
         """
 
@@ -65,7 +67,7 @@ class IWireProtocol(IReplyEncoding):
         """
 
     def header(operation: Operation, number: int, priority: int) -> Header:
-        """Make the header of a rare request, one that is not an add or a plain read.
+        """Make the header of a request that is neither an add, nor a plain read, nor a batch read.
 
         :param number: the number of the request, which the reply repeats; ignored by protocols without numbers.
         :param priority: greater than 0 for a request that is preferred to background work.
@@ -73,33 +75,32 @@ class IWireProtocol(IReplyEncoding):
         """
 
     def encode_request(request: object) -> bytes:
-        """Encode the frame of a rare request, one that is not an add or a plain read.
+        """Encode a request that is neither an add, nor a plain read, nor a batch read.
 
         :param request: one of :mod:`.messages`, with a header that :meth:`header` of this protocol made.
         :raises bookkeeper_twisted.errors.CodecError: the protocol has no such request.
         """
 
     def scan_replies(data: bytes, at: int, limit: int, items: list[object]) -> int:
-        """Decode all complete frames that a bookie sent, from offset ``at`` onwards.
+        """Decode all complete replies that a client received, from offset ``at`` onwards.
 
         :param limit: bytes of the longest frame with its length word.
         :param items: a list to which replies are added in order.
         :returns: offset of the first incomplete frame.
-        :raises bookkeeper_twisted.errors.CodecError: a frame is over the limit or no response; ``items`` has the
+        :raises bookkeeper_twisted.errors.CodecError: a frame is over the limit or is no reply; ``items`` has the
             replies before it.
         """
 
     # ---- a bookie's side -------------------------------------------------------------------------------
 
     def scan_requests(data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
-        """Decode complete frames of this protocol that a client sent, from offset ``at`` onwards.
+        """Decode complete requests of this protocol that a bookie received, from offset ``at`` onwards.
 
-        It may leave complete frames for the next turn, after ``framing.MOST_ITEMS`` single requests.
+        After ``framing.MOST_ITEMS`` requests that are decoded one by one, the rest is left for the next turn.
 
         :param limit: bytes of the longest frame with its length word.
         :param items: a list to which runs, messages and refusals are added in order.
-        :returns: offset of the first frame that is left, and whether it is of this protocol as far as is known; else it
-            is of another protocol.
+        :returns: offset of the first frame that is not decoded, and False if that frame is of another protocol.
         :raises bookkeeper_twisted.errors.CodecError: a frame is over the limit, or is of no protocol; ``items`` has
             the requests before it.
         """

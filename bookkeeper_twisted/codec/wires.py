@@ -33,9 +33,9 @@ _V3_HEADER_ROOM = 512
 
 @implementer(IWireProtocol)
 class V2Protocol:
-    """V2, with fixed layouts and without request numbers: adds, reads, batch reads, authentication (:mod:`.v2`).
+    """V2: fixed layouts, no request numbers; only adds, reads, batch reads and authentication (:mod:`.v2`).
 
-    A batch reply counts all its bytes against ``max_size``: 36, and the records.
+    The ``max_size`` of a batch read limits all bytes of the reply: 36, and the records.
     """
 
     names = frozenset({"v2"})
@@ -127,10 +127,10 @@ class V2Protocol:
 
 @implementer(IWireProtocol)
 class V3Protocol:
-    """V3, with protobuf messages and request numbers: all operations (:mod:`.v3`).
+    """V3: protobuf messages with request numbers, for all operations (:mod:`.v3`).
 
-    A batch reply counts each entry and eight bytes for it against ``max_size``, of which a record has four, but not the
-    bytes in front of the records.
+    The ``max_size`` of a batch read limits the sum of its entries and eight bytes for each; the fields in front of them
+    do not count.
     """
 
     names = frozenset({"v3"})
@@ -224,7 +224,7 @@ class V3Protocol:
         return v3_replies_out.batch_reply(request.request_id, status, *ids, runs, max_lac)
 
     def refusal(self, request: object, status: Status) -> bytes | None:
-        """See :meth:`.IReplyEncoding.refusal`: an error without a sub-message for each request."""
+        """See :meth:`.IReplyEncoding.refusal`: V3 sends an error reply to each request of a run."""
         if isinstance(request, AddRun | ReadRun | BatchRead):
             operation, numbers = _numbers(request)
             priority = V3_HIGH_PRIORITY if request.flags & HIGH_PRIORITY else 0
@@ -235,7 +235,7 @@ class V3Protocol:
 
 
 def _numbers(request: AddRun | ReadRun | BatchRead) -> tuple[Operation, Sequence[int]]:
-    """Return the operation of a run, and the number of each of its requests."""
+    """Return the operation of a run or a batch read, and the number of each of its requests."""
     if isinstance(request, BatchRead):
         return Operation.BATCH_READ, (request.request_id,)
     return (Operation.ADD if isinstance(request, AddRun) else Operation.READ), request.txn_ids

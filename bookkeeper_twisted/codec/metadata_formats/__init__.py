@@ -1,9 +1,9 @@
-"""The formats that BookKeeper stores in a metadata service and in cookie files: bytes to values and back.
+"""The formats of records that BookKeeper stores in a metadata service and in cookie files.
 
-Theory of operation.  Each kind of record has a module with a pair of functions, or with a value that encodes
-and parses itself.  Decoding accepts the records that Java accepts, checks everything that a reader may rely on,
-and raises only :class:`~bookkeeper_twisted.errors.CodecError`; encoding gives the bytes that Java writes, and
-raises the same error for a value that does not fit the format.
+Theory of operation.  Each kind of record has a module with an encoder and a decoder.  A decoder accepts the records
+that Java accepts, checks everything that readers rely on, and raises only
+:class:`~bookkeeper_twisted.errors.CodecError`.  An encoder returns the bytes that Java writes, and raises the same
+error for a value that does not fit the format.
 """
 
 from .cookie import Cookie

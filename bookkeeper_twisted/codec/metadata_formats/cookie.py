@@ -1,7 +1,7 @@
-"""Cookies: the record of the bookie and the cluster that a directory belongs to (S6).
+"""Cookies, which record to which bookie and cluster a directory belongs (S6).
 
-The same bytes are in the metadata store and in the ``VERSION`` file of every directory: the layout
-version in decimal, LF, and protobuf text (versions 4 and 5) or three more lines (version 3).
+The metadata store and the ``VERSION`` file of every directory hold the same bytes: the layout version in decimal, LF,
+and then protobuf text (versions 4 and 5) or three more lines (version 3).
 """
 
 import attrs
@@ -18,8 +18,9 @@ _LINES_VERSION = 3
 class Cookie:
     """The cookie of one bookie.
 
-    :ivar journal_dirs: the configured journal directories joined with commas, as configured.
-    :ivar index_dirs: the index directories; None if none are configured, and the ledger directories are used.
+    :ivar journal_dirs: the journal directories, joined with commas, as in the configuration.
+    :ivar index_dirs: the index directories; None if the configuration names none, because indexes are then in the
+        ledger directories.
     :ivar instance_id: the id of the cluster, None if the cluster has none.
     """
 
@@ -33,7 +34,7 @@ class Cookie:
     def encode(self) -> bytes:
         """Encode the text of a cookie file.
 
-        :raises CodecError: the layout can only be read, or a directory cannot be stored.
+        :raises CodecError: the cookie has a layout version that is only read, or a directory cannot be stored.
         """
         with codec_errors("cookie"):
             if not _LINES_VERSION < self.layout_version <= LAYOUT_VERSION:
@@ -78,16 +79,17 @@ class Cookie:
 
     @property
     def _pairs(self) -> set[tuple[str, str]]:
-        """Return the pairs of a ledger directory and its index directory.
+        """Return each ledger directory with its index directory.
 
         An index covers only the entry logs of its own ledger directory.
         """
         return set(zip(self.ledger_dirs, self.index_dirs or self.ledger_dirs, strict=False))
 
     def verify(self, stored: "Cookie", allow_expansion: bool = False) -> None:
-        """Compare a ``stored`` cookie with this cookie, which was made from the configuration.
+        """Check that a ``stored`` cookie agrees with this cookie, which was made from the configuration.
 
-        :param allow_expansion: whether ledger directories may have been added since, each with its index directory.
+        :param allow_expansion: whether the configuration may name more ledger directories, each with an index
+            directory.
         :raises InvalidCookieError: the cookies differ; the text says in which field.
         """
         _same("layout version", f">= {_LINES_VERSION}", stored.layout_version, stored.layout_version >= _LINES_VERSION)

@@ -1,4 +1,4 @@
-"""The three forms of stored values: protobuf text, protobuf binary and decimal numbers."""
+"""Stored values in three forms: protobuf text, protobuf binary and decimal numbers."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _DECIMAL = re.compile(r"-?[0-9]{1,19}")
 
 @contextmanager
 def codec_errors(what: str) -> Iterator[None]:
-    """Turn errors of the libraries about the bytes or the values of ``what`` into CodecError."""
+    """Turn errors of libraries in the body of the ``with`` statement into CodecErrors about ``what``."""
     try:
         yield
     except CodecError as error:
@@ -27,7 +27,7 @@ def codec_errors(what: str) -> Iterator[None]:
 
 
 def parse_text(message: M, data: bytes) -> M:
-    """Fill a message from protobuf text; unknown fields are skipped, as Java's reader does.
+    """Parse protobuf text into a message; unknown fields are skipped, as in Java.
 
     :param message: an empty message, which is filled in place.
     :returns: the same message.
@@ -40,7 +40,7 @@ def parse_text(message: M, data: bytes) -> M:
 
 
 def parse_binary(message: M, data: bytes) -> M:
-    """Fill a message from protobuf's binary form; unknown fields are skipped.
+    """Parse binary protobuf into a message; unknown fields are skipped.
 
     :param message: an empty message, which is filled in place.
     :returns: the same message.
@@ -60,7 +60,7 @@ def text_of(message: Message) -> bytes:
 
 
 def binary_of(message: Message) -> bytes:
-    """Encode a message in protobuf's binary form, fields in the order of their numbers.
+    """Encode a message as binary protobuf, with the fields in the order of their numbers.
 
     :raises google.protobuf.message.EncodeError: a required field is missing; :func:`codec_errors` turns it into
         CodecError.
@@ -69,7 +69,7 @@ def binary_of(message: Message) -> bytes:
 
 
 def decimal(text: str, bits: int = 64) -> int:
-    """Parse a decimal number as Java does, without the other forms that :class:`int` accepts.
+    """Parse a decimal number as strictly as Java; :class:`int` would accept more forms.
 
     :raises CodecError: the text is not such a number, or the number has more than ``bits`` bits.
     """
@@ -87,7 +87,7 @@ def _complete(message: M) -> M:
 
 
 def _check_strings(message: Message) -> None:
-    """Raise CodecError for strings that are not UTF-8, which the library returns as bytes."""
+    """Raise CodecError if a string of the message is not UTF-8; the library returns such a string as bytes."""
     for field, value in message.ListFields():
         is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
         if is_map:  # every map in these messages maps strings to strings

@@ -1,4 +1,4 @@
-"""The LAYOUT record: the layout of ledgers below the root of a ZooKeeper-like store.
+"""The LAYOUT record: how ledgers are arranged below the root of a ZooKeeper-like store.
 
 ``<format version> LF <factory class> : <factory version>``, without a final LF.
 """
@@ -14,7 +14,7 @@ HIERARCHICAL = "org.apache.bookkeeper.meta.HierarchicalLedgerManagerFactory"
 
 @attrs.frozen
 class Layout:
-    """The layout of ledgers in a metadata store.
+    """The arrangement of ledgers in a metadata store.
 
     :ivar factory: name of the Java class of the ledger manager factory; in format 1 ``flat`` or ``hierarchical``.
     """

@@ -1,8 +1,8 @@
 """Ledger metadata: versions 1 (text lines), 2 (protobuf text) and 3 (protobuf binary).
 
-Every version begins with the line ``BookieMetadataFormatVersion TAB version``.  An update keeps the
-version with which the ledger was read; Java never upgrades one either.  Length and last entry are valid only
-once a ledger is closed: before that they are stored as 0 and -1, and ignored on reading.
+Every version begins with the line ``BookieMetadataFormatVersion TAB version``.  An update writes the version that was
+read, as Java does.  Length and last entry are valid only in a closed ledger; before that, 0 and -1 are stored, and
+readers ignore them.
 """
 
 import re
@@ -18,13 +18,13 @@ from .forms import binary_of, codec_errors, decimal, parse_binary, parse_text, t
 _HEADER = re.compile(rb"BookieMetadataFormatVersion\t([0-9]{1,9})\n")
 _CLOSED = "CLOSED"
 _IN_RECOVERY = -102
-"""The number that version 1 writes as the last entry of a ledger in recovery."""
+"""The number that version 1 stores in place of the last entry while a ledger is in recovery."""
 
 
 def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:
     """Encode the metadata of a ledger in its ``format_version``.
 
-    :raises CodecError: a reader would refuse the metadata, or version 1 has no place for a field.
+    :raises CodecError: readers would refuse the metadata, or version 1 cannot store a field.
     """
     with codec_errors("ledger metadata"):
         _check(metadata)
@@ -40,7 +40,7 @@ def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:
 
 
 def decode_ledger_metadata(data: bytes) -> LedgerMetadata:
-    """Decode the stored metadata of a ledger.
+    """Decode the metadata of a ledger.
 
     :raises CodecError: the bytes are not ledger metadata, or break a rule that readers rely on.
     """
@@ -62,7 +62,7 @@ def decode_ledger_metadata(data: bytes) -> LedgerMetadata:
 
 
 def _check(metadata: LedgerMetadata) -> None:
-    """Check the rules for ledger metadata that every reader relies on."""
+    """Check the rules that every reader of ledger metadata relies on."""
     if not metadata.segments:
         raise CodecError("no segment")
     for segment in metadata.segments:
@@ -140,7 +140,7 @@ def _message(metadata: LedgerMetadata) -> LedgerMetadataFormat:
     )
     for segment in metadata.segments:
         message.segment.add(firstEntryId=segment.first_entry_id, ensembleMember=segment.bookies)
-    # writes the digest type only with a password, because Java cannot read one without the other
+    # Java cannot read a digest type without a password, so neither is written alone
     if metadata.has_password:
         message.digestType = LedgerMetadataFormat.DigestType.ValueType(metadata.digest_type)
         message.password = metadata.password
@@ -175,7 +175,7 @@ def _of_message(message: LedgerMetadataFormat, version: int) -> LedgerMetadata:
 
 
 def _delimited(data: bytes) -> bytes:
-    """Return the message after its varint length; bytes after the message are ignored."""
+    """Return the message that follows its varint length; bytes behind the message are ignored."""
     size = 0
     for index, byte in enumerate(data[:5]):
         size |= (byte & 127) << 7 * index

@@ -1,4 +1,4 @@
-"""Records of Apache Pulsar next to those of BookKeeper, in JSON: the leader among auditors, the racks of bookies."""
+"""JSON records of Apache Pulsar's metadata driver: the elected auditor, and the racks of bookies."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ from ...errors import CodecError
 
 
 def encode_leader(bookie_id: str) -> bytes:
-    """Encode the id of the elected auditor in a cluster of Pulsar's metadata driver.
+    """Encode the bookie id of the elected auditor, as clusters with Pulsar's metadata driver store it.
 
     :param bookie_id: the id of the auditor's bookie.
     """
@@ -15,7 +15,7 @@ def encode_leader(bookie_id: str) -> bytes:
 
 
 def decode_leader(data: bytes) -> str:
-    """Return the id of the elected auditor's bookie.
+    """Return the bookie id of the elected auditor.
 
     :raises CodecError: the bytes are not the record of a leader.
     """
@@ -28,9 +28,9 @@ def decode_leader(data: bytes) -> str:
 def decode_racks(data: bytes) -> dict[str, str]:
     """Return the rack of each bookie in Pulsar's rack configuration, as Pulsar's brokers understand it.
 
-    The record maps groups to bookies, and a bookie to its ``rack`` and ``hostname``; groups and host names are
-    ignored.  A path begins with a slash that the record may omit; a bookie without a rack, or with ``/``, is
-    left out.
+    The record maps groups to bookies, and each bookie to its ``rack`` and ``hostname``; groups and host names are
+    ignored.  A rack may be written without its leading slash.  Bookies without a rack, or with the rack ``/``, are left
+    out.
 
     :raises CodecError: the bytes are not a rack configuration.
     """

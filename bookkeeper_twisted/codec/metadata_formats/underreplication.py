@@ -1,4 +1,4 @@
-"""The records of autorecovery: marks, locks, votes, times of the auditor's checks, recovery delay."""
+"""The records of autorecovery: underreplicated marks, replication locks, votes, check times, the recovery delay."""
 
 from google.protobuf.message import Message
 
@@ -18,7 +18,7 @@ _CHECK_FIELDS: dict[AuditorCheck, tuple[type[Message], str]] = {
 
 
 def encode_underreplicated(mark: UnderreplicatedLedger) -> bytes:
-    """Encode the mark of a ledger that lacks replicas.
+    """Encode the mark of an underreplicated ledger.
 
     :raises CodecError: a value does not fit its field.
     """
@@ -27,7 +27,7 @@ def encode_underreplicated(mark: UnderreplicatedLedger) -> bytes:
 
 
 def decode_underreplicated(data: bytes) -> UnderreplicatedLedger:
-    """Decode the mark of a ledger that lacks replicas.
+    """Decode the mark of an underreplicated ledger.
 
     :raises CodecError: the bytes are not a mark.
     """
@@ -37,14 +37,14 @@ def decode_underreplicated(data: bytes) -> UnderreplicatedLedger:
 
 
 def encode_rereplication_layout() -> bytes:
-    """Encode the record that names the layout of under-replication marks; only one layout exists."""
+    """Encode the record that names the layout of underreplicated marks; only one layout exists."""
     return text_of(pb.LedgerRereplicationLayoutFormat(type=_BASIC, version=_VERSION))
 
 
 def check_rereplication_layout(data: bytes) -> None:
-    """Check that the stored layout of under-replication marks is the layout of this module.
+    """Check that underreplicated marks are stored in the layout that this module knows.
 
-    :param data: the stored record of the layout.
+    :param data: the record that names the layout.
     :raises CodecError: the layout is unknown.
     """
     with codec_errors("re-replication layout"):
@@ -56,7 +56,7 @@ def check_rereplication_layout(data: bytes) -> None:
 def encode_lock(host: str) -> bytes:
     """Encode a replication lock.
 
-    :param host: name of the worker's host, for people to read.
+    :param host: host name of the replication worker, for people to read.
     :raises CodecError: the name is not text.
     """
     with codec_errors("re-replication lock"):
@@ -64,7 +64,7 @@ def encode_lock(host: str) -> bytes:
 
 
 def decode_lock(data: bytes) -> str | None:
-    """Return the holder of a lock, None for a lock without a holder.
+    """Return the host in a replication lock, None if the lock names none.
 
     :raises CodecError: the bytes are not a lock.
     """
@@ -74,9 +74,9 @@ def decode_lock(data: bytes) -> str | None:
 
 
 def encode_vote(bookie_id: str) -> bytes:
-    """Encode the vote for an auditor.
+    """Encode a vote in the election of the auditor.
 
-    :param bookie_id: the id of the candidate.
+    :param bookie_id: the id of the bookie that is a candidate.
     :raises CodecError: the id is not text.
     """
     with codec_errors("auditor vote"):
@@ -84,7 +84,7 @@ def encode_vote(bookie_id: str) -> bytes:
 
 
 def decode_vote(data: bytes) -> str | None:
-    """Return the bookie that cast a vote, None for a vote without a bookie.
+    """Return the id of the bookie that cast a vote, None if the vote names none.
 
     :raises CodecError: the bytes are not a vote.
     """
@@ -94,7 +94,7 @@ def decode_vote(data: bytes) -> str | None:
 
 
 def encode_check_time(check: AuditorCheck, ms: int) -> bytes:
-    """Encode the time at which a check last ended.
+    """Encode the time at which the auditor last finished a check.
 
     :param ms: milliseconds since the epoch.
     :raises CodecError: the number does not fit 64 bits.
@@ -105,7 +105,7 @@ def encode_check_time(check: AuditorCheck, ms: int) -> bytes:
 
 
 def decode_check_time(check: AuditorCheck, data: bytes) -> int | None:
-    """Decode the time at which the check last ended, in ms since the epoch; None if the record has no time.
+    """Decode the time at which the auditor last finished a check, in ms since the epoch; None if there is none.
 
     :raises CodecError: the bytes are not such a record.
     """
@@ -117,15 +117,15 @@ def decode_check_time(check: AuditorCheck, data: bytes) -> int | None:
 
 
 def encode_recovery_delay(seconds: int) -> bytes:
-    """Encode the pause between the loss of a bookie and the audit, as decimal digits.
+    """Encode how long the auditor waits after the loss of a bookie, as decimal digits.
 
-    :param seconds: the pause in seconds, 0 for none.
+    :param seconds: the delay in seconds, 0 for none.
     """
     return b"%d" % seconds
 
 
 def decode_recovery_delay(data: bytes) -> int:
-    """Decode the pause between the loss of a bookie and the audit, in seconds.
+    """Decode how long the auditor waits after the loss of a bookie, in seconds.
 
     :raises CodecError: the bytes are not a number.
     """

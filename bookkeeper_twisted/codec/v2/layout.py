@@ -41,10 +41,10 @@ BATCH_READ = struct.Struct(">IIqqqiq")
 assert READ.size == READ_LENGTH + 4 and BATCH_READ.size == BATCH_READ_LENGTH + 4
 
 IDS_REPLY = struct.Struct(">IIiqq")
-"""The struct of length word, header, error code, ledgerId, entryId."""
+"""The layout of an add reply: length word, header word, error code, ledgerId, entryId."""
 
 BATCH_REPLY = struct.Struct(">IIiqqq")
-"""The struct of the same fields and requestId."""
+"""The beginning of a batch reply: the fields of an add reply, and requestId."""
 
 assert IDS_REPLY.size == 28 and BATCH_REPLY.size == 36
 
@@ -53,18 +53,18 @@ BATCH_REPLY_LENGTH = BATCH_REPLY.size - 4
 
 
 def header_word(version: int, opcode: int, flags: int = 0) -> int:
-    """Pack the four header bytes into an integer.  Version 0 has the opcode only.
+    """Pack the four bytes of a V2 packet header into an integer.  A header of version 0 has the opcode only.
 
     :param opcode: a :class:`~.operations.V2Op`.
-    :param flags: bits of :mod:`.operations`, at most 16.
+    :param flags: bits of :mod:`.operations`, in the low 16 bits.
     """
     return version << 24 | opcode << 16 | flags if version else opcode
 
 
 def split_header(word: int) -> tuple[int, int, int]:
-    """Return the version (an unsigned byte), the opcode and the flags in the four header bytes.
+    """Return the version (0 to 255), the opcode and the flags in a V2 packet header.
 
-    :param word: these bytes as a big-endian integer; a word below 2**24 has version 0, which has no flags.
+    :param word: the four header bytes as a big-endian integer; a value below 2**24 is version 0, without flags.
     """
     version = word >> 24
     if version:
@@ -84,7 +84,7 @@ def encode_auth(version: int, plugin: str, payload: bytes) -> bytes:
 
 
 def auth_message(data: bytes, at: int, length: int) -> tuple[str, bytes]:
-    """Decode plugin and payload of a V2 AUTH frame, request or response.
+    """Decode the plugin name and the payload of a V2 AUTH frame, request or response.
 
     :param at: offset of the frame.
     :param length: bytes of the frame after its length word.

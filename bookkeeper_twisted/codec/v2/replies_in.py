@@ -1,4 +1,4 @@
-"""V2 replies as a client parses them."""
+"""The decoder of V2 replies, for clients."""
 
 import struct
 from itertools import repeat
@@ -15,19 +15,19 @@ from .layout import BATCH_REPLY, IDS_REPLY, IDS_REPLY_LENGTH, auth_message, spli
 _WORD = struct.Struct(">I")
 _SIZE = struct.Struct(">i")
 _ADD_HEAD = 12
-"""Bytes of length word, header and error code of a reply, in front of ledger and entry id."""
+"""Bytes of a reply in front of the ledger id: length word, header and error code."""
 
 _READ_HEAD = _ADD_HEAD + 8
-"""Bytes of the same fields and the ledger id."""
+"""Bytes of a reply in front of the entry id: length word, header, error code and ledger id."""
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> int:
-    """Decode all complete frames from offset ``at`` onwards.
+    """Decode all complete V2 replies from offset ``at`` onwards.
 
     :param wire: the protocol of the replies.
     :param items: a list to which replies are added in order.
     :returns: offset of the first incomplete frame.
-    :raises CodecError: a frame is over the limit or no response; ``items`` has the replies before it.
+    :raises CodecError: a frame is over the limit or is no reply; ``items`` has the replies before it.
     """
     end = len(data)
     while end - at >= LENGTH_SIZE:
@@ -60,7 +60,7 @@ def _status(code: int) -> Status:
 
 
 def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
-    """Decode a series of add replies with one status; return the offset after the last one."""
+    """Decode consecutive add replies with one status; return the offset after the last one."""
     if length < IDS_REPLY_LENGTH:
         raise CodecError(f"V2 add response of {length} bytes")
     _, _, code, ledger_id, entry_id = IDS_REPLY.unpack_from(data, at)
@@ -77,7 +77,7 @@ def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
 def _read_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
     """Decode consecutive read replies of one ledger with entries of one size; return the offset after the last one.
 
-    If the first reply has no such successor, only this reply is decoded.
+    If the replies that follow differ in ledger or size, only the first one is decoded.
     """
     if length < IDS_REPLY_LENGTH:
         raise CodecError(f"V2 read response of {length} bytes")
@@ -106,7 +106,7 @@ def _batch_reply(data: bytes, at: int, end: int) -> BatchReply:
 
 
 def records(ledger_id: int, first: int, data: bytes) -> EntryRun:
-    """Return a run over ``i32 size, entry`` records without a copy.
+    """Return a run over ``i32 size, entry`` records, which are not copied.
 
     :raises CodecError: there is no record, or the sizes do not add up.
     """
@@ -121,7 +121,7 @@ def records(ledger_id: int, first: int, data: bytes) -> EntryRun:
 
 
 def _equal_sizes(data: bytes, stride: int, count: int) -> bool:
-    """Test whether every record begins with the size word of the first."""
+    """Test whether every record begins with the size word of the first record."""
     return all(data[i::stride] == data[i : i + 1] * count for i in range(_SIZE.size))
 
 

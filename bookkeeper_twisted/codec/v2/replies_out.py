@@ -1,4 +1,4 @@
-"""V2 replies as a bookie encodes them; many replies to adds or reads are encoded by one call.
+"""The encoder of V2 replies, for bookies; one call encodes the replies to many adds or reads.
 
 Their layouts are in :mod:`.layout`.
 """
@@ -23,13 +23,13 @@ from .layout import (
 )
 
 _HEAD, _IDS = struct.Struct(">IIi"), struct.Struct(">qq")
-"""The two parts of :data:`.IDS_REPLY`."""
+"""The two parts of :data:`.IDS_REPLY`: length, header and error code; ledger and entry id."""
 
 _FEW = 4
 
 
 def ids_reply(version: int, opcode: int, status: Status, ledger_id: int, entry_id: int) -> bytes:
-    """Encode an add reply, or the reply to a read that failed: status, ledger id and entry id.
+    """Encode a reply without a body (to an add, or to a failed read): status, ledger id and entry id.
 
     :param version: the version in the request's header word, which a reply repeats.
     :param opcode: the opcode of the request.
@@ -38,7 +38,7 @@ def ids_reply(version: int, opcode: int, status: Status, ledger_id: int, entry_i
 
 
 def ids_replies(version: int, opcode: int, status: Status, ledger_id: int, first: int, count: int) -> bytes:
-    """Encode replies for consecutive entries of one ledger, in order.
+    """Encode replies without a body for consecutive entries of one ledger, in order.
 
     :param version: the version in the requests' header words, which replies repeat.
     :param opcode: the opcode of the requests.
@@ -69,7 +69,7 @@ def counting(frame: bytes, entry_ids: range) -> bytes:
 def mixed_replies(
     version: int, opcode: int, status: Status, ledger_ids: Sequence[int], entry_ids: Sequence[int]
 ) -> bytes:
-    """Encode replies for entries of any ledgers, in order.
+    """Encode replies without a body for entries of any ledgers, in order.
 
     :param version: the version in the requests' header words, which replies repeat.
     :param opcode: the opcode of the requests.
@@ -94,9 +94,9 @@ def repeated(frame: bytes, ledger_ids: Sequence[int], entry_ids: Sequence[int]) 
 
 
 def _fill_in(frames: bytearray, at: int, packed: bytes) -> None:
-    """Write one id into each of the frames, at the same offset.
+    """Write an id into each of many frames, at the same offset.
 
-    :param packed: the ids, one after the other.
+    :param packed: the ids as big-endian i64, one after the other.
     """
     for i in range(8):
         frames[at + i :: IDS_REPLY.size] = packed[i::8]
@@ -152,7 +152,7 @@ def batch_reply(
 
 
 def encode_response(message: object) -> bytes:
-    """Encode the answer to a rare request, one that is not an add or a plain read.
+    """Encode the reply to a request that is neither an add, nor a plain read, nor a batch read.
 
     :param message: one of :mod:`.messages`.
     :raises CodecError: V2 has no such response.

@@ -1,4 +1,4 @@
-"""V2 requests as a bookie parses them: frames to runs, messages and refusals."""
+"""The decoder of V2 requests, for bookies: it returns runs, messages and refusals."""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -23,22 +23,22 @@ _NUMBERS_SIZE = 24
 _ADD_PREFIX = LENGTH_SIZE + ADD_OVERHEAD
 _SHORTEST_ADD = ADD_OVERHEAD + MIN_ENTRY_SIZE
 _FEW_AHEAD = 8
-"""Least number of frames after the end of a run that are checked for another run."""
+"""A short run pays only if another run follows; at least so many further frames are needed to tell."""
 
 _VIEWED = 512
-"""Bytes of an entry from which on a view of it costs less than a copy."""
+"""From this entry size in bytes on, a memoryview costs less than a copy."""
 
 _READ_PREFIX = 8
 _READ_SIZE = LENGTH_SIZE + READ_LENGTH
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> int:
-    """Decode complete frames from offset ``at`` onwards, up to a large number of items.
+    """Decode complete V2 requests from offset ``at`` onwards; stop after many items, so that one call is short.
 
     :param wire: the protocol that encodes the replies.
     :param items: a list to which runs, messages and refusals are added in order.
-    :returns: offset of the first frame that is incomplete, or left for later.
-    :raises CodecError: a frame is over the limit or no request; ``items`` has the requests before it.
+    :returns: offset of the first frame that is not decoded: it is incomplete, or left for the next turn.
+    :raises CodecError: a frame is over the limit or is no request; ``items`` has the requests before it.
     """
     end = len(data)
     while end - at >= LENGTH_SIZE and len(items) < MOST_ITEMS:
@@ -74,11 +74,9 @@ def _refusal(
 def _adds(
     wire: IReplyEncoding, data: bytes, at: int, length: int, limit: int, head: tuple[int, int], items: list[object]
 ) -> int:
-    """Decode consecutive adds with the same header and key; return the offset after the last one.
+    """Decode consecutive adds with the same header and key, of any sizes; return the offset after the last one.
 
-    Their entries may have any sizes.
-
-    :param head: version and flags.
+    :param head: version and flags in the header of the first add.
     """
     version, flags = head
     if length < ADD_OVERHEAD + _IDS_SIZE:
@@ -104,10 +102,10 @@ def _adds(
 
 
 def _rows(data: bytes, at: int, stride: int) -> tuple[list[EntryRun], int]:
-    """Decode runs of adds whose frames have the same header, key and size; stop at the first frames that form no run.
+    """Decode adds with the same header, key and size as runs of consecutive entries; stop at frames that form no run.
 
-    :param stride: bytes of the first frame, which is complete.
-    :returns: the runs, perhaps none, and the end of the last one.
+    :param stride: bytes of each frame; the first frame is complete.
+    :returns: the runs, perhaps none, and the offset after the last one.
     """
     runs: list[EntryRun] = []
     head, last = data[at : at + _ADD_PREFIX], len(data) - stride
@@ -123,18 +121,18 @@ def _rows(data: bytes, at: int, stride: int) -> tuple[list[EntryRun], int]:
 
 
 def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
-    """Decode the adds from ``at`` onwards as one run of consecutive entries of one size; return None if they are not.
+    """Decode the adds at ``at`` as one run of consecutive entries of one size; return None if they form no run.
 
-    A chunk of one writer usually is one run: ids are compared in one call, and each entry is copied once.
+    A chunk from one writer usually is one run.  One call then compares all ids, and each entry is copied once.
 
     :param stride: bytes of the first frame, which is complete.
-    :param guess: the likely number of entries of the run: the number of entries of the run before.
+    :param guess: the number of entries of the previous run, which this run probably has, too.
     """
     ledger_id, first = _IDS.unpack_from(data, at + _ADD_PREFIX)
     if ledger_id < 0 or first < 0:
         return None
     count = _following(data, at, stride, ledger_id, first, guess)
-    # ``frames`` may also hold an incomplete last frame, which nobody reads: cutting it off would cost a copy.
+    # ``frames`` may end with an incomplete frame, which is not read: cutting it off would cost a copy.
     frames = data[at : at + count * stride] if at else data
     if not count or not counts_up(frames, stride, count, 0, data[at : at + _ADD_PREFIX + 8], first):
         return None
@@ -149,9 +147,9 @@ def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
 
 
 def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, guess: int) -> int:
-    """Estimate from some ids how many frames belong to one run; return 0 if a run would not save time.
+    """Estimate how many frames belong to one run, by looking at a few ids; return 0 if a run would save no time.
 
-    A short run saves time, too, if another run follows: chunks of a writer that changes ledgers begin with such a run.
+    A short run pays if another run follows it, as when a writer changes the ledger after each few entries.
     """
 
     def ids(number: int) -> tuple[int, int]:
@@ -176,11 +174,11 @@ def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, gu
 
 
 def _entries(data: bytes, at: int, length: int, limit: int) -> tuple[list[bytes], int]:
-    """Return the entries of the complete adds from ``at`` onwards with the header and the key of the first add.
+    """Return the entries of the complete adds from ``at`` onwards that have the header and key of the first add.
 
-    Series of one size are split by :func:`~.strides.same_prefix`, others frame by frame.
+    Frames of one size are split by :func:`~.strides.same_prefix`, others one by one.
 
-    :returns: the entries, and the end of the last frame.
+    :returns: the entries, and the offset after the last frame.
     """
     entries: list[bytes] = []
     head = data[at + 4 : at + _ADD_PREFIX]
@@ -204,7 +202,7 @@ def _entries(data: bytes, at: int, length: int, limit: int) -> tuple[list[bytes]
 
 
 def _uniform_run(entries: Sequence[bytes]) -> EntryRun | None:
-    """Return a run of the entries if they are consecutive and of one size, else None."""
+    """Return a run of the entries if they are consecutive entries of one size, else None."""
     size, count = len(entries[0]), len(entries)
     ledger_id, first = _IDS.unpack_from(entries[0])
     if ledger_id < 0 or first < 0 or _IDS.unpack_from(entries[-1]) != (ledger_id, first + count - 1):
@@ -218,10 +216,10 @@ def _uniform_run(entries: Sequence[bytes]) -> EntryRun | None:
 
 
 def _parts(entries: Sequence[bytes]) -> Iterator[Entries | tuple[int, int]]:
-    """Yield the entries as runs of consecutive ids, or as one mixed run.
+    """Yield the entries as runs of consecutive entries, or as one mixed run.
 
-    Entries become a mixed run if ledgers alternate or ids have many gaps, as in striped ledgers.  For an entry with a
-    reserved (negative) id, only its ids are yielded.
+    They become a mixed run if ledgers alternate, or if ids have many gaps, as in striped ledgers.  An entry with a
+    negative id must be refused; for it, only ledger and entry id are yielded.
     """
     run = _uniform_run(entries)
     if run is not None:
@@ -258,9 +256,9 @@ def _cut(
 def _reads(
     wire: IReplyEncoding, data: bytes, at: int, length: int, head: tuple[int, int], items: list[object]
 ) -> int:  # fmt: skip
-    """Decode consecutive reads without fencing, or one read of another form; return the offset after the last one.
+    """Decode consecutive plain reads, or one read that fences or has a key; return the offset after the last one.
 
-    :param head: version and flags.
+    :param head: version and flags in the header of the first read.
     """
     version, flags = head
     if length < READ_LENGTH:
@@ -286,9 +284,9 @@ def _reads(
 
 
 def _ids_of_reads(data: bytes, at: int) -> tuple[Sequence[int], Sequence[int]]:
-    """Return ledger and entry ids of the reads from ``at`` onwards with the length and header of the first read.
+    """Return the ledger and entry ids of consecutive plain reads that have the header of the read at ``at``.
 
-    A read without a key is three words of eight bytes: length and header, ledger, entry.
+    A plain read is three words of eight bytes: length and header, ledger id, entry id.
     """
     count = (len(data) - at) // _READ_SIZE
     words = from_big_endian(data[at : at + count * _READ_SIZE])
@@ -313,10 +311,10 @@ def _batch_read(wire: IReplyEncoding, data: bytes, at: int, length: int, version
 
 
 def _key(data: bytes, at: int, length: int, fixed: int, version: int, fence: bool) -> bytes | None:
-    """Return the key after the fixed part of a read, or None if the read has no key.
+    """Return the key at the end of a read or batch read, or None if the request has no key.
 
-    A fencing read must have a key.  The Java client also sends it in reads for which bookies ignore it.  Versions 0 and
-    1 have none.
+    A fencing read must have a key.  The Java client also sends the key in reads for which bookies ignore it.  Versions
+    0 and 1 have no keys.
     """
     signed_version = version - 256 if version > 127 else version
     if signed_version < VERSION:

@@ -1,4 +1,4 @@
-"""V2 requests as a client encodes them; :mod:`.layout` has the layouts."""
+"""The encoder of V2 requests, for clients; :mod:`.layout` has the layouts."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -23,7 +23,7 @@ from .layout import (
 
 
 def encode_adds(master_key: bytes, entries: EntryRun, flags: int = 0, version: int = VERSION) -> bytes:
-    """Encode adds of all entries of a run, one frame each.
+    """Encode an add request for each entry of a run.
 
     :param flags: bits of :mod:`.operations`.
     :param version: the version in the header word, which the replies repeat.
@@ -40,7 +40,7 @@ def encode_adds(master_key: bytes, entries: EntryRun, flags: int = 0, version: i
 def add_fronts(
     master_key: bytes, sizes: Sequence[int], flags: int = 0, version: int = VERSION
 ) -> Sequence[bytes]:  # fmt: skip
-    """Encode, for each entry, the bytes of its add frame that precede the entry.
+    """Encode, for each entry, the part of its add frame in front of the entry.
 
     :param sizes: bytes of each entry.
     :param flags: bits of :mod:`.operations`.
@@ -54,7 +54,7 @@ def add_fronts(
 
 @lru_cache(maxsize=4096)
 def add_front(master_key: bytes, size: int, flags: int = 0, version: int = VERSION) -> bytes:
-    """Encode the bytes of an add frame that precede its entry of ``size`` bytes.
+    """Encode the part of an add frame in front of its entry, which has ``size`` bytes.
 
     :param flags: bits of :mod:`.operations`.
     :param version: the version in the header word, which the replies repeat.
@@ -66,7 +66,7 @@ def add_front(master_key: bytes, size: int, flags: int = 0, version: int = VERSI
 
 
 def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, version: int = VERSION) -> bytes:
-    """Encode plain reads of entries of one ledger, one frame each.
+    """Encode a plain read for each of some entries of one ledger.
 
     :param entry_ids: -1 asks for the last entry.
     :param version: the version in the header word, which the replies repeat.
@@ -76,7 +76,7 @@ def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, versi
 
 
 def encode_batch_read(request: BatchRead) -> bytes:
-    """Encode a batch read; previous LAC and timeout, which only V3 has, are not sent.
+    """Encode a batch read.  Previous LAC and timeout are not sent, because only V3 has them.
 
     :raises CodecError: the request has a key that is not of 20 bytes.
     """
@@ -88,7 +88,7 @@ def encode_batch_read(request: BatchRead) -> bytes:
 
 
 def encode_request(message: object) -> bytes:
-    """Encode a rare request: a fencing read or an authentication token.
+    """Encode a fencing read or an authentication token.
 
     :param message: one of :mod:`.messages`.
     :raises CodecError: V2 has no such request.

@@ -1,7 +1,8 @@
 """V3, the wire protocol of protobuf messages; each request has a number that the reply repeats.
 
-Theory of operation.  Each direction is a module: a client writes :mod:`.requests_out` and parses :mod:`.replies_in`,
-a bookie parses :mod:`.requests_in` and writes :mod:`.replies_out`.  :mod:`.layout` has the keys, flags and headers that
-both ends agree on.  Protobuf parses and writes the rare operations; adds, reads and their replies are written by hand,
-and :mod:`.columns` parses those that follow each other and have one layout column by column.
+Theory of operation.  Each direction is a module: a client encodes with :mod:`.requests_out` and decodes with
+:mod:`.replies_in`, a bookie decodes with :mod:`.requests_in` and encodes with :mod:`.replies_out`.  :mod:`.layout`
+defines the keys, flags and headers that both ends use.  The protobuf library encodes and decodes the rare operations.
+Adds, reads and their replies are encoded without it, and :mod:`.columns` decodes consecutive ones of the same layout
+column by column.
 """

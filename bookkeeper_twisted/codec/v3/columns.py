@@ -1,9 +1,9 @@
-"""Series of V3 adds, plain reads and add replies: many frames of one layout, decoded column by column.
+"""Series of V3 adds, plain reads or add replies: many frames of one layout are decoded together, column by column.
 
-The requests of a burst differ only in txnId, ledger id, entry id and body.  The layout of the first frame is
-found by a strict reading of the form that every encoder writes (including Java's, with ``flag`` first); frames that
-have the same bytes outside the columns then have the same layout.  Frames of any other form are left to
-protobuf, so the values are always those that protobuf would give.
+Consecutive requests of one kind differ only in txnId, ledger id, entry id and body.  A strict reader finds the layout
+of the first frame; it accepts only the form that all known encoders write (also Java's, with ``flag`` first).  Every
+frame with the same bytes outside these four columns has the same layout.  Any other frame is left to protobuf, so that
+the values are always those that protobuf would return.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ from ..varints import decode_column, decode_varint, fill_column, width
 from .layout import ADD_KEY, FLAG_KEY, READ_KEY, TXN_AT
 
 MIN_SERIES = 8
-"""Number of frames from which on reading by columns is faster than one by one."""
+"""From this number of frames on, decoding by columns is faster than decoding one by one."""
 
 SINGLES = 32
-"""Number of frames read one by one after a series that was too short to pay, as if sizes of ids alternate."""
+"""After a series shorter than MIN_SERIES, as if id sizes alternate, so many frames are decoded one by one."""
 
 OPERATION_AT = 9
-"""Offset of the operation in a canonical frame."""
+"""Offset of the operation number in a frame of the usual form."""
 
 _MAX_ID_SIZE = 9
 _ADD_HEADER = b"\x08\x03\x10\x02\x18"
@@ -34,12 +34,12 @@ _VARYING, _FIXED = (1, 3, 5), (0, 2, 4, 6)
 
 
 class UnusualError(Exception):
-    """A frame does not have the expected form, so protobuf must decode it.  Callers of the codec never see this."""
+    """The frame does not have the usual form, so protobuf must decode it.  This error never leaves the codec."""
 
 
 @attrs.define
 class FrameColumns:
-    """The columns of a series of one or more frames of one layout.
+    """The decoded columns of one or more frames of one layout.
 
     :ivar ledger_ids: the ledger id of each frame; the other sequences are parallel to it.
     :ivar bodies: the bodies of adds, empty byte strings for other operations.
@@ -54,7 +54,7 @@ class FrameColumns:
 
 
 class _FrameReader:
-    """A strict reader of one frame, from the first byte after its length word."""
+    """A strict reader of one V3 frame, from the first byte behind its length word."""
 
     __slots__ = ("data", "at", "end")
 
@@ -64,19 +64,22 @@ class _FrameReader:
         self.end = end
 
     def skip(self, literal: bytes) -> bool:
-        """Skip a literal if it comes next; return whether it did."""
+        """Skip the bytes ``literal`` if they come next; return whether they did."""
         found = self.data.startswith(literal, self.at, self.end)
         if found:
             self.at += len(literal)
         return found
 
     def expect(self, literal: bytes) -> None:
-        """Skip the given literal; raise an error if the next bytes differ from it."""
+        """Skip the bytes ``literal``, which must come next.
+
+        :raises UnusualError: other bytes come next.
+        """
         if not self.skip(literal):
             raise UnusualError
 
     def number(self) -> int:
-        """Read a varint of at most nine bytes, which is never negative."""
+        """Read a varint of at most nine bytes, so that its value is not negative."""
         start = self.at
         while self.at < self.end and self.data[self.at] > 127:
             self.at += 1
@@ -86,21 +89,21 @@ class _FrameReader:
         return decode_varint(self.data, start, self.at)
 
     def span(self) -> tuple[int, int]:
-        """Skip a varint that is not negative, and return its first offset and its end."""
+        """Skip a varint of at most nine bytes, and return its start and end offsets."""
         start = self.at
         self.number()
         return start, self.at
 
     def message(self) -> None:
-        """Read the length of a message, which must reach to the end of the frame."""
+        """Read the length of a sub-message, and check that the sub-message ends where the frame ends."""
         if self.number() != self.end - self.at:
             raise UnusualError
 
 
 def _header(cursor: _FrameReader, operation: bytes) -> tuple[int, int]:
-    """Read field 1: version 3, the operation, a txnId, perhaps a priority.
+    """Read the header of a request or response: version 3, the operation, a txnId, and a priority if there is one.
 
-    :returns: the end of the txnId, and the flags.
+    :returns: the end of the txnId, and the flags that follow from the priority.
     """
     frame = cursor.at - 4
     cursor.expect(b"\x0a")
@@ -117,11 +120,11 @@ def _header(cursor: _FrameReader, operation: bytes) -> tuple[int, int]:
 
 
 def add_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
-    """Read the series of add requests whose first frame is at an offset.
+    """Decode the series of add requests whose first frame begins at ``at``.
 
-    :param at: offset in ``data`` of that frame's length word.
+    :param at: offset of the length word of the first frame.
     :param stride: bytes of each frame with the length word.
-    :returns: None if the frame does not have the usual form, so that protobuf must decode it.
+    :returns: None if the first frame does not have the usual form, so that protobuf must decode it.
     """
     cursor = _FrameReader(data, at + 4, at + stride)
     try:
@@ -145,11 +148,11 @@ def add_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
 
 
 def read_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
-    """Read the series of plain reads whose first frame is at an offset.
+    """Decode the series of plain reads whose first frame begins at ``at``.
 
-    :param at: offset in ``data`` of that frame's length word.
+    :param at: offset of the length word of the first frame.
     :param stride: bytes of each frame with the length word.
-    :returns: None if the frame does not have the usual form, so that protobuf must decode it.
+    :returns: None if the first frame does not have the usual form, so that protobuf must decode it.
     """
     cursor = _FrameReader(data, at + 4, at + stride)
     try:
@@ -162,11 +165,11 @@ def read_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
 
 
 def add_reply_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
-    """Read the series of successful add replies whose first frame is at an offset.
+    """Decode the series of successful add replies whose first frame begins at ``at``.
 
-    :param at: offset in ``data`` of that frame's length word.
+    :param at: offset of the length word of the first frame.
     :param stride: bytes of each frame with the length word.
-    :returns: None if the frame does not have the usual form, so that protobuf must decode it.
+    :returns: None if the first frame does not have the usual form, so that protobuf must decode it.
     """
     cursor = _FrameReader(data, at + 4, at + stride)
     try:
@@ -179,9 +182,9 @@ def add_reply_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
 
 
 def _ids_to_the_end(cursor: _FrameReader, before_ledger: bytes, before_entry: bytes) -> tuple[int, int, int, int]:
-    """Read the rest of a frame: a message whose last fields are ledger and entry id.
+    """Read the rest of a frame, which must be a message that ends with ledger id and entry id.
 
-    :returns: first offset and end of each of the two ids.
+    :returns: start and end of the ledger id, start and end of the entry id.
     :raises UnusualError: the rest has another form.
     """
     cursor.message()
@@ -197,9 +200,10 @@ def _ids_to_the_end(cursor: _FrameReader, before_ledger: bytes, before_entry: by
 def _columns(
     data: bytes, at: int, stride: int, cuts: tuple[int, ...], flags: int, master_key: bytes = b""
 ) -> FrameColumns:
-    """Read the columns of a series of frames; it ends where a varint has another size than in the first frame.
+    """Decode the columns of a series; the series ends where a varint has another size than in the first frame.
 
-    :param cuts: the end of the txnId, first offset and end of ledger id and entry id, and the body's offset.
+    :param cuts: offsets in the first frame: end of the txnId, start and end of the ledger id, start and end of the
+        entry id, start of the body.
     """
     edges = [at, at + TXN_AT, *cuts, at + stride]
     found = FrameColumns(flags, master_key, [], [], [], [])
@@ -215,9 +219,9 @@ def _columns(
 
 
 def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColumns) -> bool:
-    """Fill the columns if all frames in ``data`` are of one ledger and txnIds and entry ids go up by one.
+    """Fill the columns if all frames are of one ledger and their txnIds and entry ids go up by one; else return False.
 
-    The requests of one client usually are such frames: all bytes but the bodies are then compared in one call.
+    The requests of one writer usually are such frames.  One call then compares all bytes in front of the bodies.
     """
     at, txn_at, txn_end, ledger_at, ledger_end, id_at, id_end, body_at, _ = edges
     count = (len(data) - at) // stride
@@ -236,7 +240,7 @@ def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColum
     if head == stride:
         found.bodies = [b""] * count
         return expected == data[at : at + count * stride]
-    block = data[at:] if at else data  # the end is not cut: nobody reads the incomplete last frame
+    block = data[at:] if at else data  # an incomplete last frame is not cut off, because nobody reads it
     if expected != b"".join(column(block, stride, count, 0, head)):
         return False
     found.bodies = column(block, stride, count, head, stride)

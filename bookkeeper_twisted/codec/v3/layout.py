@@ -11,7 +11,7 @@ from .. import messages as m
 from ..varints import bytes_field, number_field, varint
 
 VERSION = 3
-"""The only valid version."""
+"""The only version that V3 headers may have."""
 
 FLAG_KEY = b"\xa0\x06"
 READ_KEY = b"\xa2\x06"
@@ -25,7 +25,7 @@ FLAG_RECOVERY = 1
 LENGTH = struct.Struct(">I")
 
 TXN_AT = 11
-"""Offset of txnId in a canonical frame: after length word, header key and length, version, operation, txnId key."""
+"""Offset of the txnId in a frame of the usual form: it follows length word, header key, version and operation."""
 
 
 def frame(message: bytes) -> bytes:
@@ -45,7 +45,7 @@ def header_field(operation: int, txn_id: int, priority: int = 0, version: int = 
 
 
 def fill_header(message: Any, header: m.Header) -> None:
-    """Fill in the header of a message; an absent priority and 0 are the same.
+    """Copy a header into a protobuf message; a priority of 0 is left out, which means the same.
 
     :param message: the protobuf message, ``Request`` or ``Response``, to be filled.
     :param header: the values of its fields.
@@ -59,7 +59,7 @@ def fill_header(message: Any, header: m.Header) -> None:
 
 
 def fill_auth(field: Any, message: Any) -> None:
-    """Fill in the ``AuthMessage`` of a request or a response.
+    """Copy an authentication token into the ``AuthMessage`` of a protobuf request or response.
 
     :param field: the protobuf message to be filled.
     :param message: an AUTH message of :mod:`~bookkeeper_twisted.codec.messages`.

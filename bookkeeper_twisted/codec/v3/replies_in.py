@@ -1,4 +1,4 @@
-"""V3 replies as a client parses them."""
+"""The decoder of V3 replies, for clients."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,12 +21,12 @@ _STATUSES = {int(status): status for status in Status}
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> int:
-    """Decode all complete frames from offset ``at`` onwards.
+    """Decode all complete V3 replies from offset ``at`` onwards.
 
     :param wire: the protocol of the replies.
     :param items: a list to which replies are added in order.
     :returns: offset of the first incomplete frame.
-    :raises CodecError: a frame is over the limit or no response; ``items`` has the replies before it.
+    :raises CodecError: a frame is over the limit or is no reply; ``items`` has the replies before it.
     """
     view = memoryview(data)
     singles = 0
@@ -55,7 +55,7 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
 
 def _add_replies(data: bytes, at: int, stride: int, items: list[object]) -> int:
-    """Decode a series of add replies; return the number of decoded frames, 0 without a series."""
+    """Decode a series of successful add replies; return the number of decoded frames, 0 if they form no series."""
     found = add_reply_columns(data, at, stride) if data[at + OPERATION_AT] == _ADD else None
     if found is None:
         return 0
@@ -81,7 +81,7 @@ def _response(wire: IReplyEncoding, response: wire_pb.Response) -> object:
 
 
 def _status(top: Status, message: Any) -> Status:
-    """Return the status of a reply: the outer status, or the status of the inner message if the outer is EOK."""
+    """Return the status of a reply: that of the response, or, if this is EOK, that of the operation's own message."""
     return top if top is not Status.EOK else _STATUSES[message.status]
 
 

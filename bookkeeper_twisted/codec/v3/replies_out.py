@@ -1,7 +1,7 @@
-"""V3 replies as a bookie encodes them; replies to adds and reads are encoded without protobuf, for speed.
+"""The encoder of V3 replies, for bookies; replies to adds and reads are encoded without protobuf, for speed.
 
-``Response``: header (1), status (2), then ``readResponse`` (100), ``addResponse`` (101) or
-``batchReadResponse`` (109), each with status (1), ledgerId (2), entryId (3) and its further fields.
+The fields of ``Response`` are header (1) and status (2), then ``readResponse`` (100), ``addResponse`` (101) or
+``batchReadResponse`` (109), each with status (1), ledgerId (2), entryId (3) and further fields.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,11 +32,11 @@ from .layout import (
 _LAC_KEY = b"\x28"
 
 _ROW = 4
-"""Number of replies from which on encoding by columns is faster than one by one."""
+"""From this number of replies on, encoding by columns is faster than encoding one by one."""
 
 
 def bare_reply(header: bytes, status: Status) -> bytes:
-    """Encode a frame that has only a header and a status.
+    """Encode a reply that has only a header and a status.
 
     :param header: the header field, as :func:`header_field` makes it.
     """
@@ -54,7 +54,10 @@ def _ids(status: Status, ledger_id: int, entry_id: int) -> bytes:
 
 
 def add_reply(txn_id: int, status: Status, ledger_id: int, entry_id: int) -> bytes:
-    """Encode the reply to one add: ``txn_id``, ``status``, and the ids of its entry, ``ledger_id`` and ``entry_id``."""
+    """Encode the reply to one add.
+
+    :param txn_id: the txnId of the request, which the reply repeats.
+    """
     ids = _ids(status, ledger_id, entry_id)
     return frame(b"%b%b%c%b" % (_head(Operation.ADD, txn_id, status), ADD_KEY, len(ids), ids))
 
@@ -94,9 +97,11 @@ def _equal_add_replies(
     txn_ids: Sequence[int], status: Status, ledger_ids: Sequence[int], entry_ids: Sequence[int], txn_size: int,
     id_size: int,
 ) -> bytes:  # fmt: skip
-    """Encode replies whose varints have equal sizes: repeat one frame, and fill in the columns of three fields.
+    """Encode add replies in which a field has the same size everywhere: repeat one frame, then fill in three columns.
 
-    :param ledger_ids: the ledger id of each reply, or one for all replies.
+    :param ledger_ids: the ledger id of each reply, or a single id for all replies.
+    :param txn_size: bytes of the varint of each txnId.
+    :param id_size: bytes of the varint of each entry id.
     """
     one = add_reply(txn_ids[0], status, ledger_ids[0], entry_ids[0])
     stride, ledger_size = len(one), width(ledger_ids[0])
@@ -131,7 +136,7 @@ def read_replies(
 
     :param txn_ids: the txnId of each read; the other sequences are parallel to it.
     :param entries: header, digest and payload of each, as they are stored.
-    :param lacs: the highest LAC known of each ledger, -1 if none; an empty sequence writes none.
+    :param lacs: for each read, the highest LAC that the bookie knows of the ledger, -1 if none; empty to send no LACs.
     """
     if len(entries) >= _ROW and len(set(map(len, entries))) == 1:
         one_lac = not lacs or lacs.count(lacs[0]) == len(lacs)
@@ -147,7 +152,7 @@ def read_replies(
 
 
 def _read_head(txn_id: int, ledger_id: int, entry_id: int, size: int, rest: int) -> bytes:
-    """Encode a successful reply up to its entry, which has ``size`` bytes; ``rest`` more bytes follow the entry."""
+    """Encode a successful read reply up to its entry of ``size`` bytes; ``rest`` more bytes follow the entry."""
     ids = _ids(Status.EOK, ledger_id, entry_id) + b"\x22" + varint(size)
     head = _head(Operation.READ, txn_id, Status.EOK) + READ_KEY + varint(len(ids) + size + rest) + ids
     return LENGTH.pack(len(head) + size + rest) + head
@@ -157,11 +162,11 @@ def _equal_read_replies(
     txn_ids: Sequence[int], ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes],
     lacs: Sequence[int], sizes: Sequence[int],
 ) -> bytes:  # fmt: skip
-    """Encode replies of one layout: repeat the bytes before an entry, and fill in the columns of four fields.
+    """Encode read replies of one layout: repeat the bytes in front of an entry, then fill in four columns.
 
-    The repeated bytes begin with the LAC, the last field of the reply before.
+    In the repeated bytes, the first field is the LAC of the previous reply, because it follows that reply's entry.
 
-    :param sizes: bytes of the varints of each column; LACs that are all the same may have any size.
+    :param sizes: bytes of the varint in each column; the size for LACs does not matter if all are equal.
     """
     count, size = len(entries), len(entries[0])
     txn_size, ledger_size, id_size, lac_size = sizes
@@ -202,7 +207,7 @@ def batch_reply(
 
 
 def _body_fields(run: EntryRun) -> bytes:
-    """Encode field 4 of a batch read reply, one for each entry."""
+    """Encode field 4 of a batch read reply, the body, for each entry of a run."""
     entries = run.entries()
     if run.stride:
         key = b"\x22" + varint(run.stride - 4)
@@ -213,11 +218,11 @@ def _body_fields(run: EntryRun) -> bytes:
     return b"".join(parts)
 
 
-# ---- cold replies ------------------------------------------------------------------------------------
+# ---- rare replies ------------------------------------------------------------------------------------
 
 
 def encode_response(message: object) -> bytes:
-    """Encode the answer to a rare request, one that is not an add or a plain read.
+    """Encode the reply to a request that is neither an add, nor a plain read, nor a batch read.
 
     :param message: one of :mod:`.messages`.
     :raises CodecError: the object is not a response.
@@ -243,7 +248,7 @@ def encode_response(message: object) -> bytes:
 
 
 def _response_header(message: Any) -> m.Header:
-    """Return the header of a response: for AUTH the request's own, else one of version 3 without a priority."""
+    """Return the header of a response: of an AUTH request its own, else one of version 3 without a priority."""
     header: m.Header = message.header
     if isinstance(message, m.AuthResponse):
         return header

@@ -1,4 +1,4 @@
-"""V3 requests as a bookie parses them: frames to runs, messages and refusals."""
+"""The decoder of V3 requests, for bookies: it returns runs, messages and refusals."""
 
 import struct
 from collections.abc import Callable, Sequence
@@ -38,11 +38,11 @@ _MAX_PRIORITY = 1 << 31
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
-    """Decode complete V3 frames from offset ``at`` onwards, with a limit for frames that are decoded one by one.
+    """Decode complete V3 requests from offset ``at`` onwards; stop after ``MOST_ITEMS`` that are decoded one by one.
 
     :param wire: the protocol that encodes the replies.
     :param items: a list to which runs, messages and refusals are added in order.
-    :returns: offset of the first frame that is left, and whether it is incomplete or for later; else it is not V3.
+    :returns: offset of the first frame that is not decoded, and False if that frame is not V3.
     :raises CodecError: a frame is over the limit, or is no request; ``items`` has the requests before it.
     """
     runs = _RunBuilder(wire, items)
@@ -74,7 +74,7 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
 
 def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> int:
-    """Decode a series of adds or plain reads; return the number of decoded frames, 0 without a series."""
+    """Decode a series of adds or plain reads; return the number of decoded frames, 0 if they form no series."""
     operation = data[at + OPERATION_AT]
     if operation == _ADD and (found := add_columns(data, at, stride)) is not None:
         runs.add_columns(found)
@@ -88,7 +88,7 @@ def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> int:
 class _RunBuilder:
     """A builder of runs: it joins successive adds with one key and the same flags, or successive plain reads.
 
-    At most one run is open; any other request closes it.
+    At most one run is open.  A request that does not fit it closes the run.
     """
 
     __slots__ = ("wire", "_items", "_key", "_bodies", "_flags", "_ledger_ids", "_entry_ids", "_txn_ids")
@@ -104,12 +104,12 @@ class _RunBuilder:
         self._txn_ids: Sequence[int] = ()
 
     def other(self, item: object) -> None:
-        """Add an item that is not an add or a plain read."""
+        """Close the open run, and append an item that is not an add or a plain read."""
         self.flush()
         self._items.append(item)
 
     def add_columns(self, found: FrameColumns) -> None:
-        """Add a series of adds without deferred sync."""
+        """Append a series of decoded adds."""
         key = (found.flags, False, found.master_key)
         if _are_entries(found):
             self._adds(key, found.ledger_ids, found.entry_ids, found.txn_ids, found.bodies)
@@ -118,11 +118,11 @@ class _RunBuilder:
             self.add(key, *add)
 
     def add(self, key: tuple[int, bool, bytes], txn_id: int, ledger_id: int, entry_id: int, body: bytes) -> None:
-        """Add one add, or refuse it if its body does not begin with the ids of the request.
+        """Append one add to the open run, or a refusal if its body does not begin with the ids of the request.
 
-        A body with other ids must not be journaled.
+        A body with other ids must not reach the journal.
 
-        :param key: flags, deferred sync, master key.
+        :param key: flags, deferred sync and master key, which all adds of a run share.
         """
         is_entry = ledger_id >= 0 <= entry_id and len(body) >= MIN_ENTRY_SIZE
         if not is_entry or body[:16] != _IDS.pack(ledger_id, entry_id) or len(key[2]) > MAX_MASTER_KEY_SIZE:
@@ -143,7 +143,7 @@ class _RunBuilder:
         self._bodies += bodies
 
     def reads(self, flags: int, ledger_ids: Sequence[int], entry_ids: Sequence[int], txn_ids: Sequence[int]) -> None:
-        """Add plain reads."""
+        """Append plain reads to the open run."""
         if self._bodies or flags != self._flags:
             self.flush()
             self._flags = flags
@@ -155,7 +155,7 @@ class _RunBuilder:
         self._txn_ids = joined(self._txn_ids, txn_ids)
 
     def flush(self) -> None:
-        """Close the open run."""
+        """Close the open run, and append it to the items."""
         if self._bodies:
             entries = _entries_of(self._ledger_ids, self._entry_ids, self._bodies)
             self._items.append(AddRun(self.wire, VERSION, *self._key, entries, self._txn_ids))
@@ -168,7 +168,7 @@ class _RunBuilder:
 
 
 def _are_entries(found: FrameColumns) -> bool:
-    """Test whether the key of a series of adds is valid, and whether each body begins with the ids of its add."""
+    """Test whether the key of decoded adds has a valid size, and whether each body begins with the ids of its add."""
     ledger_ids, entry_ids, bodies = found.ledger_ids, found.entry_ids, found.bodies
     size, count, first = len(bodies[0]), len(bodies), ledger_ids[0]
     if size < MIN_ENTRY_SIZE or len(found.master_key) > MAX_MASTER_KEY_SIZE:
@@ -181,7 +181,7 @@ def _are_entries(found: FrameColumns) -> bool:
 
 
 def _entries_of(ledger_ids: Sequence[int], entry_ids: Sequence[int], bodies: Sequence[bytes]) -> Entries:
-    """Combine the bodies of adds with one key and the same flags into a run, a mixed run, or a sequence of runs.
+    """Combine the bodies of adds into a run, a mixed run, or a sequence of runs.
 
     :param ledger_ids: the ledger id of each body, parallel to ``entry_ids``.
     """
@@ -211,9 +211,9 @@ def _accept(request: wire_pb.Request, runs: _RunBuilder) -> None:
 
 
 def _accept_cold(request: wire_pb.Request, header: Header, runs: _RunBuilder) -> None:
-    """Accept a request that is not an add or a read.
+    """Decode a request that is neither an add nor a read.
 
-    An add or read without its sub-message comes here too: it has no ids, so its reply is a header and a status.
+    An add or read without its sub-message comes here, too.  It has no ids, so that its reply is a header and a status.
     """
     name, read = _READERS.get(header.operation, ("", None))
     if read is not None and request.HasField(name):  # type: ignore[arg-type]
@@ -228,7 +228,7 @@ def _header(head: wire_pb.BKPacketHeader, runs: _RunBuilder) -> Header:
 
 
 def _flags(priority: int) -> int:
-    """Return the flags of a priority.  Java reads it as signed, so 2**31 or more is negative and not high."""
+    """Return the flags for a priority.  Java reads it as signed: 2**31 or more is negative, so not high."""
     return HIGH_PRIORITY if 0 < priority < _MAX_PRIORITY else 0
 
 
@@ -250,7 +250,7 @@ def _add(request: wire_pb.AddRequest, head: wire_pb.BKPacketHeader, runs: _RunBu
     deferred = False
     if request.HasField("flag"):  # not ``request.flag``: its default is RECOVERY_ADD
         flags |= RECOVERY_ADD
-    else:  # for ordinary adds only: Java ignores the write flags of recovery adds
+    else:  # only ordinary adds can defer the sync: Java ignores the write flags of recovery adds
         deferred = bool(request.writeFlags & _DEFERRED_SYNC)
     runs.add((flags, deferred, request.masterKey), head.txnId, ledger_id, entry_id, request.body)
 
@@ -277,7 +277,7 @@ def _read(request: wire_pb.ReadRequest, head: wire_pb.BKPacketHeader, runs: _Run
 
 
 def _is_long(master_key: bytes | None) -> bool:
-    """Test whether a key is too long: a bookie keeps the key of a request with the ledger for good."""
+    """Test whether a key is too long to accept: a bookie keeps the key of a ledger for good."""
     return master_key is not None and len(master_key) > MAX_MASTER_KEY_SIZE
 
 
@@ -304,10 +304,10 @@ def _auth(request: wire_pb.AuthMessage, header: Header, runs: _RunBuilder) -> No
 
 
 def _write_lac(request: wire_pb.WriteLacRequest, header: Header, runs: _RunBuilder) -> None:
-    """Accept an explicit LAC, or refuse it.
+    """Decode a request to store an explicit LAC; refuse it if its body is not a LAC packet of the same ledger.
 
-    The bookie journals the body under the ledger id in the body, which must therefore be that of the request.  The
-    bookie also keeps the body in memory, so it may be no longer than ledger id, LAC and a digest.
+    The bookie journals the body under the ledger id inside it, so this id must be that of the request.  The bookie also
+    keeps the body in memory, so it may have at most ledger id, LAC and a digest.
     """
     ledger_id, body = request.ledgerId, request.body
     sized = _MIN_LAC_PACKET <= len(body) <= _MAX_LAC_PACKET and not _is_long(request.masterKey)
@@ -331,7 +331,7 @@ def _start_tls(_: wire_pb.StartTLSRequest, header: Header, runs: _RunBuilder) ->
 
 
 def _of_ledger(request_type: Callable[..., object], response_type: Callable[..., object]) -> "_Reader":
-    """Return a decoder of requests whose only field is a ledger id."""
+    """Return a decoder for a kind of request whose only field is a ledger id."""
 
     def read(request: Any, header: Header, runs: _RunBuilder) -> None:
         if header.version != VERSION:
@@ -357,7 +357,7 @@ _READERS: dict[int, tuple[str, _Reader]] = {
     Operation.BATCH_READ: ("batchReadRequest", _batch_read),
 }  # fmt: skip
 
-# answers to requests that lack the message of their operation; operations not listed get a bare error
+# what to return for a request without the message of its operation; other operations get an error without a message
 _MISSING: dict[int, Callable[[Header], object]] = {
     Operation.AUTH: lambda header: m.AuthRequest(header, "", b""),
     Operation.BOOKIE_INFO: m.BookieInfoRequest,

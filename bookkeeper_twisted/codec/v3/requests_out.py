@@ -1,7 +1,7 @@
-"""V3 requests as a client encodes them.
+"""The encoder of V3 requests, for clients.
 
-Reads, adds and batch reads are written by hand: Java writes their ``flag`` (field 100) in front of field 1, which no
-other encoder does, and adds come by the million.  Other requests go through protobuf.
+Adds, reads and batch reads are encoded without protobuf, for two reasons: Java writes their ``flag`` (field 100) in
+front of field 1, which no protobuf library does, and adds are very frequent.  Other requests go through protobuf.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,18 +33,18 @@ def _priority(flags: int) -> int:
     return V3_HIGH_PRIORITY if flags & HIGH_PRIORITY else 0
 
 
-# ---- hot requests ------------------------------------------------------------------------------------
+# ---- frequent requests -------------------------------------------------------------------------------
 
 
 def encode_adds(
     master_key: bytes, ledger_id: int, first: int, entries: Sequence[bytes], flags: int, deferred_sync: bool,
     first_txn_id: int,
 ) -> bytes:  # fmt: skip
-    """Encode adds of consecutive entries of one ledger, one frame each, with consecutive txnIds.
+    """Encode an add request for each of consecutive entries of one ledger, with consecutive txnIds.
 
     :param first: id of the first entry.
     :param entries: header, digest and payload of each, at least one.
-    :param flags: ``RECOVERY_ADD`` and ``HIGH_PRIORITY`` have an effect.
+    :param flags: ``RECOVERY_ADD`` and ``HIGH_PRIORITY``; other bits are ignored.
     :param deferred_sync: whether the bookie acknowledges before it syncs.
     """
     count, size = len(entries), len(entries[0])
@@ -83,10 +83,10 @@ def _interleaved(heads: bytes, size: int, bodies: Sequence[bytes], last: bytes) 
 
 
 def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, first_txn_id: int = 0) -> bytes:
-    """Encode plain reads of entries of one ledger, one frame each, with consecutive txnIds.
+    """Encode a plain read for each of some entries of one ledger, with consecutive txnIds.
 
     :param entry_ids: -1 asks for the last entry.
-    :param flags: only ``HIGH_PRIORITY`` has an effect.
+    :param flags: ``HIGH_PRIORITY``; other bits are ignored.
     """
     ledger = b"\x08" + varint(ledger_id) + b"\x10"
     priority = _priority(flags)
@@ -97,9 +97,9 @@ def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, first
 
 
 def encode_batch_read(request: BatchRead) -> bytes:
-    """Encode a batch read: the messages of BP-62, in a field whose number this project chose.
+    """Encode a batch read (BP-62); the number of its field in ``Request`` is this project's choice.
 
-    :param request: fields that are None are not sent; its ``request_id`` becomes the txnId.
+    :param request: the batch read, whose ``request_id`` becomes the txnId; fields that are None are not sent.
     """
     body = (
         number_field(FLAG_KEY, FLAG_FENCE if request.flags & FENCE else None)
@@ -115,11 +115,11 @@ def encode_batch_read(request: BatchRead) -> bytes:
     return frame(header + bytes_field(BATCH_READ_KEY, body))
 
 
-# ---- cold requests -----------------------------------------------------------------------------------
+# ---- rare requests -----------------------------------------------------------------------------------
 
 
 def encode_request(message: object) -> bytes:
-    """Encode a rare request, one that is not an add or a plain read.
+    """Encode a request that is neither an add, nor a plain read, nor a batch read.
 
     :param message: one of :mod:`.messages`.
     :raises CodecError: the object is not a request.
