@@ -1,17 +1,17 @@
-"""The synchronous engine under a bookie.  It uses no Twisted, no socket and no clock.
+"""The storage engine of a bookie.  It is synchronous: it uses no Twisted, no socket and no clock.
 
-Theory of operation.  A run of entries is inserted into the *write cache* (memory; readable from
-here) and appended to the *journal*, which makes it durable in groups: records joined, one write, one
-sync, one position.  At a *checkpoint* the cache is swapped, its runs are written sorted by ledger to
-an *entry log*, the log is synced, one row per contiguous run is committed to the *run index*, and the
-*mark* (journal position up to which replay is not needed) moves; journal files below it are recycled.
-A start replays the journals from the mark into the cache and checkpoints.
+Theory of operation.  New entries are inserted into the *write cache* in memory, from which they can be read, and
+appended to the *journal*.  The journal makes them durable in groups: one write and one sync for many records.  A
+*checkpoint* replaces the cache by an empty one, writes the entries of the old one to an *entry log*, sorted by ledger,
+and syncs the log.  Then it commits one *index row* for each run of consecutive entries to the *run index*, and moves
+the *mark*, the journal position from which a replay begins; journal files below the mark are reused.  At a start, the
+bookie replays the journals from the mark into the cache, and makes a checkpoint.
 
-Every file is touched through :class:`~.interfaces.IFileSystem`, so that the tests can cut the power
-after every single operation.  The index commits atomically and durably or not at all; its second
-provider (``tests.simulated_disk``) lives on the simulated disk.
+All access to files goes through :class:`~.interfaces.IFileSystem`, so that tests can cut the power after every single
+operation.  A commit of the index is durable as a whole or has no effect.  For tests, ``tests.simulated_disk`` is a
+second provider of the index.
 
-Threads.  Methods say which thread may call them: *reactor* methods touch memory only, the page cache
-included, *lane* methods touch files and run on the named lane.  Nothing is locked: what both sides
-need changes hands as whole objects (a swapped cache, a finished run).
+Threads.  Each method says which thread may call it.  *Reactor* methods only touch memory, including the page cache;
+*lane* methods touch files and run on the named lane.  No locks are used: threads hand over whole objects, such as a
+cache that was replaced or a run that is complete.
 """

@@ -1,8 +1,8 @@
-"""The status of a bookie, writable or read-only, in the ``BOOKIE_STATUS`` file of each ledger directory.
+"""The status of a bookie, writable or read-only, which is kept in the file ``BOOKIE_STATUS`` of each ledger directory.
 
-The first line is Apache's: ``1,<READ_ONLY|READ_WRITE>,<milliseconds since the epoch>,<true|false>``, the last field
-tells whether an administrator set it.  Apache's bookie reads no further; our bookie adds a line for each reason.
-The newest file of all directories is valid.
+The first line is in Apache's format: ``1,<READ_ONLY|READ_WRITE>,<milliseconds since the epoch>,<true|false>``.  The
+last field tells whether an administrator set the status.  Apache's bookie reads only this line; our bookie adds one
+line for each reason.  If the files differ, the newest one is valid.
 """
 
 import posixpath
@@ -16,7 +16,7 @@ from .interfaces import IFileSystem
 
 FILE_NAME = "BOOKIE_STATUS"
 _MOST_BYTES = 16 * 1024
-_DIGITS = re.compile("[0-9]{1,19}")  # longer numbers are refused: int() would reject very long ones
+_DIGITS = re.compile("[0-9]{1,19}")  # longer numbers are refused, because int() would raise an error for very long ones
 _NO_TIME = 1 << 63
 
 
@@ -24,7 +24,7 @@ _NO_TIME = 1 << 63
 class BookieStatus:
     """The status of a bookie at one moment.
 
-    :ivar manual: whether an administrator set the bookie read-only.
+    :ivar manual: whether an administrator made the bookie read-only.
     :ivar reasons: why the bookie is read-only, one text for each reason.
     """
 
@@ -40,9 +40,10 @@ class BookieStatus:
 
     @classmethod
     def parse(cls, data: bytes) -> "BookieStatus | None":
-        """Decode the ``data`` of a status file; return None if they are invalid.
+        """Decode ``data``, the content of a status file; return None if it is invalid.
 
-        Three fields, from an older release, count as set by hand.  The time is a number of 64 bits, as in Apache's.
+        A line with three fields is from an older release, and counts as set by an administrator.  The time must fit 64
+        bits, as in Apache's bookie.
         """
         first, *reasons = data.decode(errors="replace").splitlines() or [""]
         fields = first.strip().split(",")
@@ -56,9 +57,9 @@ class BookieStatus:
 
 
 def load_status(fs: IFileSystem, directories: Sequence[str]) -> BookieStatus:
-    """Return the newest status in the ledger ``directories``, or a writable one if no file has a status.
+    """Return the newest status in the ledger ``directories``; return a writable status if no file has one.
 
-    :raises OSError: a file cannot be read.
+    :raises OSError: a status file cannot be read.
     """
     newest = BookieStatus()
     for directory in directories:
@@ -76,15 +77,15 @@ def load_status(fs: IFileSystem, directories: Sequence[str]) -> BookieStatus:
 
 
 def save_status(fs: IFileSystem, directories: Sequence[str], status: BookieStatus) -> None:
-    """Write the status into every ledger directory that can be written.
+    """Write the status file of every ledger directory that can be written.
 
-    :raises OSError: no directory could be written.
+    :raises OSError: no status file could be written.
     """
     failures: list[OSError] = []
     for directory in directories:
         try:
             replace_file(fs, posixpath.join(directory, FILE_NAME), status.encode())
-        # Save into the other directories even after an error: a full disk is a usual reason to change the status.
+        # go on with the other directories after an error: the status often changes because one disk is full
         except OSError as error:
             failures.append(error)
     if failures and len(failures) == len(directories):

@@ -1,7 +1,7 @@
-"""The paths of the databases of ``DbLedgerStorage``, and their removal.
+"""The directories of the databases of ``DbLedgerStorage``, and how to delete them.
 
-A database without its file ``CURRENT`` is invalid.  So that file is removed first: a removal that is cut off leaves
-nothing that could be opened.
+A database without its file ``CURRENT`` cannot be opened.  So this file is deleted first: a crash during the deletion
+never leaves a database that could be opened.
 """
 
 import posixpath
@@ -17,7 +17,7 @@ _CURRENT = "CURRENT"
 def database_path(index_directory: str, name: str) -> str:
     """Return the directory of a database.
 
-    :param index_directory: ``current`` included.
+    :param index_directory: path of the index directory, ending in ``current``.
     """
     return posixpath.join(index_directory, name)
 
@@ -25,33 +25,33 @@ def database_path(index_directory: str, name: str) -> str:
 def is_database(fs: IFileSystem, index_directory: str, name: str) -> bool:
     """Test whether an index directory holds the database called ``name``.
 
-    :param index_directory: its path, ``current`` included.
+    :param index_directory: path of the index directory, ending in ``current``.
     """
     return fs.exists(posixpath.join(index_directory, name, _CURRENT))
 
 
 def has_index(fs: IFileSystem, index_directory: str) -> bool:
-    """Test whether an index directory holds the locations of entries in a database of Apache's bookie.
+    """Test whether an index directory holds the database in which Apache's bookie keeps the locations of entries.
 
-    :param index_directory: its path, ``current`` included.
+    :param index_directory: path of the index directory, ending in ``current``.
     """
     return is_database(fs, index_directory, LOCATIONS)
 
 
 def discard_index(fs: IFileSystem, index_directory: str) -> None:
-    """Remove the databases from an index directory, beginning with the entry locations; durable on return.
+    """Delete both databases from an index directory, the entry locations first; the deletion is durable on return.
 
-    :param index_directory: its path, ``current`` included.
-    :raises OSError: a file could not be removed; others may be left, too.
+    :param index_directory: path of the index directory, ending in ``current``.
+    :raises OSError: a file could not be deleted; other files may be left, too.
     """
     for name in (LOCATIONS, LEDGERS):
         _discard(fs, database_path(index_directory, name))
 
 
 def discard_log_sizes(fs: IFileSystem, directory: str) -> None:
-    """Remove the sizes of entry logs that Apache's bookie may have stored; it computes missing ones again.
+    """Delete the database in which Apache's bookie caches the sizes of entry logs; it computes missing sizes again.
 
-    :param directory: of entry logs, ``current`` included.
+    :param directory: path of a ledger directory, ending in ``current``.
     """
     _discard(fs, database_path(directory, _LOG_SIZES))
 

@@ -1,7 +1,7 @@
-"""Writes the index of ``DbLedgerStorage`` from the rows of our index.
+"""The export of our index to the databases of ``DbLedgerStorage``.
 
-The databases are made anew beside our index, which stays the valid one until Apache's cookies exist: an export that is
-cut off has changed nothing, and the next start of our bookie removes the files it left.
+The databases are created beside our index, which stays valid until Apache's cookies exist.  So a crash during an export
+changes nothing, and the next start of our bookie deletes the files that the export left.
 """
 
 import struct
@@ -23,8 +23,11 @@ _LOCATION = struct.Struct(">q")
 
 
 WriteIndex = Callable[[IFileSystem, str, IRunIndex, Callable[[int], object]], "Exported"]
-"""Writes the index of Apache's bookie for a directory: given its path, our index, and what to call with numbers of
-bytes of entries whose places were written."""
+"""A function that exports our index of one directory to an index of Apache's bookie.
+
+Its arguments are the file system, the path of the index directory, our index, and a function to call with the number of
+bytes of the entries whose locations were just written.
+"""
 
 
 @attrs.define
@@ -37,9 +40,9 @@ class Exported:
 
 
 def to_databases(open_key_values: OpenKeyValues) -> WriteIndex:
-    """Return :func:`export_index` bound to a function that opens databases.
+    """Return :func:`export_index` as a function without the argument ``open_key_values``.
 
-    :param open_key_values: opens or makes one.
+    :param open_key_values: opens or creates a database.
     """
 
     def write(fs: IFileSystem, directory: str, index: IRunIndex, advance: Callable[[int], object]) -> Exported:
@@ -55,14 +58,14 @@ def export_index(
     open_key_values: OpenKeyValues,
     advance: Callable[[int], object] = int,
 ) -> Exported:
-    """Write the databases of a directory; they are durable on return.
+    """Write the databases of one index directory; they are durable on return.
 
-    A fenced ledger that was deleted here is exported as a fenced ledger without entries, until a garbage collection
-    deletes it: a late writer must not bring it back (S3).
+    A ledger that our bookie fenced and then deleted is exported as a fenced ledger without entries: a late writer must
+    not create it again (S3).  A later garbage collection deletes it.
 
-    :param index_directory: path of the index directory, ``current`` included.
-    :param index: a complete index; the memory and the journals hold nothing that it lacks.
-    :param open_key_values: opens or makes a database.
+    :param index_directory: path of the index directory, ending in ``current``.
+    :param index: our index; no entry may be only in the write cache or the journals.
+    :param open_key_values: opens or creates a database.
     :param advance: called with the number of bytes of entries whose locations were just written.
     :raises StorageError: the export failed; our index is unchanged.
     """
@@ -96,7 +99,7 @@ def _put_all(database: IKeyValues, pairs: Iterator[Pair]) -> int:
 
 
 def pages(index: IRunIndex) -> Iterator[list[IndexRow]]:
-    """Yield the rows of an ``index`` in the order of ledgers and entries, one page at a time."""
+    """Yield the rows of an ``index``, sorted by ledger and entry, as lists of limited length."""
     after = (-1, -1)
     while page := index.page(after, _PAGE):
         yield page
@@ -104,7 +107,7 @@ def pages(index: IRunIndex) -> Iterator[list[IndexRow]]:
 
 
 def _pairs(row: IndexRow) -> list[Pair]:
-    """Return, for each entry of a row, the pair of key and value that tells the location of the entry."""
+    """Return, for each entry of an index row, the pair that Apache's ``locations`` database has for the entry."""
     ledger_id, key, location = row.ledger_id, _KEY.pack, _LOCATION.pack
     start = (row.log_id << 32) + row.offset + _SIZE
     entries = zip(range(row.first, row.last + 1), record_offsets(row), strict=False)

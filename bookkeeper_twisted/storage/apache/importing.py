@@ -1,6 +1,7 @@
-"""Makes our index from the index of ``DbLedgerStorage``: the ledger states, and a row for each run of entries.
+"""The import of an index of ``DbLedgerStorage`` into our index: ledger states, and a row for each run of entries.
 
-Records that the database does not name (deleted ledgers, older copies) are left out.
+Records in the entry logs that the database does not name are not imported: they belong to deleted ledgers, or are older
+copies.
 """
 
 import posixpath
@@ -28,8 +29,8 @@ class Imported:
     """The result of an import.
 
     :ivar states: number of ledgers in the database.
-    :ivar dangling: number of entries that are not at their locations.
-    :ivar unknown: number of ledgers with entries but without a state, which are fenced now.
+    :ivar dangling: number of entries whose locations do not hold them.
+    :ivar unknown: number of ledgers that had entries but no state; the import made them fenced.
     """
 
     entries: int = 0
@@ -38,7 +39,7 @@ class Imported:
     unknown: int = 0
 
     def add(self, other: "Imported") -> None:
-        """Add the counts of the ``other`` import, which was made from another directory."""
+        """Add the counts of the ``other`` import, which is that of another directory."""
         self.entries += other.entries
         self.states += other.states
         self.dangling += other.dangling
@@ -48,11 +49,11 @@ class Imported:
 def import_index(
     fs: IFileSystem, directory: str, index_directory: str, make_index: IndexFactory, open_key_values: OpenKeyValues
 ) -> Imported:
-    """Replace the index of a directory by the contents of its databases, which stay unchanged.
+    """Make our index of a directory from the databases of Apache's bookie, which stay unchanged.
 
-    :param directory: of the entry logs, ``current`` included.
-    :param index_directory: path of the index directory, ``current`` included.
-    :param make_index: makes a new index.
+    :param directory: path of the ledger directory, which has the entry logs, ending in ``current``.
+    :param index_directory: path of the index directory, ending in ``current``; an index of ours in it is replaced.
+    :param make_index: creates a new index.
     :param open_key_values: opens a database.
     :raises DamageError: a database is damaged.
     :raises StorageError: a database cannot be opened.
@@ -71,11 +72,11 @@ def import_index(
 
 
 def check_states(fs: IFileSystem, index_directory: str, open_key_values: OpenKeyValues) -> None:
-    """Check that the databases of a directory can be taken over, before any change.
+    """Check, before anything is changed, that the databases of an index directory can be taken over.
 
-    :param index_directory: of the databases, ``current`` included.
+    :param index_directory: path of the index directory, ending in ``current``.
     :param open_key_values: opens a database.
-    :raises StorageError: they cannot be taken over; the text says why and what to do.
+    :raises StorageError: they cannot be taken over; the text tells why and what to do.
     """
     with opened(fs, index_directory, LOCATIONS, open_key_values):
         pass
@@ -98,8 +99,8 @@ def opened(
 ) -> Iterator[IKeyValues]:
     """Open one of the databases for the duration of a ``with`` block.
 
-    :param index_directory: its path, ``current`` included.
-    :param name: of the database.
+    :param index_directory: path of the index directory, ending in ``current``.
+    :param name: name of the database.
     :raises bookkeeper_twisted.errors.StorageError: the database is missing, or cannot be opened.
     """
     database = open_key_values(fs, database_path(index_directory, name), False)
@@ -115,9 +116,9 @@ def opened(
 def _import_states(
     fs: IFileSystem, index_directory: str, open_key_values: OpenKeyValues, index: IRunIndex, imported: Imported
 ) -> set[int]:
-    """Commit the states of all ledgers.
+    """Import the states of all ledgers from the database ``ledgers``.
 
-    :returns: their ids.
+    :returns: the ids of these ledgers.
     """
     known: set[int] = set()
     if not is_database(fs, index_directory, LEDGERS):
@@ -130,8 +131,9 @@ def _import_states(
 
 
 def commit_states(index: IRunIndex, rows: Iterable[LedgerRow]) -> set[int]:
-    """Commit the ledger states ``rows`` to an ``index``, many in one commit.
+    """Commit ledger states to an ``index``, many states in each commit.
 
+    :param rows: the states.
     :returns: the ids of these ledgers.
     """
     ids: set[int] = set()
@@ -162,11 +164,11 @@ def _locations(database: IKeyValues) -> Iterator[Location]:
 def import_rows(
     index: IRunIndex, rows: Iterator[tuple[IndexRow, bool]], known: set[int], imported: Imported
 ) -> None:
-    """Commit rows to an ``index``, and a fenced state for each ledger without a state.
+    """Commit index rows to an ``index``, and a fenced state for each of their ledgers that has no state.
 
-    :param rows: each row with whether its entries are in the log.
-    :param known: ledgers that have a state; ledgers without one are added.
-    :param imported: the counts to update.
+    :param rows: pairs of a row and whether the entry log really holds its entries.
+    :param known: ids of the ledgers that have a state; this function adds the others.
+    :param imported: the counts, which this function increases.
     """
     batch = IndexBatch()
     for row, is_there in rows:
@@ -174,7 +176,7 @@ def import_rows(
         count = row.last - row.first + 1
         imported.entries += count
         imported.dangling += 0 if is_there else count
-        # A ledger without a stored state was deleted, or a crash lost the state: fencing the ledger is safe (S3).
+        # A ledger has no state if it was deleted, or if a crash lost the state: to fence it is safe (S3).
         if row.ledger_id not in known:
             known.add(row.ledger_id)
             imported.unknown += 1

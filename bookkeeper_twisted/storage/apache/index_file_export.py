@@ -1,6 +1,7 @@
-"""Writes index files of Apache's interleaved storage from our index, or regenerates some of them from entry logs.
+"""Writes the index files of Apache's interleaved storage, from our index, or from the entry logs of some ledgers.
 
-Its bookie finds an entry log by its id alone, in any directory, so only one ledger directory can be handed over.
+An entry location in these files has an entry log id but no directory, and two directories of ours may have logs of one
+id.  So only a bookie with a single ledger directory can be exported.
 """
 
 import posixpath
@@ -23,16 +24,16 @@ _SIZE = 4
 def export_index_files(
     fs: IFileSystem, index_directory: str, index: IRunIndex, advance: Callable[[int], object] = int
 ) -> Exported:
-    """Write an index file for each ledger of a directory; durable on return.
+    """Write an index file for each ledger of one index directory; they are durable on return.
 
-    Fenced ledgers without entries are written as well, see :func:`~.exporting.export_index`.
+    A fenced ledger without entries gets a file, too, as in :func:`~.exporting.export_index`.
 
-    :param index_directory: its path, ``current`` included.
-    :param index: a complete index; the memory and the journals hold nothing that it lacks.
+    :param index_directory: path of the index directory, ending in ``current``.
+    :param index: our index; no entry may be only in the write cache or the journals.
     :param advance: called with the number of bytes of entries whose locations were just written.
     :raises bookkeeper_twisted.errors.StorageError: the export failed; our index is unchanged.
     """
-    discard_index(fs, index_directory)  # Apache's bookie would use these databases instead of index files
+    discard_index(fs, index_directory)  # Apache's bookie would read these databases in place of the index files
     remove(fs, index_files(fs, index_directory))
     exported = Exported(index_directory)
     rows = (row for page in pages(index) for row in page)
@@ -60,14 +61,14 @@ def export_index_files(
 
 
 def _locations(row: IndexRow) -> list[int]:
-    """Return the location of each entry of a ``row``."""
+    """Return, for each entry of an index ``row``, the location as Apache's index files store it."""
     start = (row.log_id << 32) + row.offset + _SIZE
     return [start + offset for _, offset in zip(range(row.first, row.last + 1), record_offsets(row), strict=False)]
 
 
 @attrs.define
 class Regenerated:
-    """The number of entries of a ledger found in entry logs, and their lowest and highest id."""
+    """The number of entries of one ledger that were found in entry logs, and their lowest and highest id."""
 
     entries: int
     first: int
@@ -78,15 +79,15 @@ def regenerate(
     fs: IFileSystem, directories: Collection[str], index_directories: Collection[str], ledger_ids: Collection[int],
     master_key: bytes, dry_run: bool,
 ) -> Iterator[tuple[int, Regenerated | None]]:  # fmt: skip
-    """Rebuild the index files of ledgers from entry logs; fence the ledgers, as their former state is unknown.
+    """Write the index files of the given ledgers anew from the entry logs, as fenced ledgers: their states are unknown.
 
-    A file that exists is replaced in one step, where it is; another is made in the first index directory.
+    An existing index file is replaced in one step.  A new one is created in the first index directory.
 
-    :param directories: of the entry logs, ``current`` included.
-    :param index_directories: of the index files, likewise.
-    :param master_key: of the ledgers.
+    :param directories: paths of all ledger directories, each ending in ``current``.
+    :param index_directories: paths of all index directories, each ending in ``current``.
+    :param master_key: the key to store for each of the ledgers.
     :param dry_run: whether to write nothing.
-    :returns: the entries found by ledger id; None for a ledger without entries, which gets no file.
+    :returns: for each ledger id, the entries found; None for a ledger without entries, for which no file is written.
     :raises bookkeeper_twisted.errors.StorageError: an entry log cannot be read.
     """
     found = _found(fs, directories, frozenset(ledger_ids))
@@ -104,7 +105,7 @@ def regenerate(
 
 
 def _found(fs: IFileSystem, directories: Collection[str], ledger_ids: Collection[int]) -> dict[int, dict[int, int]]:
-    """Return the location of each entry of the ledgers; of several copies, the one in the newest log counts."""
+    """Return the location of each entry of the given ledgers; of several copies, that in the newest entry log."""
     found: dict[int, dict[int, int]] = {ledger_id: {} for ledger_id in ledger_ids}
     logs = sorted((log_id, directory) for directory in directories for log_id in entry_log_ids(fs, directory))
     for log_id, directory in logs:
@@ -116,7 +117,7 @@ def _found(fs: IFileSystem, directories: Collection[str], ledger_ids: Collection
 
 def _replace(fs: IFileSystem, path: str, row: LedgerRow, locations: Mapping[int, int]) -> None:
     beside = path + ".tmp"
-    if fs.exists(beside):  # a crash may have left this temporary file
+    if fs.exists(beside):  # a crash has left a temporary file
         fs.unlink(beside)
     writer, written = IndexFileWriter(fs, beside, row), False
     try:

@@ -1,6 +1,7 @@
 """Index files of Apache's interleaved and sorted storage: ledger states and locations of entries.
 
-One file for each ledger, ``current/<g>/<p>/<ledger id>.idx``, ids in hexadecimal.  Its head, 1024 bytes::
+Each ledger has one file, ``current/<g>/<p>/<ledger id>.idx``, with ids in hexadecimal.  It begins with a head of 1024
+bytes::
 
     0     4s   "BKLE"
     4     i32  version, 0 or 1
@@ -10,10 +11,11 @@ One file for each ledger, ``current/<g>/<p>/<ledger id>.idx``, ids in hexadecima
           i32  length of the explicit LAC, 0 = none   \\  version 1
                explicit LAC, as the client sent it    /
 
-Behind it is an i64 for each entry from 0 on: its location, 0 where the entry is not here.  Apache's bookie reads whole
-pages, of 8 KiB unless configured otherwise, so that the last one is filled with zeros.
+Behind the head is an i64 for each entry id from 0 on: the location of the entry, or 0 if this bookie does not have it.
+Apache's bookie reads whole pages, 8 KiB unless configured otherwise, so the last page must be filled with zeros.
 
-A file that is being moved to another disk has the suffix ``.idx.rloc``; it counts where there is no ``.idx``.
+While Apache's bookie moves a file to another disk, the file has the suffix ``.idx.rloc``.  Such a file is valid only if
+there is no ``.idx`` of the same ledger.
 """
 
 import posixpath
@@ -26,7 +28,7 @@ from ..interfaces import IFileSystem, LedgerRow
 
 HEAD_SIZE = 1024
 WRITTEN_PAGE = 8 * 1024
-"""Default of ``pageSize`` of Apache's bookie."""
+"""Bytes of a page, by default (``pageSize``) in Apache's bookie."""
 
 _NAME = re.compile(r"([0-9a-fA-F]{1,16})\.idx(\.rloc)?")
 _START = struct.Struct(">4sii")
@@ -39,9 +41,9 @@ _DEPTH = 2
 
 
 def index_files(fs: IFileSystem, directory: str) -> list[str]:
-    """Return the paths of all index files below a directory; a ledger may have two.
+    """Return the paths of all index files in an index directory; a ledger may have two.
 
-    :param directory: ``current`` included.
+    :param directory: path of the index directory, ending in ``current``.
     """
     return list(_below(fs, directory, _DEPTH))
 
@@ -56,31 +58,31 @@ def _below(fs: IFileSystem, directory: str, depth: int) -> Iterator[str]:
 
 
 def files_of_ledgers(paths: Iterable[str]) -> dict[int, str]:
-    """Map each ledger id, ascending, to the path of its valid index file.
+    """Return a map from ledger ids, in ascending order, to the paths of their valid index files.
 
-    :param paths: of all index files of a directory; a ledger may have two while Apache's bookie moves one.
+    :param paths: all index files of a directory; while Apache's bookie moves the file of a ledger, there are two.
     """
     chosen: dict[int, str] = {}
-    # A ledger may have two files: .idx sorts before .idx.rloc, so the first one wins.
+    # of two files of a ledger the first one wins: .idx sorts before .idx.rloc
     for path in sorted(paths, key=posixpath.basename):
         chosen.setdefault(int(posixpath.basename(path).partition(".")[0], 16), path)
     return dict(sorted(chosen.items()))
 
 
 def states_of(fs: IFileSystem, paths: Iterable[str]) -> list[LedgerRow]:
-    """Return the states of ledgers from their index files.
+    """Return the states of ledgers, as read from their index files.
 
-    A ledger with a damaged file becomes fenced and has no known master key.
+    A ledger with a damaged file is returned as fenced, with an unknown master key.
 
-    :param paths: as of :func:`files_of_ledgers`.
+    :param paths: all index files of a directory, as for :func:`files_of_ledgers`.
     """
     return [_state(fs, ledger_id, path) for ledger_id, path in files_of_ledgers(paths).items()]
 
 
 def locations_of(fs: IFileSystem, ledger_id: int, path: str) -> Iterator[tuple[int, int, int]]:
-    """Yield ledger id, entry id and location of each entry in an index file, ascending.
+    """Yield (ledger id, entry id, location) for each entry in an index file, in ascending order.
 
-    :param path: of the file, which stays open during the iteration.
+    :param path: path of the file, which stays open during the iteration.
     """
     file = fs.open(path)
     try:
@@ -108,7 +110,7 @@ def _state(fs: IFileSystem, ledger_id: int, path: str) -> LedgerRow:
 def parse_head(ledger_id: int, head: bytes) -> LedgerRow | None:
     """Decode the state of a ledger from the ``head`` of its index file; return None if the head is damaged.
 
-    :param ledger_id: of the ledger: only the name of the file has it.
+    :param ledger_id: the ledger id, which is in the file's name but not in the file.
     """
     if len(head) != HEAD_SIZE:
         return None
@@ -129,7 +131,7 @@ def encode_head(row: LedgerRow) -> bytes:
     """Return the head of an index file, in version 1.
 
     :param row: the state of the ledger.
-    :raises StorageError: its master key and explicit LAC are too long for a head.
+    :raises StorageError: master key and explicit LAC together are too long for a head.
     """
     head = _START.pack(_MAGIC, 1, len(row.master_key)) + row.master_key
     head += _NUMBER.pack(_FENCED if row.fenced else 0) + _NUMBER.pack(len(row.explicit_lac)) + row.explicit_lac
@@ -141,14 +143,14 @@ def encode_head(row: LedgerRow) -> bytes:
 def index_file_of(directory: str, ledger_id: int) -> str:
     """Return the path of the index file of a ledger.
 
-    :param directory: ``current`` included.
+    :param directory: path of the index directory, ending in ``current``.
     """
     folders = f"{ledger_id >> 8 & 0xFF:x}/{ledger_id & 0xFF:x}"
     return posixpath.join(directory, folders, f"{ledger_id:x}.idx")
 
 
 class IndexFileWriter:
-    """A writer of the index file of one ledger, which must not exist yet.
+    """A writer of a new index file for one ledger; the file must not exist yet.
 
     :param row: the state of the ledger.
     """
@@ -167,7 +169,7 @@ class IndexFileWriter:
         """Write the locations of consecutive entries.
 
         :param first: id of the first entry.
-        :param locations: in the order of the entries.
+        :param locations: the location of each entry.
         """
         at = HEAD_SIZE + _LOCATION.size * first
         self._file.pwrite(struct.pack(f">{len(locations)}q", *locations), at)
@@ -176,7 +178,8 @@ class IndexFileWriter:
     def close(self, keep: bool = True) -> None:
         """Close the file.
 
-        :param keep: fill the last page and make the content durable, but not the name; False: the file will be removed.
+        :param keep: whether to fill the last page and to sync the content (but not the directory); False if the file is
+            to be deleted.
         """
         try:
             if keep:
@@ -188,9 +191,9 @@ class IndexFileWriter:
 
 
 def remove(fs: IFileSystem, paths: Iterable[str]) -> None:
-    """Remove the files at ``paths``; the removal is durable on return.
+    """Delete the files at ``paths``; the deletion is durable on return.
 
-    :raises OSError: a file of ``fs`` could not be removed.
+    :raises OSError: a file could not be deleted.
     """
     directories = set()
     for path in paths:

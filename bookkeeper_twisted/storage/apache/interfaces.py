@@ -28,12 +28,12 @@ class IKeyValues(Interface):
         """Make all pairs durable."""
 
     def close() -> None:
-        """Release the files and the lock on them, without a flush."""
+        """Close the files and release their lock; pairs that are not flushed may be lost."""
 
 
 OpenKeyValues = Callable[[IFileSystem, str, bool], IKeyValues]
-"""Opens the database of a directory and locks it; with the flag it is made if there is none.
+"""A function that opens and locks a database: (file system, path of the database, whether to create a missing one).
 
 :raises bookkeeper_twisted.errors.DirectoryLockedError: another process has it open.
-:raises bookkeeper_twisted.errors.StorageError: it cannot be opened, or the library for that is not installed.
+:raises bookkeeper_twisted.errors.StorageError: it cannot be opened, or the library ``rocksdict`` is not installed.
 """

@@ -1,6 +1,6 @@
-"""The state of a ledger in ``DbLedgerStorage``, without its entries: one pair of the database ``ledgers``.
+"""The state of a ledger in ``DbLedgerStorage``: one key and value of the database ``ledgers``.
 
-The key is the ledger id, i64.  The value is a message of Protocol Buffers, fields in the order of their tags::
+The key is the ledger id, i64.  The value is a protobuf message with these fields, in the order of their tags::
 
     1  bool   exists
     2  bool   fenced
@@ -8,8 +8,8 @@ The key is the ledger id, i64.  The value is a message of Protocol Buffers, fiel
     4  bytes  explicit LAC, as the client sent it     optional
     5  bool   limbo                                   optional
 
-Only the first 8 bytes of a key count: Apache's tool that rebuilds this database writes 16.  Negative keys are not
-ledgers; :data:`FLAGS_KEY` has the state of the whole directory.
+Only the first 8 bytes of a key count; Apache's tool that rebuilds this database writes 16.  A negative key is not a
+ledger; :data:`FLAGS_KEY` holds flags of the whole directory.
 """
 
 import struct
@@ -28,9 +28,9 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 @attrs.frozen
 class LedgerData:
-    """The value of one ledger in the database ``ledgers``.
+    """A decoded value of the database ``ledgers``.
 
-    :ivar limbo: the bookie does not know whether entries that it lacks were acknowledged.
+    :ivar limbo: whether the bookie may have lost entries that it had acknowledged.
     """
 
     row: LedgerRow
@@ -39,7 +39,7 @@ class LedgerData:
 
 
 def encode(row: LedgerRow) -> tuple[bytes, bytes]:
-    """Return key and value of the ledger state ``row`` as Apache's bookie stores them."""
+    """Return the key and the value that Apache's bookie stores for the ledger state ``row``."""
     value = b"\x08\x01\x10" + bytes([row.fenced]) + b"\x1a" + _sized(row.master_key)
     if row.explicit_lac:
         value += b"\x22" + _sized(row.explicit_lac)
@@ -47,10 +47,10 @@ def encode(row: LedgerRow) -> tuple[bytes, bytes]:
 
 
 def decode(key: bytes, value: bytes) -> LedgerData | None:
-    """Decode a pair of the database ``ledgers`` to the state of its ledger.
+    """Decode a key and a value of the database ``ledgers``.
 
-    :param key: a key; if it is not that of a ledger, None is returned.
-    :param value: as :func:`encode` returns it.
+    :param key: the key; None is returned if it is not the key of a ledger.
+    :param value: the value, see :func:`encode`.
     :raises DamageError: the value is damaged.
     """
     (ledger_id,) = _ID.unpack_from(key)
@@ -71,7 +71,7 @@ def decode(key: bytes, value: bytes) -> LedgerData | None:
 
 
 def needs_integrity_check(value: bytes) -> bool:
-    """Test whether the directory flags ``value`` demand a comparison of the data with other bookies."""
+    """Test whether the directory flags ``value`` demand that the data are compared with those of other bookies."""
     return bool(int.from_bytes(value, "big") & NEEDS_INTEGRITY_CHECK)
 
 
@@ -87,8 +87,8 @@ def _sized(data: bytes) -> bytes:
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield the tags and values of a protobuf message; if a tag is repeated, its last value counts.
 
-    :raises IndexError: the data end within a number.
-    :raises ValueError: they end within a value, or have one of an unknown kind.
+    :raises IndexError: the data end inside a number.
+    :raises ValueError: the data end inside a value, or a value is of an unknown kind.
     """
     at = 0
     while at < len(data):

@@ -1,11 +1,11 @@
-"""Conversion of the entry locations in Apache's index to rows of our index.
+"""The conversion of entry locations in Apache's index to rows of our index.
 
-A location is that of one entry, without its size.  The heads of records show whether consecutive entries of the index
-are consecutive in their log; if entries are large, little else of the logs is read.
+A location is the place of one entry, without its size.  Reading the heads of records (size, ledger id, entry id) shows
+whether consecutive entries are consecutive in the log, too.  If entries are large, little else of the logs is read.
 
-A location may point to data that never reached its log, if Apache's bookie was killed: its journal has the entry then,
-and the replay stores it elsewhere.  Until then such a location is kept unchanged, so that a read of it fails: the
-bookie had acknowledged the entry, and must not deny it (S5).
+If Apache's bookie was killed, a location may point to data that never reached the log.  The journal then has the entry,
+and its replay stores it elsewhere.  Until then such a location is kept, so that a read of the entry fails with an
+error: the bookie had acknowledged the entry, and must not say that it does not exist (S5).
 """
 
 import struct
@@ -26,15 +26,15 @@ _MOST_OPEN = 64
 _LOG_AND_STATE = itemgetter(0, 1)
 
 Location = tuple[int, int, int]
-"""Ledger, entry, and where it is: entry log id << 32 | offset behind the size word; 0 = nowhere."""
+"""Ledger id, entry id, and location: entry log id << 32 | offset behind the size word; 0 = not here."""
 
 
 def located_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[IndexRow, bool]]:
-    """Yield index rows for the located entries, in the order of their locations.
+    """Yield index rows for entries of which the locations are known, in the order of ledger and entry.
 
-    :param locations: in the order of ledger and entry.
-    :param heads: reads the records' heads.
-    :returns: each row with whether its entries are in the log.
+    :param locations: the locations, sorted by ledger and entry.
+    :param heads: reads the heads of the records.
+    :returns: pairs of a row and whether the entry log really holds its entries.
     """
     for (log_id, is_there), group in groupby(_places(locations, heads), key=_LOG_AND_STATE):
         for row in rows_of((record for _, _, record in group), log_id):
@@ -42,7 +42,7 @@ def located_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tupl
 
 
 def _places(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[int, bool, Record]]:
-    """Yield, for each location, the entry log, whether a record of the entry is there, and the record."""
+    """Yield, for each location, the entry log id, whether the log really holds the entry there, and its record."""
     size_at = heads.size_at
     for ledger_id, entry_id, location in locations:
         if location == 0 or ledger_id < 0 or entry_id < 0:
@@ -53,9 +53,10 @@ def _places(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[int
 
 
 class _Log:
-    """An open entry log, and the part of it that is in memory.
+    """An open entry log, and the part of it that was read last.
 
-    Sequential reads grow: from small ones for heads that lie apart to large ones for adjacent small entries.
+    While reads are sequential, each reads twice as much as the one before: much for small entries that are close
+    together, little for entries that are far apart.
     """
 
     __slots__ = ("file", "size", "start", "data", "window")
@@ -68,7 +69,7 @@ class _Log:
         self.window = _LEAST
 
     def holds(self, at: int) -> bool:
-        """Read the log from an offset onwards into memory; return False if no whole record head is there."""
+        """Read the log from offset ``at`` on; return False if no whole record head is there."""
         low = at - self.start
         if self.file is None or at < 0:
             return False
@@ -79,9 +80,9 @@ class _Log:
 
 
 class Heads:
-    """A reader of record heads in entry logs: size, ledger id and entry id.
+    """A reader of record heads (size, ledger id, entry id) in the entry logs of one or more directories.
 
-    :param path_of: returns the path of an entry log.
+    :param path_of: returns the path of an entry log of the given id.
     """
 
     def __init__(self, fs: IFileSystem, path_of: Callable[[int], str]) -> None:
@@ -91,9 +92,9 @@ class Heads:
         self._last: tuple[int, _Log] = (-1, _Log(None))
 
     def size_at(self, log_id: int, at: int, ledger_id: int, entry_id: int) -> int:
-        """Return the size in bytes of an entry's record, including the size word; 0 if the record is not there.
+        """Return the bytes of an entry's record, size word included; 0 if the record is not at the given offset.
 
-        :param at: offset of the size word.
+        :param at: offset of the record's size word in the entry log.
         """
         last_id, log = self._last
         if log_id != last_id:
@@ -122,7 +123,7 @@ class Heads:
         return log
 
     def close(self) -> None:
-        """Close all files."""
+        """Close all open entry logs."""
         while self._logs:
             _, log = self._logs.popitem()
             if log.file is not None:

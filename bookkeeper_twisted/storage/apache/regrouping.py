@@ -1,9 +1,11 @@
-"""Takes over interleaved or sorted storage of several directories: moves each ledger to the directory that we use.
+"""Takes over interleaved or sorted storage of several directories: copies each ledger to the right directory.
 
-Apache's bookie writes to whichever of its directories has room, with one sequence of entry log ids over all of them,
-and keeps the index file of a ledger in any.  All entries that the index files name are written anew, sorted by ledger,
-to new logs with ids above all others.  The old logs are left to the garbage collection, as no row refers to them: so
-the free space must be as large as the entries.
+Our bookie looks for the entries of a ledger in one directory only, which depends on the ledger id.
+
+Apache's bookie writes entries to any directory with room, and may keep the index file of a ledger in any other; entry
+log ids are unique over all directories.  All entries that the index files name are copied, sorted by ledger, to new
+logs with ids above all others.  No index row refers to the old logs, so garbage collection deletes them later.  Until
+then the copies need as much free space as the entries have.
 """
 
 import posixpath
@@ -29,7 +31,7 @@ _WHOLE_ROW = 1 << 40
 
 @attrs.frozen
 class Pairs:
-    """The ledger and index directories of a bookie (each its ``current``), paired by position."""
+    """The ledger directories of a bookie, and for each its index directory; all paths end in ``current``."""
 
     ledgers: Sequence[str]
     indexes: Sequence[str]
@@ -37,9 +39,10 @@ class Pairs:
 
 @attrs.frozen
 class Homes:
-    """A map from entry logs to the directories that hold them.
+    """The directories in which the entry logs of a bookie are.
 
-    :ivar of_logs: directory by log id.
+    :ivar of_logs: the directory of each entry log id.
+    :ivar n_bytes: bytes of all entry logs.
     """
 
     of_logs: Mapping[int, str]
@@ -47,10 +50,10 @@ class Homes:
 
     @classmethod
     def find(cls, fs: IFileSystem, paths: Sequence[str]) -> "Homes":
-        """Find the entry logs in directories.
+        """Find the entry logs in the given directories.
 
-        :param paths: of the directories, ``current`` included.
-        :raises StorageError: two directories have a log of the same id, and index files do not say which one they mean.
+        :param paths: paths of the ledger directories, each ending in ``current``.
+        :raises StorageError: two directories have a log of the same id; index files do not say which of them they mean.
         """
         of_logs: dict[int, str] = {}
         for path in paths:
@@ -62,21 +65,21 @@ class Homes:
         return cls(of_logs, sum(log_bytes(fs, path) for path in paths))
 
     def path(self, log_id: int) -> str:
-        """Return the path of the entry log ``log_id``, which need not exist."""
+        """Return the path of the entry log ``log_id``; if no directory has it, return a path that does not exist."""
         return posixpath.join(self.of_logs.get(log_id, "/"), entry_log_name(log_id))
 
 
 def regroup(
     fs: IFileSystem, directories: Pairs, files: Sequence[str], make_index: IndexFactory, log_size: int = _LOG_SIZE
 ) -> Imported:
-    """Copy all entries to the directories that our bookie uses for their ledgers, and make the index of each directory.
+    """Copy the entries of each ledger to the directory in which our bookie looks for it, and make all indexes.
 
-    :param directories: of entry logs and indexes.
+    :param directories: the ledger directories and their index directories.
     :param files: the index files of all directories.
-    :param make_index: makes a new index.
-    :param log_size: bytes after which the next log begins.
-    :raises NoWritableDirectoryError: a disk has too little space.
-    :raises StorageError: the entries cannot be moved; nothing has changed for Apache's bookie.
+    :param make_index: creates a new index.
+    :param log_size: bytes after which a new entry log is begun.
+    :raises NoWritableDirectoryError: a disk has too little free space.
+    :raises StorageError: the entries cannot be copied; Apache's bookie can go on as before.
     """
     homes = Homes.find(fs, directories.ledgers)
     count, chosen = len(directories.ledgers), files_of_ledgers(files)
@@ -106,7 +109,7 @@ def _check_space(fs: IFileSystem, paths: Sequence[str], needed: int) -> None:
 
 
 class EntryCopier:
-    """A copier of entries from their locations in index files."""
+    """Copies entries from the locations that index files name."""
 
     def __init__(self, fs: IFileSystem, homes: Homes) -> None:
         self._fs = fs
@@ -115,11 +118,13 @@ class EntryCopier:
         self._readers = {path: EntryLogReader(fs, path) for path in sorted(set(homes.of_logs.values()))}
 
     def copied(self, files: Mapping[int, str], writer: EntryLogWriter) -> Iterator[tuple[IndexRow, bool]]:
-        """Copy the entries of ledgers; yield the index rows once the logs are synced.
+        """Copy the entries of several ledgers to new logs; yield their index rows after these logs are synced.
 
-        An entry that is missing at its location keeps that location, so that a read of it fails.
+        If an entry is not at its location, its row keeps that location, so that a read of the entry fails.
 
-        :param files: index files by ledger.
+        :param files: the path of the index file of each ledger.
+        :param writer: writes the new logs.
+        :returns: pairs of a row and whether the entry log really holds its entries.
         """
         waiting: list[tuple[IndexRow, bool]] = []
         n_bytes = 0
@@ -142,7 +147,7 @@ class EntryCopier:
             yield from locations_of(self._fs, ledger_id, path)
 
     def close(self) -> None:
-        """Close all files."""
+        """Close all open entry logs."""
         self._heads.close()
         for reader in self._readers.values():
             reader.close()

@@ -1,7 +1,7 @@
-"""Databases of RocksDB through ``rocksdict`` (extra ``rocksdb``): the only module that imports it.
+"""Access to RocksDB databases; the only module that imports the library ``rocksdict`` (extra ``rocksdb``).
 
-A database is read by pages, each with an iterator of its own: an iterator that is alive when the database is closed
-keeps it locked.  Puts skip the write-ahead log, since an export that is cut off is begun anew.
+A database is read in pages, with a new iterator for each page, because an open iterator keeps the database locked even
+after it is closed.  Writes skip RocksDB's write-ahead log: after a crash, an export begins again anyway.
 """
 
 import posixpath
@@ -17,14 +17,14 @@ from ..interfaces import IFileSystem
 from .interfaces import IKeyValues, Pair
 
 _PAGE = 10_000
-_MOST_PUT = 1000  # the most pairs of one batch: ``rocksdict`` holds the interpreter lock while it writes a batch
+_MOST_PUT = 1000  # most pairs of one batch: ``rocksdict`` holds the interpreter lock while it writes a batch
 _KIB = 1024
 _CONFIG = "rocksdict-config.json"
 
 
 @implementer(IKeyValues)
 class RocksKeyValues:
-    """An open database; made by :meth:`open`."""
+    """An open RocksDB database; :meth:`open` opens it."""
 
     def __init__(self, fs: IFileSystem, path: str, library: Any, database: Any) -> None:
         self._fs = fs
@@ -71,7 +71,7 @@ class RocksKeyValues:
         with _errors(self._path):
             self._database.close()
         config = posixpath.join(self._path, _CONFIG)
-        if self._fs.exists(config):  # only the library ``rocksdict`` reads this file, Apache's bookie does not
+        if self._fs.exists(config):  # only ``rocksdict`` reads this file; Apache's bookie does not need it
             self._fs.unlink(config)
 
 
@@ -86,7 +86,7 @@ def _library(path: str) -> Any:
 
 
 def _database_options(library: Any, create: bool) -> Any:
-    """Return the options that Apache's bookie sets for ``locations`` and that affect the files."""
+    """Return those options of Apache's bookie for ``locations`` that affect the files."""
     table = library.BlockBasedOptions()
     table.set_block_size(64 * _KIB)
     table.set_bloom_filter(10.0, False)
@@ -101,7 +101,7 @@ def _database_options(library: Any, create: bool) -> Any:
 
 @contextmanager
 def _errors(path: str) -> Iterator[None]:
-    """Convert the exceptions of the library, which have no types of their own, into storage errors by their text."""
+    """Convert exceptions of ``rocksdict`` into storage errors by their texts, as they have no types of their own."""
     try:
         yield
     except Exception as error:

@@ -1,9 +1,9 @@
-"""Takes directories over from Apache's bookie: makes our indexes from its indexes.
+"""Takes over the directories of an Apache bookie: makes our indexes from its indexes.
 
-*The cookies say whose index is valid.*  As long as one directory has Apache's, its indexes are the valid ones: a
-take-over completes ours before the first of these cookies goes, an export completes the databases before the first one
-comes.  So either can be cut off anywhere and begun anew.  Databases without such a cookie are left from a crash, and
-are removed.
+*The cookies tell whose index is valid.*  As long as any directory has the cookie of Apache's bookie, Apache's indexes
+are valid.  So a take-over completes our indexes before it removes the first of these cookies, and an export completes
+Apache's databases before it writes the first one.  After a crash, either can begin again.  Databases without such a
+cookie were left by a crash, and are deleted.
 """
 
 import posixpath
@@ -19,9 +19,9 @@ from .regrouping import Pairs, regroup
 
 
 def is_apaches(fs: IFileSystem, directories: Pairs) -> bool:
-    """Test whether one of the ``directories`` has the cookie of Apache's bookie.
+    """Test whether any of the ``directories`` has a cookie of Apache's bookie.
 
-    :param fs: the file system of the directories.
+    :param fs: the file system that holds the directories.
     """
     return any(
         fs.exists(posixpath.join(path, APACHE_COOKIE_NAME)) for path in (*directories.ledgers, *directories.indexes)
@@ -29,9 +29,9 @@ def is_apaches(fs: IFileSystem, directories: Pairs) -> bool:
 
 
 def check_take_over(fs: IFileSystem, directories: Pairs, open_key_values: OpenKeyValues) -> None:
-    """Check that the databases of Apache's bookie can be read, and that no bookie has them open.
+    """Check that the databases of Apache's bookie are readable, and that no other process has them open.
 
-    :param directories: of entry logs and indexes.
+    :param directories: the ledger directories and their index directories.
     :param open_key_values: opens a database.
     :raises StorageError: :func:`take_over` would fail; nothing was changed.
     """
@@ -43,15 +43,15 @@ def check_take_over(fs: IFileSystem, directories: Pairs, open_key_values: OpenKe
 def take_over(
     fs: IFileSystem, directories: Pairs, make_index: IndexFactory, open_key_values: OpenKeyValues
 ) -> Imported:
-    """Make our index for each directory of Apache's bookie; its own indexes stay unchanged.
+    """Make our index of each directory of an Apache bookie, whose own indexes stay unchanged.
 
-    A directory without a database is scanned, and the states of its ledgers come from its index files.  Several
-    directories with index files are regrouped.
+    For a directory without a database, the index is made by a scan of the entry logs, with the ledger states from the
+    index files.  If several directories have index files, their entries are copied (:mod:`.regrouping`).
 
-    :param directories: of entry logs and indexes.
-    :param make_index: makes a new index.
+    :param directories: the ledger directories and their index directories.
+    :param make_index: creates a new index.
     :param open_key_values: opens a database.
-    :raises StorageError: the take-over failed; Apache's bookie can go on, or this can be called again.
+    :raises StorageError: the take-over failed; Apache's bookie can go on as before, or this can be tried again.
     """
     check_take_over(fs, directories, open_key_values)
     total = Imported()
@@ -70,9 +70,9 @@ def take_over(
 
 
 def discard_left_over(fs: IFileSystem, directories: Pairs) -> None:
-    """Remove databases of Apache's bookie beside our indexes, unless one of the ``directories`` has its cookie.
+    """Delete databases that a crash left beside our indexes; delete nothing if a directory has Apache's cookie.
 
-    :raises OSError: a file of ``fs`` could not be removed.
+    :raises OSError: a file could not be deleted.
     """
     if is_apaches(fs, directories):
         return
@@ -82,9 +82,9 @@ def discard_left_over(fs: IFileSystem, directories: Pairs) -> None:
 
 
 def discard_index_files(fs: IFileSystem, directories: Pairs) -> None:
-    """Remove the index files of ``directories`` after a take-over, as only Apache's bookie would read them.
+    """Delete Apache's index files after a take-over, because our bookie does not use them.
 
-    :raises OSError: a file of ``fs`` could not be removed.
+    :raises OSError: a file could not be deleted.
     """
     for path in directories.indexes:
         remove(fs, index_files(fs, path))

@@ -1,8 +1,9 @@
-"""Entries in memory: entries that are not in an entry log yet, and entries that were read from a log.
+"""The caches of a bookie in memory: of entries that are not in an entry log yet, and of entries read from a log.
 
-Theory of operation.  The write cache (:mod:`.write_cache`) stands between the journal and the entry logs.  A writer's
-entries come as runs, which it keeps for each ledger in order (:mod:`.run_list`); where many ledgers take turns, a run
-for each entry would cost more than the entry, so that single entries lie in columns (:mod:`.mixed_entries`).  A
-checkpoint swaps the cache for an empty one and writes the old one out.  The read cache (:mod:`.read_cache`) keeps runs
-that were read from disk, and drops the least recently used.  The newest copy of an entry wins in both.
+Theory of operation.  The write cache (:mod:`.write_cache`) holds entries from their arrival until they are in an entry
+log.  A writer sends runs of consecutive entries; the cache keeps these as they are, in a list for each ledger
+(:mod:`.run_list`).  If many ledgers alternate, a run object for each entry would cost more than the entry; such single
+entries are kept in parallel columns (:mod:`.mixed_entries`).  A checkpoint replaces the cache by an empty one, and
+writes out the old one.  The read cache (:mod:`.read_cache`) keeps the runs that were last read from disk.  If an entry
+is inserted again, the newest copy is valid in both caches.
 """

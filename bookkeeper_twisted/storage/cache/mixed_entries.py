@@ -1,8 +1,9 @@
-"""Single entries of many ledgers in parallel columns, as a write cache holds them if the ledgers alternate.
+"""The part of the write cache for single entries of many ledgers, which are kept in parallel columns.
 
-An object for each entry, or for each ledger, would cost more than the entry, both to make and at each scan of the
-garbage collector.  So entries lie in parallel columns in the order of arrival.  A dictionary has the position of the
-newest entry of each ledger, and a column has the position of the entry before it.  The ids of a ledger ascend.
+An object for each entry or ledger would cost more than the entry: time to make it, and time at each run of Python's
+garbage collector.  So entries are appended to columns in the order of arrival.  A dictionary has the index of the
+newest entry of each ledger; another column has, for each entry, the index of the previous entry of its ledger.  The
+entry ids of a ledger always ascend; other entries are refused.
 """
 
 from array import array
@@ -17,27 +18,27 @@ from ...model import INVALID_ENTRY_ID
 from .run_list import NO_ENTRY, RunList
 
 ENTRY_OVERHEAD = 80
-"""The cost of an entry beside its bytes: its object, and a place in each column."""
+"""The cost in bytes of an entry besides its content: the bytes object, and an item in each column."""
 
 LEDGER_OVERHEAD = 192
-"""The cost of a ledger: its place in the dictionary."""
+"""The cost in bytes of a ledger with entries here: an item in the dictionary."""
 
 VIEW_OVERHEAD = 640
 POSITION_OVERHEAD = 10
-"""The cost of a ledger that is read, and of each of its entries, beside the above."""
+"""The costs in bytes of looking up entries of a ledger: of its view, and of each entry in that view."""
 
 MOST_TOGETHER = 64
 MOST_BYTES_TOGETHER = 64 * 1024
-"""Entries, and bytes of them, that are found together."""
+"""Most entries, and most bytes, that one look-up joins to a run."""
 
 PART = 4096
-"""Entries, or ledgers, that one call of a flush goes over.
+"""Most entries, or ledgers, that one step of a flush processes.
 
-One that goes over all of them keeps the interpreter, and with it the reactor, for tens of milliseconds.
+One step for all would hold the interpreter lock, and so block the reactor, for tens of milliseconds.
 """
 
 DENSE = 16
-"""Entries that ledgers have on average from which their runs are made one by one."""
+"""If the ledgers have so many entries on average, runs are made ledger by ledger."""
 
 T = TypeVar("T")
 
@@ -45,7 +46,7 @@ _NOWHERE = -1
 
 
 def ascending(ids: Iterable[int]) -> list[int]:
-    """Sort ``ids`` by several short calls, as one long call would hold the interpreter lock."""
+    """Sort ``ids`` in several steps, because one long step would hold the interpreter lock."""
     unsorted = list(ids)
     parts = [sorted(unsorted[at : at + PART]) for at in range(0, len(unsorted), PART)]
     while len(parts) > 1:
@@ -54,9 +55,9 @@ def ascending(ids: Iterable[int]) -> list[int]:
 
 
 class LedgerEntries:
-    """The entries of one ledger in a write cache, to be looked up on the reactor thread.
+    """A view of the entries of one ledger in the columns, for look-ups on the reactor thread.
 
-    :ivar positions: of the entries in the columns, ascending, as are the entry ids.
+    :ivar positions: indexes of the ledger's entries in the columns, in the order of entry ids.
     """
 
     __slots__ = ("ledger_id", "positions", "_entry_ids", "_entries")
@@ -69,28 +70,28 @@ class LedgerEntries:
 
     @property
     def first(self) -> int:
-        """Return the lowest entry id."""
+        """Return the lowest entry id of the ledger."""
         return self._entry_ids[self.positions[0]]
 
     @property
     def last(self) -> int:
-        """Return the highest entry id."""
+        """Return the highest entry id of the ledger."""
         return self._entry_ids[self.positions[-1]]
 
     def _index(self, entry_id: int) -> int:
-        """Return the index of the first entry whose id is ``entry_id`` or higher."""
+        """Return the index in ``positions`` of the first entry with the id ``entry_id`` or a higher one."""
         return bisect_left(self.positions, entry_id, key=self._entry_ids.__getitem__)
 
     def entry(self, entry_id: int) -> bytes | None:
-        """Return the bytes of the entry ``entry_id``, or None if it is not here."""
+        """Return the bytes of the entry ``entry_id``, or None if the columns do not hold it."""
         index = self._index(entry_id)
         found = index < len(self.positions) and self._entry_ids[self.positions[index]] == entry_id
         return self._entries[self.positions[index]] if found else None
 
     def find(self, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return the entry ``entry_id`` as a run, or None if it is not here.
+        """Return a run that begins with ``entry_id``, or None if the columns do not hold this entry.
 
-        :param max_count: most entries to return, from ``entry_id`` on; fewer may be returned.
+        :param max_count: most entries of the run; it may have fewer.
         """
         index, ids, found, size = self._index(entry_id), self._entry_ids, list[bytes](), 0
         for position in self.positions[index : index + min(max_count, MOST_TOGETHER)]:
@@ -101,22 +102,22 @@ class LedgerEntries:
         return EntryRun.of_entries(self.ledger_id, entry_id, found) if found else None
 
     def next_from(self, entry_id: int) -> int:
-        """Return the lowest entry id here that is ``entry_id`` or higher, or :data:`~.run_list.NO_ENTRY`."""
+        """Return the lowest id of a held entry from ``entry_id`` on, or :data:`~.run_list.NO_ENTRY`."""
         index = self._index(entry_id)
         return self._entry_ids[self.positions[index]] if index < len(self.positions) else NO_ENTRY
 
     def overlaps(self, first: int, last: int) -> bool:
-        """Test whether any of the entries ``first .. last`` is here."""
+        """Test whether the columns hold any of the entries ``first`` to ``last``."""
         index = self._index(first)
         return index < len(self.positions) and self._entry_ids[self.positions[index]] <= last
 
 
 class Scattered:
-    """The result of a look-up of single entries in memory, which does not wait for the disk.
+    """The result of a look-up of entries that need not be consecutive; it uses only what is in memory.
 
-    :ivar entries: in the order of the request; None for an entry that was not found in this way.
-    :ivar cached: number of entries from the write caches.
-    :ivar read, read_bytes: number of entries that were read from logs, and their bytes.
+    :ivar entries: the found entries in the order of the request; None for each entry that is not in memory.
+    :ivar cached: number of entries that were found in the write caches.
+    :ivar read, read_bytes: number of entries that were read from entry logs through the page cache, and their bytes.
     """
 
     __slots__ = ("entries", "cached", "read", "read_bytes")
@@ -127,10 +128,10 @@ class Scattered:
 
 
 class SortedEntries:
-    """One or more entries in the order of ledgers and entry ids, each entry once.
+    """One or more entries, sorted by ledger id and entry id, without duplicates.
 
-    :ivar ledger_ids: one per entry, as are ``entry_ids`` and ``entries``.
-    :ivar starts: index of the first entry of each run, which is consecutive entries of one ledger.
+    :ivar ledger_ids: the ledger id of each entry; ``entry_ids`` and ``entries`` are parallel to it.
+    :ivar starts: indexes at which runs of consecutive entries of one ledger begin.
     :ivar total: bytes of all records, size words included.
     """
 
@@ -151,23 +152,23 @@ class SortedEntries:
         return len(self.entries)
 
     def each(self, of_run: object, of_sorted: "Callable[[SortedEntries], T]") -> list[T]:
-        """Call the second function, as :meth:`.EntryRun.each` calls the first.
+        """Return the result of calling ``of_sorted``; so it can be used in place of :meth:`.EntryRun.each`.
 
-        :param of_sorted: called with all entries.
+        :param of_sorted: called with this object.
         """
         return [of_sorted(self)]
 
     def size(self, index: int) -> int:
-        """Return the bytes of the record of the entry at ``index``."""
+        """Return the bytes of the record (size word and entry) of the entry at ``index``."""
         return len(self.entries[index]) + 4
 
     def runs(self) -> Iterator[EntryRun]:
-        """Yield the entries as runs, whose data are copies."""
+        """Yield the entries as runs, with copies of the bytes."""
         for start, end in pairwise([*self.starts, len(self)]):
             yield EntryRun.of_entries(self.ledger_ids[start], self.entry_ids[start], self.entries[start:end])
 
     def part(self, begin: int, room: int) -> "SortedEntries":
-        """Return the entries from index ``begin`` upwards that fit; if a whole run fits, end with a whole run.
+        """Return as many entries from index ``begin`` on as fit; do not cut the last run unless it is the only one.
 
         :param room: most bytes of the records; the first entry is returned even if it is longer.
         """
@@ -194,9 +195,9 @@ def _starts(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> list[int]:
 
 
 class MixedEntries:
-    """Entries of any ledgers.  One thread adds and removes entries, any thread may list them.
+    """The single entries of a write cache.  One thread adds and removes entries; any thread may list them.
 
-    :ivar cost: bytes of the added entries; a removed entry stays counted, since its memory is not freed.
+    :ivar cost: bytes of all added entries; those of removed entries are still counted, as their memory is not freed.
     """
 
     __slots__ = ("cost", "_entries", "_ledger_ids", "_entry_ids", "_older", "_newest", "_views")
@@ -222,22 +223,23 @@ class MixedEntries:
         return len(self._entries) >= DENSE * len(self._newest)
 
     def ledger_ids(self) -> list[int]:
-        """Return the ledgers that have entries here, in any order."""
+        """Return the ids of all ledgers with entries here, in any order."""
         return list(self._newest)
 
     @property
     def has_memory(self) -> bool:
-        """Whether there are entries that :meth:`shrink` can free."""
+        """Whether :meth:`shrink` can still free memory."""
         return bool(self._entries)
 
     def add(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes], runs: Mapping[int, RunList]
     ) -> Sequence[int]:
-        """Add entries; leave out entries whose ledger already has an entry with the same or a higher id.
+        """Add entries; refuse those of a ledger that already has an entry with the same or a higher id.
 
-        :param ledger_ids: one per entry, as are ``entry_ids`` and ``entries``.
-        :param runs: the runs held elsewhere, by ledger.
-        :returns: positions of the entries not added: from the first such entry on, all entries of its ledger.
+        :param ledger_ids: the ledger id of each entry; ``entry_ids`` and ``entries`` are parallel to it.
+        :param runs: the runs of the write cache, by ledger, whose ids are checked, too.
+        :returns: indexes of the refused entries.  Once an entry of a ledger is refused, its later entries are refused,
+            too.
         """
         newest, older, ids = self._newest, self._older, self._entry_ids
         start, n_ledgers = len(older), len(newest)
@@ -263,32 +265,32 @@ class MixedEntries:
         return left
 
     def last(self, ledger_id: int) -> int:
-        """Return the highest entry id of ``ledger_id`` here, or -1."""
+        """Return the highest entry id of ``ledger_id`` in the columns, or -1 if there is none."""
         position = self._newest.get(ledger_id, _NOWHERE)
         return self._entry_ids[position] if position >= 0 else INVALID_ENTRY_ID
 
     def find(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return the entry ``entry_id`` of ``ledger_id`` as a run, or None if it is not here.
+        """Return a run that begins with ``entry_id`` of ``ledger_id``, or None if the columns do not hold this entry.
 
-        :param max_count: as of :meth:`LedgerEntries.find`.
+        :param max_count: most entries of the run; it may have fewer.
         """
         newest = self._newest.get(ledger_id, _NOWHERE)
         if newest < 0 or self._entry_ids[newest] < entry_id:
             return None
-        if self._entry_ids[newest] == entry_id:  # the usual read of a follower: it needs no view of the ledger
+        if self._entry_ids[newest] == entry_id:  # the newest entry, which tailing readers want, needs no view
             return EntryRun.of_entries(ledger_id, entry_id, (self._entries[newest],))
         view = self.view(ledger_id)
         return view.find(entry_id, max_count) if view is not None else None
 
     def next_from(self, ledger_id: int, entry_id: int) -> int:
-        """Return the lowest entry id of ``ledger_id`` here, ``entry_id`` or higher, or :data:`~.run_list.NO_ENTRY`."""
+        """Return the lowest id of ``ledger_id``'s held entries from ``entry_id`` on, or :data:`~.run_list.NO_ENTRY`."""
         if self.last(ledger_id) < entry_id:
             return NO_ENTRY
         view = self.view(ledger_id)
         return view.next_from(entry_id) if view is not None else NO_ENTRY
 
     def view(self, ledger_id: int) -> LedgerEntries | None:
-        """Return the entries of ``ledger_id``, or None if it has no entries here."""
+        """Return a view of the entries of ``ledger_id``, or None if it has none here."""
         newest = self._newest.get(ledger_id, _NOWHERE)
         if newest < 0:
             return None
@@ -304,7 +306,11 @@ class MixedEntries:
         return view
 
     def _positions(self, newest: int, known: int = _NOWHERE) -> list[int]:
-        """Return the indexes of a ledger's entries in the columns, ascending; only indexes above ``known``."""
+        """Return the indexes of a ledger's entries in the columns, ascending, from its newest entry down to ``known``.
+
+        :param newest: index of the newest entry of the ledger.
+        :param known: index of an entry of the ledger; only later entries are returned.
+        """
         found, older = [], self._older
         while newest > known:
             found.append(newest)
@@ -313,14 +319,14 @@ class MixedEntries:
         return found
 
     def runs(self, ledger_id: int) -> list[EntryRun]:
-        """Return the entries of ``ledger_id`` as runs, ascending, with copies of the bytes."""
+        """Return the entries of ``ledger_id`` as runs in ascending order, with copies of the bytes."""
         positions, ids, entries = self._positions(self._newest.get(ledger_id, _NOWHERE)), self._entry_ids, self._entries
         if not positions or ids[positions[-1]] - ids[positions[0]] != len(positions) - 1:
             return list(self._at(positions).runs()) if positions else []
         return [EntryRun.of_entries(ledger_id, ids[positions[0]], [entries[position] for position in positions])]
 
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
-        """Return the first and last id, inclusive, of each run of ``ledger_id``, ascending.  Any thread."""
+        """Return (first id, last id) of each run of consecutive entries of ``ledger_id``, ascending.  Any thread."""
         ids = [self._entry_ids[position] for position in self._positions(self._newest.get(ledger_id, _NOWHERE))]
         starts = _starts([ledger_id] * len(ids), ids) if ids else []
         return [(ids[start], ids[end - 1]) for start, end in pairwise([*starts, len(ids)])]
@@ -331,9 +337,9 @@ class MixedEntries:
         self._newest.pop(ledger_id, None)
 
     def in_order(self, but: Collection[int] = ()) -> Iterator[SortedEntries]:
-        """Yield all entries, some thousand at a time; another thread may remove entries at the same time.
+        """Yield all entries, sorted, in parts of some thousand; another thread may remove entries meanwhile.
 
-        :param but: ids of ledgers whose entries are left out.
+        :param but: ids of ledgers to leave out.
         """
         positions: list[int] = []
         for ledger_id in ascending([ledger_id for ledger_id in self.ledger_ids() if ledger_id not in but]):
@@ -348,7 +354,7 @@ class MixedEntries:
             yield self._at(positions[at : at + 2 * PART])
 
     def _at(self, positions: Sequence[int]) -> SortedEntries:
-        """Return the entries at the given positions, which must be in the order of ledgers and entry ids."""
+        """Return the entries at the given indexes of the columns, which must be sorted by ledger and entry id."""
         if len(positions) == 1:
             (at,) = positions
             return SortedEntries((self._ledger_ids[at],), (self._entry_ids[at],), (self._entries[at],))
@@ -356,10 +362,10 @@ class MixedEntries:
         return SortedEntries(taken(self._ledger_ids), taken(self._entry_ids), taken(self._entries))
 
     def shrink(self, n_bytes: int) -> int:
-        """Free the memory of entries that readers no longer need.
+        """Free the memory of entries from a cache that nobody reads any more.
 
         :param n_bytes: bytes of entries to free.
-        :returns: the bytes still to free when no entry is left.
+        :returns: how many of these bytes could not be freed, because no entry is left.
         """
         entries, newest = self._entries, self._newest
         while n_bytes > 0 and entries:

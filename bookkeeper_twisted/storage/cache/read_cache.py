@@ -1,4 +1,4 @@
-"""The read cache: runs that were read from disk, kept in memory for the next reader."""
+"""The read cache: keeps runs of entries that were read from disk, for later reads."""
 
 from bisect import bisect_right
 from collections import OrderedDict
@@ -9,10 +9,10 @@ from .run_list import RUN_OVERHEAD, RunList
 
 
 class ReadCache:
-    """An LRU cache of runs that were read from disk.
+    """A cache of runs that were read from disk, of which it drops the least recently used.
 
-    :ivar limit: most bytes, :data:`RUN_OVERHEAD` for each run included.
-    :ivar cost: bytes of the cached runs, counted likewise.
+    :ivar limit: most bytes of the cached runs, with :data:`RUN_OVERHEAD` bytes added for each run.
+    :ivar cost: bytes of the cached runs, with the same overhead.
     """
 
     __slots__ = ("limit", "cost", "_ledgers", "_order")
@@ -28,7 +28,7 @@ class ReadCache:
         return len(self._order)
 
     def find(self, ledger_id: int, entry_id: int) -> EntryRun | None:
-        """Return the run that holds ``entry_id`` of ``ledger_id``, or None; mark the run as used."""
+        """Return the cached run that holds ``entry_id`` of ``ledger_id``, or None; mark the run as just used."""
         runs = self._ledgers.get(ledger_id)
         run = runs.find(entry_id) if runs is not None else None
         if run is not None:
@@ -36,7 +36,7 @@ class ReadCache:
         return run
 
     def keep(self, run: EntryRun) -> None:
-        """Insert a ``run``, unless it is cached already or larger than the whole cache may be."""
+        """Cache a ``run``, unless it is cached already or larger than the limit of the cache."""
         if len(run.data) + RUN_OVERHEAD > self.limit:
             return
         held = self.find(run.ledger_id, run.first)
@@ -52,7 +52,10 @@ class ReadCache:
             self._remove(*next(iter(self._order)))
 
     def discard(self, entries: Entries) -> None:
-        """Remove every run that holds any of ``entries``, whose copies are newer."""
+        """Remove every cached run with an entry that was just written again, as its copy is out of date.
+
+        :param entries: the newly written entries.
+        """
         if not self._ledgers or self._ledgers.keys().isdisjoint(entries.ledger_ids):
             return
         for ledger_id, first, last in entries.spans():
@@ -62,7 +65,7 @@ class ReadCache:
                 self._remove(ledger_id, runs.firsts[index])
 
     def discard_ledger(self, ledger_id: int) -> None:
-        """Remove every run of ``ledger_id``."""
+        """Remove every cached run of ``ledger_id``."""
         for run in self._ledgers.pop(ledger_id, RunList()).runs:
             self._forget(run)
 

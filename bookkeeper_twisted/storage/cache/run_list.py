@@ -1,7 +1,7 @@
-"""The runs of one ledger in memory, disjoint and ordered by entry id.
+"""A list of the cached runs of one ledger, sorted by entry id; no two of them overlap.
 
-A writer's run follows the last one, so that an insert is one append; any other run finds its place by bisection and
-replaces the entries that it covers: the newest copy of an entry wins.
+The runs of a writer arrive in order, so that an insert is one append.  The place of any other run is found by
+bisection; it replaces the entries that it covers, because the newest copy of an entry is valid.
 """
 
 from bisect import bisect_left, bisect_right
@@ -11,14 +11,14 @@ from ...entries.entry_run import EntryRun
 from ...model import INVALID_ENTRY_ID
 
 NO_ENTRY = 1 << 63
-"""Above every entry id."""
+"""A number above every entry id; it stands for "no such entry"."""
 
 RUN_OVERHEAD = 256
-"""The cost of a run beside its bytes; counted, so that a flood of tiny runs meets the limit too (S11)."""
+"""The cost in bytes of a run besides its data; it keeps many tiny runs within the limit of a cache, too (S11)."""
 
 
 class RunList:
-    """The runs of one ledger."""
+    """The cached runs of one ledger, sorted by entry id, without overlaps."""
 
     __slots__ = ("firsts", "runs")
 
@@ -42,7 +42,7 @@ class RunList:
         return run.entry(entry_id) if run is not None else None
 
     def find(self, entry_id: int) -> EntryRun | None:
-        """Return the run that holds ``entry_id``, or None."""
+        """Return the run that holds ``entry_id``, or None if there is none."""
         index = bisect_right(self.firsts, entry_id) - 1
         if index >= 0:
             run = self.runs[index]
@@ -51,17 +51,16 @@ class RunList:
         return None
 
     def next_from(self, entry_id: int) -> int:
-        """Return the lowest entry id here that is ``entry_id`` or higher, or :data:`NO_ENTRY`."""
+        """Return the lowest id of a held entry from ``entry_id`` on, or :data:`NO_ENTRY`."""
         index = bisect_right(self.firsts, entry_id)
         if index and self.runs[index - 1].last >= entry_id:
             return entry_id
         return self.firsts[index] if index < len(self.firsts) else NO_ENTRY
 
     def insert(self, run: EntryRun) -> tuple[Sequence[EntryRun], Sequence[EntryRun]]:
-        """Insert a run, which replaces the entries with the same ids.
+        """Insert a run; it replaces entries with the same ids.
 
-        :returns: the removed runs, and the inserted ones: the new run and the uncovered parts of the
-            old ones.
+        :returns: the removed runs, and the added runs: the new one, and what is left of old ones that it partly covers.
         """
         runs, firsts = self.runs, self.firsts
         if not runs or run.first > runs[-1].last:
@@ -89,6 +88,6 @@ class RunList:
         return self.runs.pop(index)
 
     def overlaps(self, first: int, last: int) -> bool:
-        """Test whether any of the entries ``first .. last`` is here."""
+        """Test whether a run holds any of the entries ``first`` to ``last``."""
         index = bisect_right(self.firsts, last) - 1
         return index >= 0 and self.runs[index].last >= first

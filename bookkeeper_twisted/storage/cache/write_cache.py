@@ -1,7 +1,7 @@
-"""The write cache: runs and single entries that are not in an entry log yet.
+"""The write cache: entries that are not in an entry log yet.
 
-The runs of each ledger are in a :class:`~.run_list.RunList`.  Where many ledgers take turns, a run for each entry would
-cost more than the entry: single entries are kept by columns (:mod:`.mixed_entries`).
+Each ledger has a list of its runs (:class:`~.run_list.RunList`).  If many ledgers alternate, a run object for each
+entry would cost more than the entry, so that single entries are kept in parallel columns (:mod:`.mixed_entries`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,24 +13,24 @@ from .mixed_entries import LedgerEntries, MixedEntries, SortedEntries, ascending
 from .run_list import RUN_OVERHEAD, RunList
 
 LEDGER_OVERHEAD = 640
-"""The cost of a ledger that has runs here: its place, its lists."""
+"""The cost in bytes of a ledger with runs here: an item of the dictionary, and its lists."""
 
 SINGLE_BYTES = 4096
-"""A run of one entry is kept by columns up to so many bytes: it is copied for that."""
+"""Most bytes of a run of one entry that is kept in the columns, for which it is copied."""
 
 JOIN_BYTES = 1024 * 1024
 JOIN_ENTRIES = 64 * 1024
 
 
 class WriteCache:
-    """One of the two caches between the journal and the entry logs.
+    """A write cache.  A directory has two: one is filled while a checkpoint writes out the other.
 
-    Each entry is either in the runs of its ledger or in the columns.
+    Each entry is either in a run of its ledger or in the columns of single entries, never in both.
 
-    :ivar bytes: bytes of the held records.
+    :ivar bytes: bytes of the records of all held entries.
     :ivar count: number of held entries.
-    :ivar outgoing: a cache that is no longer needed.  It is freed piece by piece as this one grows: to free all
-        of it at once would block the thread for milliseconds.
+    :ivar outgoing: an older cache that nobody reads any more.  It is freed step by step while this cache grows, as
+        freeing it at once would block the thread for milliseconds.
     """
 
     __slots__ = ("bytes", "count", "outgoing", "_runs", "_run_bytes", "_ledgers", "_mixed")
@@ -46,7 +46,7 @@ class WriteCache:
 
     @property
     def cost(self) -> int:
-        """Return the bytes that count against the limit: the entries, and the overhead of runs, entries and ledgers."""
+        """Return the bytes that count against the cache's limit: entries, and overhead of runs, entries and ledgers."""
         runs = self._run_bytes + self._runs * RUN_OVERHEAD + len(self._ledgers) * LEDGER_OVERHEAD
         return runs + self._mixed.cost
 
@@ -54,7 +54,7 @@ class WriteCache:
         return bool(self._ledgers) or bool(self._mixed)
 
     def add(self, entries: Entries) -> None:
-        """Insert ``entries``, which replace older copies."""
+        """Insert ``entries``; they replace older copies of the same entries."""
         entries.each(self._add_run, self._add_mixed)
         if self.outgoing is not None:
             self._let_go(entries.size)
@@ -71,7 +71,7 @@ class WriteCache:
     def _add_single(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes], size: int
     ) -> None:
-        """Insert single entries of any ledgers, in the given order."""
+        """Insert single entries of any ledgers, in the given order; the columns refuse some, which become runs."""
         left = self._mixed.add(ledger_ids, entry_ids, entries, self._ledgers)
         self.bytes += size
         self.count += len(entries)
@@ -95,7 +95,7 @@ class WriteCache:
     def _make_runs(self, ledger_id: int) -> None:
         """Move a ledger's entries from the columns to runs.
 
-        The runs are added first, as other threads read both and must find every entry.
+        The runs are added before the entries leave the columns: other threads read both, and must find every entry.
         """
         runs = self._ledgers.setdefault(ledger_id, RunList())
         for run in self._mixed.runs(ledger_id):
@@ -105,17 +105,17 @@ class WriteCache:
         self._mixed.take_out(ledger_id)
 
     def _let_go(self, n_bytes: int) -> None:
-        """Free twice ``n_bytes`` bytes of the old cache for ``n_bytes`` new ones.
+        """Free ``2 * n_bytes`` bytes of the outgoing cache after this cache has grown by ``n_bytes``.
 
-        The two caches together thus never exceed the size of the old one.
+        So the two caches together never need more memory than the outgoing one did.
         """
         if self.outgoing is not None and not self.outgoing.shrink(2 * n_bytes):
             self.outgoing = None
 
     def shrink(self, n_bytes: int) -> bool:
-        """Free at least ``n_bytes`` bytes of a cache that readers no longer need.
+        """Free at least ``n_bytes`` bytes of this cache, which nobody reads any more.
 
-        :returns: whether any entry is left.
+        :returns: whether memory is left to free.
         """
         n_bytes, ledgers = self._mixed.shrink(n_bytes), self._ledgers
         while n_bytes > 0 and ledgers:
@@ -127,7 +127,7 @@ class WriteCache:
         return bool(ledgers) or self._mixed.has_memory
 
     def discard_ledger(self, ledger_id: int) -> None:
-        """Remove the entries of ``ledger_id`` while another thread may iterate over :meth:`parts`."""
+        """Remove the entries of ``ledger_id``, even while another thread iterates over :meth:`parts`."""
         held = self._ledgers.pop(ledger_id, None)
         for run in held.runs if held is not None else ():
             self._count(run, -1)
@@ -143,7 +143,10 @@ class WriteCache:
         self._run_bytes += sign * run.size
 
     def absorb(self, newer: "WriteCache") -> None:
-        """Add all entries of a ``newer`` cache, which was filled after this one."""
+        """Add all entries of a cache that was filled after this one.
+
+        :param newer: that cache.
+        """
         for runs in newer._ledgers.values():
             for run in runs.runs:
                 self.add(run)
@@ -151,21 +154,22 @@ class WriteCache:
             self._add_single(single.ledger_ids, single.entry_ids, single.entries, single.total)
 
     def find(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run that holds ``entry_id`` of ``ledger_id``, or None.
+        """Return a run that holds ``entry_id`` of ``ledger_id``, or None if this cache does not hold the entry.
 
-        :param max_count: most entries the caller can use from there on; so many single entries are copied into the run.
+        :param max_count: most entries that the caller can use, from ``entry_id`` on; at most so many single entries are
+            joined to a run.
         """
         runs = self._ledgers.get(ledger_id)
         found = runs.find(entry_id) if runs is not None else None
         return found if found is not None else self._mixed.find(ledger_id, entry_id, max_count)
 
     def next_from(self, ledger_id: int, entry_id: int) -> int:
-        """Return the lowest entry id of ``ledger_id`` here, ``entry_id`` or higher, or :data:`~.run_list.NO_ENTRY`."""
+        """Return the lowest id of ``ledger_id``'s held entries from ``entry_id`` on, or :data:`~.run_list.NO_ENTRY`."""
         runs, single = self._ledgers.get(ledger_id), self._mixed.next_from(ledger_id, entry_id)
         return min(runs.next_from(entry_id), single) if runs is not None else single
 
     def held(self, ledger_id: int) -> "list[RunList | LedgerEntries]":
-        """Return the runs and the single entries of ``ledger_id`` that exist; no entry is in both."""
+        """Return the list of runs and the view of single entries of ``ledger_id``, as far as they exist."""
         found = (self._ledgers.get(ledger_id), self._mixed.view(ledger_id))
         return [each for each in found if each is not None]
 
