@@ -1,5 +1,5 @@
-"""Entry logs: the files that keep entries, byte-compatible with Apache BookKeeper's.
+"""Entry logs, the files that hold the entries of a bookie, in the format of Apache BookKeeper.
 
-:mod:`.format` states the bytes, :mod:`.writer` appends and seals, :mod:`.reader` reads slices at places the index
-names, :mod:`.scan` goes through a whole file without an index.
+:mod:`.format` defines the bytes.  :mod:`.writer` appends entries and seals complete logs.  :mod:`.reader` reads entries
+at the offsets that index rows name.  :mod:`.scan` reads a whole log without an index.
 """

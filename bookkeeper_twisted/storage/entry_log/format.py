@@ -1,4 +1,4 @@
-"""Layout of an entry log file, byte-compatible with Apache BookKeeper's.
+"""The layout of an entry log file, the same as in Apache BookKeeper.
 
 ::
 
@@ -6,10 +6,10 @@
     records:             i32 size   size bytes of the entry, back to back from offset 1024
     ledgers map:         records whose entry is  i64 -1  i64 -2  i32 n  n * (i64 ledger, i64 bytes)
 
-Filler (bytes ``0xF0``, as in Apache's logs written with direct I/O) may stand between records: no four bytes
-from there on form a positive size before the next record begins.
+Between two records there may be filler (bytes ``0xF0``, as in logs that Apache's bookie writes with direct I/O).  No
+four bytes that begin in the filler form a positive size, so a reader finds the next record.
 
-Version 0 files have no map.  ``bytes`` in the map counts the size words.
+Files of version 0 have no ledgers map.  ``bytes`` in the map includes the size words.
 """
 
 import struct
@@ -40,7 +40,7 @@ assert (_HEADER.size, _SEAL.size, _MAP_HEAD.size, _PAIR.size) == (20, 12, 24, 16
 
 @attrs.frozen
 class LogHeader:
-    """The fields of the header that are used; ``map_offset`` is 0 if the log is not sealed."""
+    """The fields of an entry log's header that readers need; ``map_offset`` is 0 if the log is not sealed."""
 
     version: int
     map_offset: int
@@ -48,10 +48,10 @@ class LogHeader:
 
 
 def reserved_id_of(name: str) -> int | None:
-    """Return the id that a file name takes up: of an entry log, or of an unfinished log of a compaction.
+    """Return the log id that a file's name reserves: of an entry log, or of a log that a compaction has not completed.
 
-    :param name: of the file.
-    :returns: None for any other file.
+    :param name: name of the file.
+    :returns: the id; None for any other file.
     """
     stem, dot, _ = name.partition(ENTRY_LOG_SUFFIX)
     try:
@@ -62,15 +62,15 @@ def reserved_id_of(name: str) -> int | None:
 
 
 def new_header() -> bytes:
-    """Return the header of a new log."""
+    """Return the header bytes of a new entry log."""
     return _HEADER.pack(_MAGIC, _VERSION, 0, 0).ljust(HEADER_SIZE, b"\0")
 
 
 def seal(map_offset: int, ledgers: int) -> tuple[bytes, int]:
-    """Return the header bytes that point to a ledgers map, and their offset in the file.
+    """Return the bytes that make the header point to a ledgers map, and their offset in the file.
 
-    :param map_offset: where the map begins.
-    :param ledgers: number of ledgers in it.
+    :param map_offset: offset of the ledgers map in the file.
+    :param ledgers: number of ledgers in the map.
     """
     return _SEAL.pack(map_offset, ledgers), _SEAL_OFFSET
 
@@ -79,8 +79,8 @@ def parse_header(data: bytes, path: str) -> LogHeader:
     """Decode the header of an entry log.
 
     :param data: the first bytes of the file.
-    :param path: of the file, for the text of the error.
-    :raises DamageError: the bytes are not the beginning of an entry log.
+    :param path: path of the file, for the error text.
+    :raises DamageError: these are not the first bytes of an entry log.
     """
     if len(data) < _HEADER.size:
         raise DamageError(f"{path}: {len(data)} bytes are too few for an entry log header")
@@ -93,9 +93,9 @@ def parse_header(data: bytes, path: str) -> LogHeader:
 
 
 def encode_map(sizes: Mapping[int, int]) -> bytes:
-    """Encode the ledgers map as the records that end a sealed log.
+    """Encode the ledgers map, as records that follow the last entry of a sealed log.
 
-    :param sizes: bytes of the records of each ledger, size words included.
+    :param sizes: for each ledger, the bytes of its records in the log, size words included.
     """
     parts, pairs = [], iter(sorted(sizes.items()))
     while batch := list(islice(pairs, MAP_BATCH)):
@@ -105,11 +105,11 @@ def encode_map(sizes: Mapping[int, int]) -> bytes:
 
 
 def decode_map(data: bytes, ledgers: int) -> dict[int, int] | None:
-    """Decode the ledgers map.
+    """Decode the ledgers map of a sealed log.
 
-    :param data: from the map's offset to the end of the file.
-    :param ledgers: number of ledgers that the header announces.
-    :returns: bytes of the records of each ledger; None if the map is incomplete.
+    :param data: the bytes from the map's offset to the end of the file.
+    :param ledgers: number of ledgers in the map, according to the header.
+    :returns: for each ledger, the bytes of its records; None if the map is incomplete.
     """
     sizes: dict[int, int] = {}
     for part in _map_batches(data):
@@ -120,7 +120,7 @@ def decode_map(data: bytes, ledgers: int) -> dict[int, int] | None:
 
 
 def _map_batches(data: bytes) -> Iterator[bytes | None]:
-    """Yield the pairs of each record of a ledgers map, as bytes; end with None at a record of another kind."""
+    """Yield the encoded (ledger, bytes) pairs of each map record; yield None and end at a damaged record."""
     at = 0
     while at + 4 <= len(data) and int.from_bytes(data[at : at + 4], "big", signed=True) > 0:
         if at + _MAP_HEAD.size > len(data):

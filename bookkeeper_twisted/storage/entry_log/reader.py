@@ -1,9 +1,8 @@
-"""Reads slices of entry logs at the offsets in index rows, and verifies them.
+"""Reads entries from entry logs, at the offsets that index rows name, and verifies them.
 
-Several threads of the read lane, and the reactor thread, may use one reader.  An open file
-belongs to the thread that took it out of its pool until it is put back, so nothing is locked and no file is
-closed during a read.  The reactor has a pool of its own but opens no files: the read lane puts in the files of
-the logs that the reactor reads.
+Threads of the read lane and the reactor thread share one reader without locks.  A thread takes an open file out of a
+pool, uses it alone, and puts it back; so no file is closed while it is read.  The reactor thread has its own pool.  It
+opens no files: the read lane adds the files of the logs that the reactor thread is to read.
 """
 
 import errno
@@ -24,16 +23,16 @@ from ..index.scattered import ScatteredRecord
 from ..interfaces import CHECKSUM_BLOCK, IFile, IFileSystem, IndexRow
 from ..ledger_dirs import entry_log_name
 
-_HEAD = struct.Struct(">iqq")  # size word, ledgerId, entryId
+_HEAD = struct.Struct(">iqq")  # size word, ledger id, entry id
 
 WARMED = 256 * 1024
-"""The bytes that are brought into memory around a small read, aligned: others are likely to want it."""
+"""Bytes of the aligned block that the kernel is asked to read after a small read: neighbours are often read next."""
 
 MOST_HINTS = 4096
-"""Surroundings that may be warmed before any of it was of use."""
+"""Most such read-ahead hints before one of them proves useful, that is before a read finds its bytes in memory."""
 
 DECODED_ROWS = 256
-"""Offset tables of rows with uneven records that are kept; what a log holds never changes."""
+"""Number of index rows with unequal record sizes for which decoded record offsets are cached."""
 
 OffsetKey = tuple[int, int, int]
 K = TypeVar("K")
@@ -41,9 +40,9 @@ V = TypeVar("V")
 
 
 class IdleLogs:
-    """A pool of open log files that are not in use, limited to the most recently used ones.
+    """A pool of open entry log files that no thread is using; it keeps the most recently used ones.
 
-    :ivar limit: most files in the pool.
+    :ivar limit: most open files in the pool.
     """
 
     __slots__ = ("limit", "_idle", "_removed")
@@ -60,11 +59,11 @@ class IdleLogs:
         return log_id in self._idle
 
     def take(self, log_id: int) -> IFile | None:
-        """Take the file of ``log_id`` out of the pool, or return None; the caller puts the file back or closes it."""
+        """Take the file of ``log_id`` out of the pool, or return None; the caller must put it back or close it."""
         return self._idle.pop(log_id, None)
 
     def put_back(self, log_id: int, file: IFile) -> None:
-        """Put the ``file`` of ``log_id`` back; close it if the pool has another one, or if the log was removed."""
+        """Put the ``file`` of ``log_id`` back; close it if the pool has another one, or if the log was deleted."""
         if log_id in self._removed or self._idle.setdefault(log_id, file) is not file:
             file.close()
         elif len(self._idle) > self.limit:
@@ -73,14 +72,14 @@ class IdleLogs:
                 oldest.close()
 
     def remove(self, log_id: int) -> None:
-        """Close the file of the removed log ``log_id``; a file in use is closed when it is put back."""
+        """Close the file of the deleted log ``log_id``; a file in use is closed when it is put back."""
         self._removed.add(log_id)
         file = self.take(log_id)
         if file is not None:
             file.close()
 
     def close(self) -> None:
-        """Close all idle files."""
+        """Close all files in the pool."""
         while (file := _pop_oldest(self._idle)) is not None:
             file.close()
 
@@ -88,16 +87,17 @@ class IdleLogs:
 class EntryLogReader:
     """A reader of the entry logs of one directory.
 
-    :param max_open: most idle files kept open for the lane, and likewise for the reactor.
-    :ivar reads: preads of entries on the read lane so far.
-    :ivar tells_resident: whether the file system can tell which bytes are in memory.
+    :param max_open: most idle open files for the read lane, and as many for the reactor thread.
+    :ivar reads: number of reads on the read lane so far.
+    :ivar tells_resident: whether the file system can read from the page cache alone, without the disk.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, max_open: int = 64) -> None:
         self.directory = directory
         self.reads = 0
         self.tells_resident = True
-        # Read-ahead hints left: a read from memory adds one.  Threads change it without a lock, as it may be inexact.
+        # Number of read-ahead hints that may still be given; a successful read from memory adds one.  Threads change it
+        # without a lock, because it need not be exact.
         self._hints = MOST_HINTS
         self._fs = fs
         self._idle = IdleLogs(max_open)
@@ -105,14 +105,16 @@ class EntryLogReader:
         self._offsets: OrderedDict[OffsetKey, Sequence[int]] = OrderedDict()
 
     def read(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """Read entries of a row from ``entry_id`` upwards, as many as fit ``max_bytes``, at least one.  Read lane.
+        """Read entries of an index row from ``entry_id`` on: as many as fit ``max_bytes``, at least one.  Read lane.
 
-        If any of them is damaged, the first one is read alone, so that damage of others does not make it unreadable.
-        Its bytes are then not verified, like all reads of less than a checksummed block: its digest protects it.
+        If any of these entries is damaged, only the first one is read, so that damage of later entries does not make it
+        unreadable.  A read of less than a checksummed block is not verified here; the client verifies the entry's
+        digest.
 
         :param row: the index row that holds ``entry_id``.
-        :param max_bytes: most bytes of the records; one entry is returned even if it is longer.
-        :raises DamageError: the log holds other bytes there (S5, S9); LostLogError if there is no such file.
+        :param max_bytes: most bytes of the returned records; a single entry may be longer.
+        :raises DamageError: the log does not hold these entries there (S5, S9); LostLogError if the log file is
+            missing.
         :raises OSError: the log could not be read.
         """
         try:
@@ -123,7 +125,7 @@ class EntryLogReader:
             return self.read_slice(row, entry_id, 1)
 
     def read_slice(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """See :meth:`read`; here damage of any of the entries raises an error."""
+        """See :meth:`read`; this method raises an error if any of the entries is damaged."""
         offsets = self.offsets_of(row)
         begin = entry_id - row.first
         end = _end(offsets, begin, row.last - entry_id + 1, max_bytes)
@@ -148,11 +150,11 @@ class EntryLogReader:
         return run
 
     def _open_resident(self, log_id: int) -> None:
-        """Open a file to read it on the reactor thread, if the file system can tell which bytes are in memory."""
+        """Open a log for reads on the reactor thread, unless the file system cannot read from the page cache alone."""
         try:
             file = self._fs.open(self.path(log_id))
         except OSError:
-            return  # another thread is removing the log, or too many files are open: the read lane serves the read
+            return  # the log was just deleted, or too many files are open: the read lane will serve the reads
         try:
             file.pread_resident(1, 0)
         except BaseException as e:
@@ -166,11 +168,11 @@ class EntryLogReader:
     def read_resident(
         self, row: IndexRow, entry_id: int, max_count: int, max_bytes: int, window: int = 0
     ) -> EntryRun | None:
-        """Read up to ``max_count`` entries as :meth:`read` does, if all their bytes are in memory.  Reactor thread.
+        """Read up to ``max_count`` entries of an index row, if all their bytes are in the page cache.  Reactor thread.
 
-        :param max_bytes: as of :meth:`read`.
-        :param window: bytes to read instead if the entries are less than a quarter of it.
-        :returns: None also if the entries are damaged: :meth:`read` raises the error.
+        :param max_bytes: most bytes of the returned records; a single entry may be longer.
+        :param window: if the entries are shorter than a quarter of it, read so many bytes instead, for later reads.
+        :returns: None if bytes are not in the page cache, or if they are damaged; :meth:`read` then raises the error.
         """
         file = self._resident.take(row.log_id)
         if file is None:
@@ -199,10 +201,10 @@ class EntryLogReader:
         return run if not whole or first_bad_block(row, offsets[-1], start, data) is None else None
 
     def read_scattered(self, ledger_id: int, log_id: int, records: Sequence[ScatteredRecord], found: Scattered) -> None:
-        """Read single records whose bytes are in memory, and keep the valid ones.  Reactor thread.
+        """Read single records of one ledger that are in the page cache, and keep those that are valid.  Reactor thread.
 
         :param records: the records to read, one or more.
-        :param found: receives the entries that were read; the others stay None.
+        :param found: receives the entries; entries that were not read stay None.
         """
         positions, entry_ids, sizes, offsets, checksums = zip(*records, strict=True)
         file = self._resident.take(log_id)
@@ -230,11 +232,11 @@ class EntryLogReader:
         self._hints = min(self._hints + count, MOST_HINTS)
 
     def offsets_of(self, row: IndexRow) -> Sequence[int]:
-        """Return the record offsets of a ``row``, and the end of its last record.
+        """Return the offset of each record of an index ``row``, and the end of its last record.
 
-        For rows with several record sizes, the newest results are cached.
+        If the records of the row have different sizes, the result is cached.
 
-        :raises DamageError: the row does not hold one size for each entry.
+        :raises DamageError: the row does not have one size for each of its entries.
         """
         if isinstance(row.sizes, int):
             return record_offsets(row)
@@ -247,15 +249,15 @@ class EntryLogReader:
         return offsets
 
     def damage(self, row: IndexRow, at: int, what: str) -> DamageError:
-        """Return the error for damage of a row.
+        """Return the error for damage in the part of an entry log that an index row describes.
 
-        :param at: offset of the damage in the row, in bytes.
-        :param what: the text of the finding.
+        :param at: offset of the damage from the start of the row, in bytes.
+        :param what: what is wrong.
         """
         return DamageError(f"{self.path(row.log_id)} offset {row.offset + at}: ledger {row.ledger_id}: {what}")
 
     def path(self, log_id: int) -> str:
-        """Return the path of the file of ``log_id``."""
+        """Return the path of the entry log ``log_id``."""
         return posixpath.join(self.directory, entry_log_name(log_id))
 
     @contextmanager
@@ -269,23 +271,23 @@ class EntryLogReader:
         try:
             yield file
         except BaseException:
-            file.close()  # close the file after an error, so that the next read opens it again
+            file.close()  # after an error, the next read opens the file anew
             raise
         self._idle.put_back(row.log_id, file)
 
     def remove(self, log_id: int) -> None:
-        """Close the files of the removed log ``log_id``: an open file would keep its disk space.  Any thread."""
+        """Close the files of the deleted log ``log_id``, as open files keep their disk space in use.  Any thread."""
         self._idle.remove(log_id)
         self._resident.remove(log_id)
 
     def close(self) -> None:
-        """Close all files."""
+        """Close all open files."""
         self._idle.close()
         self._resident.close()
 
 
 def _pop_oldest(things: "OrderedDict[K, V]") -> V | None:
-    """Remove and return the oldest item, or None, by one call, so that two threads never take the same item."""
+    """Remove and return the oldest value, or None; as this is one call, no two threads get the same value."""
     try:
         return things.popitem(last=False)[1]
     except KeyError:
@@ -293,7 +295,7 @@ def _pop_oldest(things: "OrderedDict[K, V]") -> V | None:
 
 
 def _end(offsets: Sequence[int], begin: int, max_count: int, max_bytes: int) -> int:
-    """Return the end index (exclusive) of the records to read from index ``begin`` onwards."""
+    """Return the end index, exclusive, of the records to read from index ``begin`` on."""
     limit = offsets[begin] + max_bytes
     if isinstance(offsets, range):
         end = limit // offsets.step
@@ -311,12 +313,16 @@ def _run_at(row: IndexRow, offsets: Sequence[int], begin: int, end: int, data: b
 
 
 def _is_run(run: EntryRun) -> bool:
-    """Test whether the ids and sizes of the records agree with the index."""
+    """Test whether the ids and sizes in the records of a run are those in the index row."""
     return run.ids_match() and _sizes_match(run)
 
 
 def _sizes_match(run: EntryRun) -> bool:
-    """Test the size words of a run: all if the entries have one size, else the first, as the caller tests the last."""
+    """Test the size words of a run.
+
+    If the entries differ in size, only the first size word is tested here; :meth:`.EntryRun.ids_match` tests the last
+    one.
+    """
     if run.offsets is not None:
         return int.from_bytes(run.data[:4], "big") == run.offsets[1] - 4
     size = (run.stride - 4).to_bytes(4, "big")

@@ -1,10 +1,10 @@
-"""A scan of a whole entry log, by the rules of Apache's scanner.
+"""A scan of a whole entry log, by the same rules as Apache's scanner.
 
-A size word that is not positive is padding: the scan goes on one byte further (skipped here in one step
-over zeros and over bytes whose top bit makes every size negative, such as the 0xF0 of direct-I/O logs).
-Records of ledger -1 (ledgers map, filler of direct-I/O logs) are skipped.  Bytes that cannot be a record,
-as they exceed the end of the file or are too short for an entry, end the scan: they are a torn tail if the
-log was never sealed.
+Where a size word is not positive, there is padding, and the scan moves on by one byte.  (It skips in one step all
+zeros, and all bytes with a set top bit, because these make any size negative, such as the 0xF0 of logs written with
+direct I/O.)  Records of ledger -1 are skipped: the ledgers map, and the filler of logs written with direct I/O.  The
+scan ends at bytes that cannot be a record, because they extend past the end of the file or are too short for an entry.
+In a log that was never sealed they are a torn tail.
 """
 
 import posixpath
@@ -23,7 +23,7 @@ _NEGATIVE = bytes(range(0x80, 0x100))
 
 
 class Record(NamedTuple):
-    """One record of a log; ``offset`` is the offset of its size word, and ``size`` includes the size word."""
+    """A record of an entry log; ``offset`` is the offset of its size word, and ``size`` includes the size word."""
 
     ledger_id: int
     entry_id: int
@@ -32,16 +32,15 @@ class Record(NamedTuple):
 
 
 class LogScan:
-    """An iterable over the records of one log.
+    """An iterable over the records of one entry log.
 
-    :ivar header: None for a file that was never used (empty, or without a written header).
-    :ivar torn_at: after the iteration: the offset at which it ended before the end of the file, else None.
+    :ivar header: the header; None for a file that was never used, so that it is empty or has no header.
+    :ivar torn_at: after the iteration, the offset where it ended before the end of the file, else None.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, log_id: int, window: int = WINDOW) -> None:
-        """
-        :param window: bytes of one read.
-        :raises DamageError: the file does not begin as an entry log does.
+        """:param window: number of bytes that one read reads.
+        :raises DamageError: the file does not begin like an entry log.
         """
         self._window = window
         self.path = posixpath.join(directory, entry_log_name(log_id))
@@ -56,7 +55,7 @@ class LogScan:
 
     @property
     def sealed(self) -> bool:
-        """Whether the log was completed, that is whether its header points to a ledgers map."""
+        """Whether the log was completed, so that its header points to a ledgers map."""
         return self.header is not None and self.header.map_offset != 0
 
     def __iter__(self) -> Iterator[Record]:
@@ -98,10 +97,10 @@ class LogScan:
 
 
 def ledger_sizes(fs: IFileSystem, directory: str, log_id: int) -> dict[int, int]:
-    """Return the bytes of each ledger in a log, from its ledgers map or, without one, by a scan.
+    """Return, for each ledger in a log, the bytes of its records: from the ledgers map, or else by a scan.
 
-    :param directory: of the log, ``current`` included.
-    :param log_id: of the log.
+    :param directory: path of the ledger directory, ending in ``current``.
+    :param log_id: the id of the log.
     :raises DamageError: the log is damaged.
     """
     scan = LogScan(fs, directory, log_id)
@@ -114,7 +113,7 @@ def ledger_sizes(fs: IFileSystem, directory: str, log_id: int) -> dict[int, int]
 
 
 def _read_header(file: IFile, path: str) -> layout.LogHeader | None:
-    """Return the header of a log, or None for an empty log whose header did not become durable before a crash."""
+    """Return the header of a log; return None if it is empty, because a crash came before the header was durable."""
     data = file.pread(layout.HEADER_SIZE, 0)
     if file.size() <= layout.HEADER_SIZE and not data.strip(b"\0"):
         return None
@@ -122,7 +121,7 @@ def _read_header(file: IFile, path: str) -> layout.LogHeader | None:
 
 
 class _Window:
-    """The part of a file that is in memory during a sequential read."""
+    """The part of a file that a sequential read has in memory."""
 
     __slots__ = ("_file", "_size", "_start", "_data")
 
@@ -133,18 +132,18 @@ class _Window:
         self._data = b""
 
     def get(self, at: int, size: int) -> bytes:
-        """Return ``size`` bytes at an offset, fewer at the end of the file."""
+        """Return ``size`` bytes at offset ``at``; at the end of the file, return fewer."""
         low = at - self._start
         if low < 0 or low + size > len(self._data):
             self._start, self._data, low = at, self._file.pread(self._size, at), 0
         return self._data[low : low + size]
 
     def skip_padding(self, at: int) -> int:
-        """Return the first offset after ``at``, within the window, where a positive size word may begin."""
+        """Return the first offset after ``at``, within the bytes in memory, at which a positive size word may begin."""
         low = at - self._start
         rest = self._data[low:]
         negative = len(rest) - len(rest.lstrip(_NEGATIVE))
         if negative:
             return at + negative
-        # Keep the last three zeros: they may be the first bytes of a size word such as 00 00 00 50.
+        # do not skip the last three zeros: they may begin a size word such as 00 00 00 50
         return at + max(1, len(rest) - len(rest.lstrip(b"\0")) - 3)

@@ -1,15 +1,14 @@
-"""Writes the entry logs of one ledger directory: append, rotate, seal, sync.
+"""Writes the entry logs of one ledger directory: appends entries, syncs, begins new logs, seals complete ones.
 
-A log is created when the first run needs it and grows until :attr:`EntryLogWriter.size_limit`; then its
-ledgers map is written and the log is never changed again.  No log is appended to after a restart.  No index row
-refers to bytes that are not synced, so after a full disk the log is cut back to its last good
-sync; after any other failure it is abandoned unchanged and the data goes to a new one (no sync is ever
-repeated as if it could succeed, S10).
+A log is created when an entry needs it, and grows up to :attr:`EntryLogWriter.size_limit`.  Then its ledgers map is
+written, and it is never changed again.  After a restart, a new log is begun.  Index rows refer only to synced bytes.
+So if the disk is full, the log is truncated to its synced part.  After any other error, a sync could report success
+without a reason (S10); so the log is left as it is, and the entries go to a new log.
 
-A log is written past the page cache in whole blocks, so a sync fills the last block with filler:
-bytes that form no positive size, which every reader of entry logs skips.
+Logs are written in whole blocks, past the page cache.  A sync fills the last block with filler, bytes that no reader
+takes for a positive size.
 
-All methods block, raise :class:`OSError` and run on the flush lane.
+All methods block, may raise :class:`OSError`, and run on the flush lane.
 """
 
 import posixpath
@@ -32,18 +31,19 @@ from . import format as layout
 MAX_ROW_BYTES = 4 * 1024 * 1024
 MAX_ROW_ENTRIES = 64 * 1024
 SLICE = 1024 * 1024
-"""Bytes of one write; small enough that the journal's next one never waits long behind it."""
+"""Most bytes of one write; few enough that a write of the journal never waits long behind it."""
 
 BLOCK = 4096
 _LAST_ID = "lastId"
 
 
 class OpenLog:
-    """The entry log that is being written.
+    """An entry log to which entries are appended.
 
-    :param queue: writes the log without a wait for the disk before :meth:`seal_unnamed`; None: ordinary writes.
-    :ivar position: end of the appended bytes; ``written``: end of those in the file; ``synced``: end of
-        the durable ones.
+    :param queue: writes an unnamed log without waiting for the disk, until :meth:`seal_unnamed`; None for ordinary
+        writes.
+    :ivar position: end of the appended bytes.  ``written`` is the end of the bytes that were written to the file,
+        ``synced`` the end of the durable bytes.
     """
 
     __slots__ = (
@@ -56,7 +56,7 @@ class OpenLog:
         self.position = self.written = self.synced = layout.HEADER_SIZE
         self._pieces: list[Buffer] = []
         self._ledgers: dict[int, int] = {}
-        self._unsynced: list[tuple[Sequence[int], Sequence[int]]] = []  # of each append, ledger ids and bytes by ledger
+        self._unsynced: list[tuple[Sequence[int], Sequence[int]]] = []  # of each append: ledger ids, and bytes of each
         self._queue = queue
 
     @property
@@ -64,7 +64,7 @@ class OpenLog:
         return self.position > layout.HEADER_SIZE
 
     def append(self, run: EntryRun) -> IndexRow:
-        """Append a ``run``; it is written by the next :meth:`sync` or before.
+        """Append a ``run``; it is written to the file by the next :meth:`sync` at the latest.
 
         :returns: the index row of the run.
         """
@@ -74,10 +74,10 @@ class OpenLog:
         return row
 
     def append_sorted(self, entries: SortedEntries) -> tuple[list[IndexRow], list[MixedRows]]:
-        """Append entries; they are written by the next :meth:`sync` or before.
+        """Append single entries; they are written to the file by the next :meth:`sync` at the latest.
 
-        :param entries: entries whose records fit one row.
-        :returns: their index rows, all of them packed or none.
+        :param entries: the entries; their records together fit one row.
+        :returns: their index rows: either all of them unpacked, or all packed.
         """
         data, stride, offsets = lay_out(entries.entries)
         offsets = offsets if offsets is not None else range(0, len(data) + 1, stride)
@@ -91,11 +91,11 @@ class OpenLog:
         return rows, [packed] if packed is not None else []
 
     def append_records(self, ledger_id: int, data: Buffer) -> None:
-        """Append records of one ledger to a log that gets its name when the log is complete.
+        """Append records of one ledger to a compaction's log, which gets its name only when it is complete.
 
-        :meth:`write_blocks` writes them at the latest.
+        They are written to the file by the next :meth:`write_blocks` at the latest.
 
-        :param data: the records; must not change before that.
+        :param data: the records; the caller must not change them before that.
         """
         self._ledgers[ledger_id] = self._ledgers.get(ledger_id, 0) + len(data)
         self._append(data)
@@ -107,7 +107,7 @@ class OpenLog:
             self._write_out()
 
     def _write_out(self) -> None:
-        """Write the pending bytes as whole blocks; keep the rest of the last block in memory."""
+        """Write all whole blocks of the pending bytes; keep the rest in memory."""
         end = self.position // BLOCK * BLOCK
         parts, rest, left = self._pieces, deque[Buffer](), self.position - end
         while left:
@@ -125,15 +125,16 @@ class OpenLog:
         self._pieces = list(rest)
 
     def write_blocks(self) -> None:
-        """Write the appended bytes except an incomplete last block, which is copied and kept."""
+        """Write all whole blocks of the appended bytes; copy the rest, so that the caller may change the buffers."""
         if self.position - self.written >= BLOCK:
             self._write_out()
         self._pieces = [b"".join(self._pieces)]
 
     def _write_rest(self) -> None:
-        """Write all pending bytes, with filler up to the next block."""
+        """Write all pending bytes, with filler up to the end of the last block."""
         if self.written != self.position:
-            # Fill the last block: the next append begins a new one, and no block with durable records is overwritten.
+            # Fill the last block, so that the next append begins a new block: blocks with durable records are never
+            # overwritten.
             self._pieces.append(layout.FILLER * (-self.position % BLOCK))
             self.position += len(self._pieces[-1])
             self._write_out()
@@ -154,26 +155,24 @@ class OpenLog:
         self._unsynced = []
 
     def seal(self, fs: IFileSystem) -> None:
-        """Write the ledgers map, then the pointer to the map in the header, never in the other order.
+        """Write the ledgers map, and only then the pointer to it in the header; both are durable on return.
 
-        Both are durable on return.
-
-        :param fs: opens the file again without direct I/O, as these writes are not whole blocks.
+        :param fs: opens the file again without direct I/O, because these writes are not whole blocks.
         """
         self.sync()
         if not self._ledgers:
             return
         self.file.close()
-        self.file = fs.open(self.file.path)  # open the log without direct I/O, as the writes below are not whole blocks
+        self.file = fs.open(self.file.path)  # without direct I/O, as these writes are not whole blocks
         self.file.pwrite(layout.encode_map(self._ledgers), self.position)
         self.file.sync()
         self.file.pwrite(*layout.seal(self.position, len(self._ledgers)))
         self.file.sync()
 
     def seal_unnamed(self, fs: IFileSystem) -> None:
-        """Seal a log that has no name yet: a single sync suffices, as nobody reads the log before it has a name.
+        """Seal a log that has no name yet: one sync suffices, because nobody reads the log before it has its name.
 
-        :param fs: as of :meth:`seal`.
+        :param fs: opens the file again without direct I/O, as in :meth:`seal`.
         """
         self._write_rest()
         if self._queue is not None:
@@ -187,7 +186,7 @@ class OpenLog:
         self.file.sync()
 
     def cut_back(self) -> None:
-        """Drop the appended bytes that are not synced."""
+        """Truncate the log to its synced part."""
         self._pieces = []
         self._unsynced = []
         self.position = self.written = self.synced
@@ -195,12 +194,12 @@ class OpenLog:
 
 
 class EntryLogWriter:
-    """The writer of the entry logs of one directory, in its subdirectory ``current``.
+    """The writer of the entry logs of one ledger directory (of its subdirectory ``current``).
 
     :ivar size_limit: most bytes of a log, unless a single entry is longer.
     :ivar direct: whether logs are written past the page cache.
-    :ivar bytes_written: bytes of all records so far.
-    :ivar syncs: syncs of log data so far.
+    :ivar bytes_written: bytes of all records that were appended so far.
+    :ivar syncs: number of syncs so far.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, size_limit: int, next_id: int = 0, direct: bool = True) -> None:
@@ -211,27 +210,27 @@ class EntryLogWriter:
         self._fs = fs
         self._directory = directory
         self._next_id = next_id
-        self._overtaken = False  # whether compaction has reserved a log id above that of the active log
+        self._overtaken = False  # whether a compaction has reserved a higher log id than the present log's
         self._log: OpenLog | None = None
 
     @classmethod
     def open(cls, fs: IFileSystem, directory: str, size_limit: int, direct: bool = True) -> "EntryLogWriter":
-        """Return a writer that begins with a new log, whose id is above every id ever used in the directory.
+        """Return a writer whose first log gets an id above every id that was ever used in the directory.
 
         :param size_limit: bytes after which the next log begins.
-        :param direct: whether to write past the page cache.
+        :param direct: whether logs are written past the page cache.
         """
         return cls(fs, directory, size_limit, first_free_id(fs, directory), direct)
 
     @property
     def active_log_id(self) -> int | None:
-        """Return the id of the log being written, which must not be collected."""
+        """Return the id of the log that is being written, which compaction must leave alone; None if there is none."""
         return self._log.log_id if self._log is not None else None
 
     def append(self, run: EntryRun) -> list[IndexRow]:
-        """Append a run to the current log; its entries are durable after :meth:`sync`.
+        """Append a run to the current log, or to a new one if the log is full; :meth:`sync` makes it durable.
 
-        :returns: the index rows of the run: one, unless a limit splits it.
+        :returns: the index rows of the run: one, or several if a size limit cuts the run.
         """
         rows, first, end = [], run.first, run.first + run.count
         try:
@@ -249,9 +248,9 @@ class EntryLogWriter:
         return rows
 
     def append_sorted(self, entries: SortedEntries) -> tuple[list[IndexRow], list[MixedRows]]:
-        """Append single entries; they are durable after :meth:`sync`.
+        """Append single entries; :meth:`sync` makes them durable.
 
-        :returns: their rows in the order of the entries, those that can be packed apart.
+        :returns: their index rows in the order of the entries: those that cannot be packed, and those that are.
         """
         rows: list[IndexRow] = []
         packed: list[MixedRows] = []
@@ -282,7 +281,7 @@ class EntryLogWriter:
         self.syncs += 1
 
     def close(self) -> None:
-        """Seal the log being written.  The next writer begins a new log."""
+        """Seal the log that is being written, and close it.  The next writer begins a new log."""
         log, self._log = self._log, None
         if log is None:
             return
@@ -306,17 +305,17 @@ class EntryLogWriter:
         return log.has_records and log.position + size > self.size_limit
 
     def reserve(self, count: int = 1) -> list[int]:
-        """Reserve ids for the logs that a compaction writes; later appends go to logs with higher ids.
+        """Reserve ids for the logs that a compaction writes; entries that are appended later get logs with higher ids.
 
-        So the newest copy of an entry is always in the log with the highest id, and a rebuild of the index chooses it.
+        So the newest copy of an entry is always in the log with the highest id, which a rebuild of the index relies on.
 
-        :returns: ``count`` ids, ascending.
+        :returns: ``count`` log ids, ascending.
         """
         self._overtaken = True
         return self._take_ids(count)
 
     def _take_ids(self, count: int) -> list[int]:
-        """Reserve the next log ids durably before their use, so that no later log gets the same ids."""
+        """Reserve the next log ids durably, so that no later log can get them, even after a crash."""
         log_ids: list[int] = []
         while len(log_ids) < count:
             if not self._fs.exists(self._path(self._next_id)):
@@ -330,11 +329,11 @@ class EntryLogWriter:
         return create_log(self._fs, log_id, self._path(log_id), self.direct)
 
     def _failed(self, error: OSError) -> None:
-        """Cut the log back on a full disk, so that a retry needs no further space; abandon the log on other errors."""
+        """Truncate the log if the disk is full, so that a retry needs no more space; after other errors, give it up."""
         log = self._log
         if log is None:
             return
-        # If all bytes were written, the sync failed, and nobody knows which are durable: abandon the log (S10).
+        # if all bytes were written, it was the sync that failed: nobody knows which bytes are durable (S10)
         if error.errno in NO_SPACE and log.written != log.position:
             self._cut_back(log)
         else:
@@ -347,7 +346,7 @@ class EntryLogWriter:
             self._abandon(log)
 
     def _abandon(self, log: OpenLog) -> None:
-        """Abandon a log without another write.  Its synced records stay; an empty log is removed."""
+        """Give up a log without another write.  Its synced records stay in use; a log without records is deleted."""
         self._log = None
         _close_quietly(log.file)
         if log.synced == layout.HEADER_SIZE:
@@ -360,14 +359,15 @@ class EntryLogWriter:
 def create_log(
     fs: IFileSystem, log_id: int, path: str, direct: bool, queue: DiskQueue | None = None, size: int = 0
 ) -> OpenLog:
-    """Create a log: make header, file and name durable before the first record (safety 3.2).
+    """Create an entry log; make its header and its name durable before the first record is written (safety 3.2).
 
-    :param log_id: of the log.
-    :param path: of the file, which must not exist.
-    :param direct: whether to write past the page cache.
-    :param queue: writes a log that gets its name when it is complete: none of it is durable before
+    :param log_id: the id of the log.
+    :param path: path of the file, which must not exist.
+    :param direct: whether the log is written past the page cache.
+    :param queue: writes the log if it gets its final name only when it is complete; then nothing is durable before
         :meth:`OpenLog.seal_unnamed`.
-    :param size: of such a file from the start, in bytes: writes that do not extend a file need not be waited for.
+    :param size: bytes that such a file has from the start, because the kernel makes us wait for writes that extend a
+        file.
     :raises OSError: the log could not be created.
     """
     file = fs.open(path, create=True, direct=direct)
@@ -386,7 +386,7 @@ def create_log(
 
 
 def _remove_quietly(fs: IFileSystem, path: str) -> None:
-    """Remove a file and ignore failures, as the caller reports an earlier error."""
+    """Delete a file and ignore failures, because the caller reports an earlier error."""
     try:
         fs.unlink(path)
     except OSError:
@@ -394,7 +394,7 @@ def _remove_quietly(fs: IFileSystem, path: str) -> None:
 
 
 def _close_quietly(file: IFile) -> None:
-    """Close a file and ignore failures, as the caller reports an earlier error."""
+    """Close a file and ignore failures, because the caller reports an earlier error."""
     try:
         file.close()
     except OSError:
@@ -406,9 +406,9 @@ def _following(log_id: int) -> int:
 
 
 def first_free_id(fs: IFileSystem, directory: str) -> int:
-    """Return the id above all logs and all ids ever used in a directory, or 0 in a new directory.
+    """Return an id above those of all logs that the directory has or ever had, or 0 in a new directory.
 
-    :param directory: its path, ``current`` included.
+    :param directory: path of the ledger directory, ending in ``current``.
     """
     used = [i for i in map(layout.reserved_id_of, fs.list(directory)) if i is not None]
     path = posixpath.join(directory, _LAST_ID)
@@ -422,7 +422,7 @@ def first_free_id(fs: IFileSystem, directory: str) -> int:
 
 
 def _parse_last_id(data: bytes) -> int:
-    """Return the log id in a ``lastId`` file, or -1 if unreadable: Java writes the file without a sync."""
+    """Return the log id in a ``lastId`` file; return -1 if it is damaged: Java writes it without a sync."""
     try:
         return min(int(data.strip(), 16), layout.MAX_LOG_ID)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Files of the operating system, and the operations that the engine needs for all kinds of files.
+"""Access to files: the file system of the operating system, and operations that several parts of the storage use.
 
-Theory of operation.  :mod:`.filesystem` and :mod:`.disk_queue` alone call the operating system; everything else has a
+Theory of operation.  Only :mod:`.filesystem` and :mod:`.disk_queue` call the operating system.  All other modules use a
 :class:`~bookkeeper_twisted.storage.interfaces.IFileSystem`, so that tests can cut the power after each operation.
-:mod:`.replace` writes small files anew so that a crash leaves the old or the new content.  :mod:`.space_reserve` keeps
-space of each disk for deletions and compactions.
+:mod:`.replace` replaces small files so that a crash leaves either the old or the new content.  :mod:`.space_reserve`
+keeps disk space free for deletions and compactions.
 """

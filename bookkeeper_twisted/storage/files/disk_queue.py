@@ -1,9 +1,10 @@
-"""Asynchronous reads and writes that bypass the page cache, by the kernel's asynchronous I/O.
+"""Asynchronous reads and writes past the page cache, by the kernel's asynchronous I/O.
 
-A disk, even more a virtual one, does many small reads at once in a fraction of the time of as many single ones, and
-works while the thread verifies the bytes of earlier reads.  No other thread is needed.  Only Linux has these calls,
-and the C library has no functions for them.  Without them, on files that are not direct, and for transfers that
-the kernel refuses, ordinary calls are made: reads when they are wanted, writes at once.
+A disk, most of all a virtual one, serves many small reads faster together than one after the other, and it works while
+the thread verifies what was read before.  This needs no other thread.  Only Linux has these system calls, and the C
+library has no functions for them.  Ordinary calls are used instead where the system calls are missing, for files that
+are not opened for direct I/O, and for transfers that the kernel refuses.  Such a read is made when its result is
+needed, such a write at once.
 """
 
 import ctypes
@@ -23,19 +24,19 @@ from ...crc32c import Buffer
 from ..interfaces import IFile
 
 DEPTH = 256
-"""Reads and writes that the kernel has at once."""
+"""Most reads and writes that the kernel has at the same time."""
 
 MOST_WRITES = 4
-"""Writes that are begun at once: what a journal writes meanwhile waits for no more."""
+"""Most writes that are begun at the same time; more would make a write of the journal wait longer."""
 
 BUSY_BYTES = 256 * 1024
-"""Bytes of transfers that the kernel has at once while the disk is wanted for something else, or one transfer."""
+"""Most bytes of reads and writes in progress while others need the disk; a single one may be larger."""
 
 KEPT_ROOM = 16 * 1024 * 1024
-"""Memory is kept for the next use, unless it is more than so many bytes."""
+"""Most bytes of a buffer that is kept for later use; a larger buffer is freed."""
 
 _NUMBERS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
-"""Numbers of the system calls io_setup, io_destroy, io_getevents and io_submit, by machine."""
+"""The numbers of the system calls io_setup, io_destroy, io_getevents and io_submit, for each kind of machine."""
 
 _READ, _WRITE = 0, 1
 _CONTROL = struct.Struct("=QIIHhIQQqQII")  # iocb: number, 0, 0, operation, 0, descriptor, memory, size, offset, 0, 0, 0
@@ -45,9 +46,9 @@ assert (_CONTROL.size, _EVENT.size) == (64, 32)
 
 @attrs.frozen
 class FileRange:
-    """A range of a file to read.
+    """A range of bytes of a file to read.
 
-    :ivar offset, size: bytes, multiples of 4096.
+    :ivar offset, size: offset and size in bytes, both multiples of 4096.
     """
 
     file: IFile
@@ -56,19 +57,22 @@ class FileRange:
 
 
 Transfer = tuple[int, int, int, int, int, int]
-"""Number, operation, descriptor, address of the memory, size and offset."""
+"""A read or write for the kernel: number, operation, file descriptor, address of the memory, size and offset."""
 
 _Waiting = tuple[int, int, IFile, int, int, int]
-"""A transfer that the kernel does not have yet: its file may be closed before, and another one get the descriptor."""
+"""A read or write that waits for the kernel.
+
+It names the file, not the descriptor: the file may be closed meanwhile, and its descriptor reused.
+"""
 
 
 class _Kernel:
-    """A context for the kernel's asynchronous I/O."""
+    """A context of the kernel's asynchronous I/O, which the system calls need."""
 
     def __init__(self) -> None:
         """Open a context of the kernel's asynchronous I/O.
 
-        :raises OSError: the system offers none.
+        :raises OSError: the system has no asynchronous I/O.
         """
         numbers = _NUMBERS.get(platform.machine()) if sys.platform == "linux" and sys.byteorder == "little" else None
         if numbers is None:
@@ -87,10 +91,10 @@ class _Kernel:
         return result
 
     def begin(self, transfers: Sequence[Transfer]) -> int:
-        """Begin transfers.
+        """Pass reads and writes to the kernel.
 
-        :returns: the number of the first transfers that have begun.
-        :raises OSError: none has begun.
+        :returns: how many of them, from the first on, the kernel has begun.
+        :raises OSError: the kernel has begun none.
         """
         blocks = b"".join([
             _CONTROL.pack(number, 0, 0, operation, 0, descriptor, address, size, offset, 0, 0, 0)
@@ -102,9 +106,9 @@ class _Kernel:
         return self._call(self._submit, self._context, len(transfers), pointers)
 
     def ended(self) -> list[tuple[int, int]]:
-        """Wait until at least one transfer has ended.
+        """Wait until the kernel has finished at least one read or write.
 
-        :returns: for each ended transfer its number, and its bytes or a negative error.
+        :returns: for each finished one its number, and the bytes transferred or a negative error number.
         """
         count = 0
         while not count:
@@ -116,15 +120,15 @@ class _Kernel:
         return [(number, result) for number, _, result, _ in _EVENT.iter_unpack(events)]
 
     def close(self) -> None:
-        """Close the context; after the return the kernel uses none of our memory."""
+        """Close the context; after that the kernel does not use our memory any more."""
         self._call(self._destroy, self._context)
 
 
 class _QueuedReads:
-    """Ranges that are read together.
+    """A batch of file ranges that are read at the same time.
 
-    :ivar left: number of reads that have not ended.
-    :ivar found: bytes that were read of each range; negative if the read failed.
+    :ivar left: number of reads that are not finished.
+    :ivar found: for each range, the bytes that were read; negative if the read failed.
     """
 
     def __init__(self, ranges: Sequence[FileRange], room: mmap.mmap) -> None:
@@ -134,12 +138,12 @@ class _QueuedReads:
         self.found = [-1] * len(ranges)
 
     def ended(self, index: int, found: int) -> None:
-        """Record the end of a read."""
+        """Record that the read of the range ``index`` returned ``found`` bytes, or failed with a negative number."""
         self.found[index] = found
         self.left -= 1
 
     def datas(self) -> Iterator[memoryview | OSError]:
-        """Yield the bytes of each range; repeat a failed read by an ordinary call."""
+        """Yield the bytes of each range; if its read failed, read it again by an ordinary call."""
         at, view = 0, memoryview(self.room)
         for each, found in zip(self.ranges, self.found, strict=True):
             yield view[at : at + each.size] if found == each.size else _read_now(each)
@@ -154,22 +158,24 @@ def _read_now(each: FileRange) -> memoryview | OSError:
 
 
 class DiskQueue:
-    """A queue of reads and writes; see the module docstring.  For one thread at a time; close it before its files.
+    """A queue of reads and writes, as the module docstring describes it.  Only one thread at a time may use it.
 
-    :param is_busy: tests whether others need the disk: few transfers are then given to it at a time.
+    Close the queue before the files.
+
+    :param is_busy: tests whether others need the disk; then few reads and writes are in progress at a time.
     """
 
     def __init__(self, is_busy: Callable[[], bool] = lambda: False) -> None:
         self._is_busy = is_busy
         self._kernel: _Kernel | None = None
-        # Closes the kernel's context, also when this queue is garbage-collected.
+        # closes the kernel's context, even if this queue is only garbage-collected
         self._end: Callable[[], object] = lambda: None
         self._batches: deque[_QueuedReads] = deque()
         self._taken: _QueuedReads | None = None
         self._waiting: deque[_Waiting] = deque()
-        # The callback of each transfer in progress or waiting, by the number of the transfer.
+        # what to call when a read or write has finished, by its number; also for those that still wait
         self._begun: dict[int, Callable[[int], None]] = {}
-        self._flying: dict[int, int] = {}  # bytes of each transfer in the kernel, by its number
+        self._flying: dict[int, int] = {}  # bytes of each read or write that the kernel has, by its number
         self._last_number = 0
         self._rooms: list[mmap.mmap] = []
         self._n_writes = 0
@@ -178,9 +184,9 @@ class DiskQueue:
     # -- reads --
 
     def begin(self, ranges: Sequence[FileRange]) -> None:
-        """Begin to read a batch of ranges, without waiting for the disk.
+        """Begin to read a batch of file ranges, without waiting for the disk.
 
-        :param ranges: in any order.
+        :param ranges: the ranges, in any order.
         """
         queued = bool(ranges) and all(each.file.direct_descriptor is not None for each in ranges)
         queued = queued and self._has_kernel()
@@ -194,10 +200,10 @@ class DiskQueue:
         self._submit()
 
     def take(self) -> list[memoryview | OSError]:
-        """Wait for the batch that was begun first, and return its bytes.
+        """Wait for the oldest batch that was begun, and return its bytes.
 
-        :returns: the bytes of each range, valid until the next call; fewer only at the end of a file.  For a range
-            that could not be read, the error.
+        :returns: for each range its bytes, which are valid until the next call, or the error of its read.  Only at the
+            end of a file there are fewer bytes.
         """
         if self._taken is not None:
             self._keep(self._taken.room)
@@ -209,10 +215,11 @@ class DiskQueue:
     # -- writes --
 
     def write(self, file: IFile, parts: Sequence[Buffer], offset: int) -> None:
-        """Begin a write as by :meth:`~.interfaces.IFile.pwritev`; :meth:`wait_for_writes` raises the errors.
+        """Begin a write like that of :meth:`~.interfaces.IFile.pwritev`; :meth:`wait_for_writes` raises its error.
 
-        :param file: should have its final size already: the kernel blocks in writes that extend a file.
-        :param parts: buffers of a multiple of 4096 bytes, as is ``offset``.
+        :param file: the file; it should have its final size already, as the kernel waits for the disk if a write
+            extends the file.
+        :param parts: buffers whose total size is a multiple of 4096 bytes; ``offset`` is a multiple, too.
         """
         if file.direct_descriptor is None or not self._has_kernel():
             file.pwritev(parts, offset)
@@ -235,7 +242,7 @@ class DiskQueue:
         self._keep(room)
 
     def wait_for_writes(self) -> None:
-        """Wait for all writes; their bytes are durable after :meth:`~.interfaces.IFile.sync`.
+        """Wait until all writes are finished; to make them durable, call :meth:`~.interfaces.IFile.sync` after that.
 
         :raises OSError: a write failed.
         """
@@ -257,10 +264,10 @@ class DiskQueue:
         return True
 
     def _room(self, size: int) -> mmap.mmap:
-        """Return a kept buffer that is large enough and less than eight times as large, or else a new one.
+        """Return a kept buffer that is large enough, but less than eight times too large, or else a new buffer.
 
-        The size of new memory is a power of two, so that it fits the next batch: the first touch of a page costs more
-        than a write to it.
+        The size of a new buffer is a power of two, so that it fits later batches as well: to touch new memory for the
+        first time costs more than to write to it.
         """
         for at in reversed(range(len(self._rooms))):
             if size <= len(self._rooms[at]) < 8 * size:
@@ -279,7 +286,7 @@ class DiskQueue:
         self._waiting.append((self._last_number, operation, file, address, size, offset))
 
     def _submit(self) -> None:
-        """Pass waiting transfers to the kernel, as many as it accepts."""
+        """Pass as many waiting reads and writes to the kernel as it accepts."""
         transfers = self._admitted()
         if not transfers or self._kernel is None:
             return
@@ -294,7 +301,7 @@ class DiskQueue:
             self._waiting.popleft()
 
     def _admitted(self) -> list[Transfer]:
-        """Return the waiting transfers that the kernel may begin now; fail the transfers of closed files."""
+        """Return the waiting reads and writes that may begin now; fail those whose file was closed."""
         transfers: list[Transfer] = []
         while self._waiting and self._waiting[0][2].direct_descriptor is None:
             self._begun.pop(self._waiting.popleft()[0])(-1)
@@ -313,7 +320,7 @@ class DiskQueue:
         return transfers[:count]
 
     def _wait(self) -> None:
-        """Wait until a transfer has ended."""
+        """Wait until the kernel has finished a read or write; then pass further ones to it."""
         if self._kernel is not None and self._flying:
             for number, found in self._kernel.ended():
                 del self._flying[number]
@@ -321,7 +328,7 @@ class DiskQueue:
         self._submit()
 
     def rest(self) -> None:
-        """Wait for all reads and writes, and drop their results.  The buffers are kept."""
+        """Wait for all reads and writes, and drop their results; keep the buffers."""
         while self._begun and self._kernel is not None:
             self._wait()
         if self._taken is not None:

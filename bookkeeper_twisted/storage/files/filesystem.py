@@ -1,4 +1,4 @@
-"""Real files: with :mod:`.disk_queue` the only module of the engine that calls the operating system."""
+"""The file system of the operating system; only this module and :mod:`.disk_queue` call the operating system."""
 
 import ctypes
 import errno
@@ -18,13 +18,16 @@ from ...errors import DirectoryLockedError
 from ..interfaces import IFile, IFileSystem, ILock
 
 PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700
-"""Modes of what is made: entries belong to their readers, and indexes and journals have the master keys of ledgers."""
+"""The modes of new files and directories, which only the owner may read.
 
-_START_WRITE = 2  # the value of SYNC_FILE_RANGE_WRITE, which begins the write-back and does not wait
+Entries are private, and indexes and journals hold the master keys of ledgers.
+"""
+
+_START_WRITE = 2  # SYNC_FILE_RANGE_WRITE: begin the write-back, without waiting for it
 
 
 def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
-    """Return the function ``sync_file_range`` of the C library, which only gives a hint; None outside Linux."""
+    """Return the C library's ``sync_file_range``, which starts the write-back of pages; return None outside Linux."""
     try:
         function = ctypes.CDLL(None).sync_file_range
     except (OSError, AttributeError):
@@ -37,10 +40,10 @@ def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
 _sync_file_range = _find_sync_file_range()
 
 ROOM = 1024 * 1024
-"""Bytes that a direct read or write takes at once."""
+"""Most bytes that one direct read or write transfers."""
 
 BLOCK = 4096
-"""Direct reads begin and end at multiples of this, which is one of every disk's sector."""
+"""Direct reads begin and end at multiples of this number of bytes, which is a multiple of every disk's sector size."""
 
 _KEPT_SHARE, _MOST_KEPT = 50, 4096  # ext4 reserves 1/50 of the blocks for itself, at most 4096
 _SYS_RESOURCE = 24  # the number of the capability CAP_SYS_RESOURCE
@@ -53,7 +56,7 @@ _DURABLE = getattr(os, "RWF_DSYNC", 0)
 
 
 def _set_direct(fd: int) -> bool:
-    """Make reads and writes of a file bypass the page cache; return False if the system does not support that."""
+    """Make reads and writes of an open file bypass the page cache; return False if the system does not support that."""
     flag = getattr(os, "O_DIRECT", 0)
     try:
         fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | flag)
@@ -63,7 +66,7 @@ def _set_direct(fd: int) -> bool:
 
 
 class _Named:
-    """A context that adds the file name to errors: calls with a descriptor raise errors without a name."""
+    """A context that adds the file's path to errors: calls with a file descriptor raise errors without a path."""
 
     __slots__ = ("path",)
 
@@ -71,7 +74,7 @@ class _Named:
         self.path = path
 
     def __enter__(self) -> None:
-        """Enter the context without any action; the exit adds the name to errors."""
+        """Do nothing; only the exit of the context changes errors."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError) and error.filename is None:
@@ -107,7 +110,7 @@ class RealFile:
                 return data
             parts = [data]
             missing = size - len(data)
-            while missing:  # after a short read, read again: only an empty read proves the end of the file
+            while missing:  # after a short read, read on: only an empty read proves the end of the file
                 data = os.pread(self._fd, missing, offset + size - missing)
                 if not data:
                     break
@@ -121,7 +124,7 @@ class RealFile:
 
     def pread_resident_each(self, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
         ends = list(map(add, offsets, sizes))
-        # Read ranges that are near each other by one call, for example the entries of a striped ledger.
+        # read ranges that are near each other by one call, for example the entries of a striped ledger
         gaps = map(sub, offsets[1:], ends)
         apart = [i for i, gap in enumerate(gaps, 1) if not 0 <= gap <= _GAP]
         if len(apart) + 1 >= len(ends):
@@ -138,7 +141,7 @@ class RealFile:
         return found
 
     def _held(self, sizes: Sequence[int], offsets: Sequence[int]) -> Iterator[bytes]:
-        """Yield the bytes of each range that are in memory, up to the first byte that is not."""
+        """Yield, for each range, the bytes up to the first one that is not in the page cache."""
         if not _NOWAIT:
             raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), self.path)
         preadv, fd, room, rooms = os.preadv, self._fd, bytearray(), (bytearray(),)
@@ -207,7 +210,7 @@ class RealFile:
 
 
 class _Rooms:
-    """Aligned memory for direct reads and writes: a few buffers, each lent to one thread at a time."""
+    """Aligned buffers for direct reads and writes; one thread at a time uses each of them."""
 
     def __init__(self) -> None:
         self._free: deque[mmap.mmap] = deque()
@@ -223,7 +226,7 @@ class _Rooms:
 
     @contextmanager
     def lent(self) -> Iterator[memoryview]:
-        """Lend a buffer for the duration of a ``with`` block."""
+        """Lend a buffer for the duration of a ``with`` statement."""
         room = self.take()
         try:
             with memoryview(room) as view:
@@ -233,11 +236,11 @@ class _Rooms:
 
 
 class DirectFile(RealFile):
-    """A file whose reads and writes bypass the page cache (``O_DIRECT``) and use aligned memory.
+    """A file that is read and written past the page cache (``O_DIRECT``), through aligned buffers.
 
-    A write costs a fraction of the processor time, never waits for the write-back of others and leaves
-    the pages of readers alone.  A read takes only the wanted blocks from the disk: neither the read itself nor marks
-    of others in the page cache cause read-ahead.  A disk that refuses direct calls gets ordinary ones.
+    Such a write costs a fraction of the processor time, never waits for the write-back of other files, and leaves the
+    cached pages of readers alone.  Such a read takes only the wanted blocks from the disk, without read-ahead.  If a
+    disk refuses direct I/O, ordinary calls are made.
     """
 
     __slots__ = ("_rooms", "_direct")
@@ -265,7 +268,7 @@ class DirectFile(RealFile):
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _read_blocks(self, view: memoryview, offset: int, end: int) -> bytes:
-        """Read some of the bytes ``offset .. end`` by one call; return b"" at the end, or if direct I/O was refused."""
+        """Read bytes in ``offset .. end`` by one call; return b"" at the file's end, or if direct I/O is refused."""
         start = offset // BLOCK * BLOCK
         with view[: min(-(-(end - start) // BLOCK) * BLOCK, ROOM)] as blocks:
             try:
@@ -297,7 +300,7 @@ class DirectFile(RealFile):
                 self._must_be_refusal(error)
 
     def _must_be_refusal(self, error: OSError) -> None:
-        """Switch off direct I/O if the error says that the disk refuses it; else raise the error again."""
+        """Switch to ordinary calls if the error says that the disk refuses direct I/O; else raise the error again."""
         if not self._direct or error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
             with self._named:
                 raise error
@@ -310,7 +313,7 @@ class DirectFile(RealFile):
 
 
 def _gathered(parts: Sequence[Buffer], room: memoryview) -> Iterator[memoryview]:
-    """Copy the parts to the buffer ``room`` in order; yield the buffer whenever it is full, and at the end."""
+    """Copy the parts into the buffer ``room``; yield the buffer each time it is full, and the rest at the end."""
     if len(parts) > _MANY_PARTS:
         parts = (b"".join(parts),)
     at = 0
@@ -330,7 +333,7 @@ def _gathered(parts: Sequence[Buffer], room: memoryview) -> Iterator[memoryview]
 
 @implementer(ILock)
 class FileLock:
-    """An exclusive ``flock``, which the kernel drops whenever the process ends."""
+    """An exclusive ``flock``; the kernel releases it when the process ends, even by a crash."""
 
     __slots__ = ("_fd",)
 
@@ -348,9 +351,7 @@ class RealFileSystem:
     """The file system of the operating system."""
 
     def __init__(self, read_only: bool = False) -> None:
-        """
-        :param read_only: open files for reading only, for tools that inspect the files of a bookie.
-        """
+        """:param read_only: whether to open files only for reading, as tools do that inspect the files of a bookie."""
         self._rooms = _Rooms()
         self._access = os.O_RDONLY if read_only else os.O_RDWR
 
@@ -430,31 +431,32 @@ class RealFileSystem:
 
 
 def make_private_file(path: str) -> None:
-    """Make an empty file at ``path`` for SQLite, which itself would make a file that everyone can read.
+    """Create an empty file at ``path`` for SQLite, which itself would create a file that everyone can read.
 
-    An existing file is unchanged; errors are left to SQLite, which opens the file next.
+    An existing file is not changed.  Errors are ignored here, because SQLite opens the file next and reports them.
     """
     with suppress(OSError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE))
 
 
 def takes_reserved_blocks(status: bytes) -> bool:
-    """Test whether a process may use the blocks that file systems reserve: as root, or by the capability
-    CAP_SYS_RESOURCE.
+    """Test whether a process may use the disk blocks that file systems reserve for privileged processes.
 
-    :param status: the file of the process ``/proc/self/status``.
+    It may if it runs as root, or if it has the capability CAP_SYS_RESOURCE.
+
+    :param status: the content of ``/proc/self/status`` of the process.
     """
-    if re.search(rb"^Uid:(\s+\d+){3}\s+0$", status, re.M):  # the fourth user id is the one for file access
+    if re.search(rb"^Uid:(\s+\d+){3}\s+0$", status, re.M):  # the fourth user id is that for access to files
         return True
     effective = re.search(rb"^CapEff:\s*([0-9a-f]+)$", status, re.M)
     return effective is not None and bool(int(effective[1], 16) >> _SYS_RESOURCE & 1)
 
 
 def mounted_device(opened: bytes, mounts: bytes) -> int | None:
-    """Return the device of the mount that holds an open file, or None if the mount is not listed.
+    """Return the number of the mounted device that holds an open file, or None if it is not listed.
 
-    :param opened: the file of the descriptor in ``/proc/self/fdinfo``.
-    :param mounts: ``/proc/self/mountinfo``: id, parent and device of each mount, and more.
+    :param opened: the content of ``/proc/self/fdinfo/<descriptor>`` of the file.
+    :param mounts: the content of ``/proc/self/mountinfo``, which lists the id and the device of each mount.
     """
     mount = re.search(rb"^mnt_id:\s*(\d+)$", opened, re.M)
     found = mount and re.search(rb"^%b \d+ (\d+):(\d+) " % mount[1], mounts, re.M)
@@ -462,7 +464,7 @@ def mounted_device(opened: bytes, mounts: bytes) -> int | None:
 
 
 def _content(path: str) -> bytes:
-    """Return the bytes of a file, or no bytes if it cannot be read."""
+    """Return the content of a file; return no bytes if it cannot be read."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC), "rb") as file:
             return file.read()

@@ -1,4 +1,4 @@
-"""Replaces a small file so that a crash leaves the old or the new content, never a mixture."""
+"""Replaces a small file; a crash leaves either the old or the new content, never a mixture."""
 
 import posixpath
 
@@ -8,10 +8,10 @@ from ..interfaces import IFileSystem
 def replace_file(fs: IFileSystem, path: str, data: bytes) -> None:
     """Replace a file atomically and durably (safety 3.2): write and sync a temporary file, then rename it.
 
-    :raises OSError: a step failed; the file holds its old content, or the new one, not yet durable.
+    :raises OSError: a step failed; the file has its old content, or the new content, which is not durable yet.
     """
     beside = path + ".tmp"
-    if fs.exists(beside):  # a crash may have left this temporary file
+    if fs.exists(beside):  # left by a crash
         fs.unlink(beside)
     file = fs.open(beside, create=True)
     try:

@@ -1,18 +1,18 @@
-"""Disk space reserved for deletions and compactions, which clients and other files cannot use up.
+"""Disk space that is reserved for deletions and compactions, so that entries and other files cannot use it up.
 
-A full disk frees space only by further writes: SQLite's log of the commit that deletes
-ledgers, the copy of the live entries of a log, the 32 KiB that the opening of an index takes.  So the disk of a ledger
-directory, and that of its index, has a file that takes space and holds nothing.  It is removed when one of these writes
-finds no space, and made again, as long as possible, right after the write: another file may take the space meanwhile.
-Entries are written only if there is space beside the full reserve, which each checkpoint verifies.  A disk with
-:data:`PLENTY` of free bytes has no such file yet: the first checkpoint that finds less makes it.
+A full disk can only be emptied by further writes: the commit that deletes ledgers goes to SQLite's log, a compaction
+copies live entries, and opening an index takes 32 KiB.  So the disks of a ledger directory and of its index each have a
+reserve file without content.  It is deleted when one of these writes finds no space, and created again right after the
+write, as large as possible, because other files may have taken space.  Each checkpoint checks that there is space for
+its entries besides the full reserve.  A disk with :data:`PLENTY` of free bytes has no reserve file; the first
+checkpoint that finds less space creates it.
 
-Blocks that a file system keeps for privileged processes count as free for the reserve, and for its users, if this
-is such a process: they are left when other such processes have taken the last byte.  Entries never use
-them.
+File systems keep some blocks for privileged processes.  If this process may use them, they count as free for the
+reserve, and for the writes that use it: they are left when unprivileged processes have filled the disk.  Entries never
+use them.
 
-The file may exist or not, and have any length up to the full one: it says nothing of an entry, so any state after a
-power cut is fine.
+The reserve file may be missing, or have any length up to the full one.  It contains no data, so every state after a
+power cut is valid.
 """
 
 import errno
@@ -25,32 +25,32 @@ from ..interfaces import IFile, IFileSystem
 FILE_NAME = "reserve"
 
 MOST_BYTES = 256 * 1024 * 1024
-"""Enough to compact logs of Apache's default size, 1 GiB, of which less than a fifth is live (minor compaction)."""
+"""Enough for a minor compaction, where less than a fifth is live, of logs of Apache's default size, 1 GiB."""
 
 _SHARE = 20
-"""The part of a disk that a reserve may take: what the default of ``diskUsageThreshold`` leaves free."""
+"""Largest part of a disk for the reserve, 1/20, which ``diskUsageThreshold`` by default leaves free."""
 
 _SPARE = 4
-"""The part of a reserve that has to be free beside it, for whatever a checkpoint writes beside the entries."""
+"""Part of the reserve's size, 1/4, that must be free besides it, for what a checkpoint writes besides the entries."""
 
 PLENTY = 8 * 1024 * 1024 * 1024
-"""Free bytes of a disk that nothing uses up between two checkpoints."""
+"""With so many free bytes, a disk cannot become full between two checkpoints."""
 
 _BLOCK = 4096
 
 
 class SpaceReserve:
-    """The space reserve of one ledger directory and its index.  Used before the bookie serves, and on its flush lane.
+    """The space reserve of a ledger directory and its index; used before the bookie serves, and on its flush lane.
 
-    :ivar lent: whether the space is in use.
+    :ivar lent: whether the reserve was freed and its space is in use.
     """
 
     def __init__(self, fs: IFileSystem, directories: Iterable[str], most_bytes: int) -> None:
-        """Allocate the reserve, if little space is free; a part of it if the disk has no more.
+        """Create the reserve files if little space is free; make them as large as the disk allows.
 
-        :param directories: that of the entry logs first, then that of their index, which on the same disk needs no
-            reserve of its own.
-        :param most_bytes: bytes of each file.
+        :param directories: the ledger directory, then its index directory; one on the same disk gets no reserve of its
+            own.
+        :param most_bytes: most bytes of each reserve file.
         :raises OSError: a disk failed.
         """
         self.lent = False
@@ -67,22 +67,22 @@ class SpaceReserve:
 
     @property
     def missing(self) -> int:
-        """Return the bytes that the reserve lacks."""
+        """Return how many bytes the reserve files are short of their full sizes."""
         return sum([size - self._held[directory] for directory, size in self._sizes.items() if self._is_due(directory)])
 
     def _is_due(self, directory: str) -> bool:
-        """Test whether a ``directory`` needs its reserve: it has a part of it already, or little space is free."""
+        """Test whether a ``directory`` needs a reserve file: it has one, or little space is free."""
         return self._held[directory] > 0 or self._fs.usage(directory)[1] < PLENTY
 
     def check(self, n_bytes: int) -> None:
-        """Check that the disk has space beyond the reserve; allocate the reserve again unless it is lent.
+        """Check that the disk has space besides the reserve; unless the reserve is lent, extend it to its full size.
 
-        :param n_bytes: bytes of the entries to write.
-        :raises OSError: ``ENOSPC``: there is no such space.
+        :param n_bytes: bytes of the entries to be written.
+        :raises OSError: ``ENOSPC`` if there is too little space.
         """
         for directory, size in self._sizes.items():
             needed = n_bytes + size // _SPARE + size - self._held[directory]
-            n_bytes = 0  # entries go to the first directory, so only its disk needs this space
+            n_bytes = 0  # entries go to the first directory, the ledger directory
             if self._fs.usage(directory)[1] < needed:
                 raise _none_left(directory)
         if self.lent:
@@ -93,9 +93,9 @@ class SpaceReserve:
                 raise _none_left(directory)
 
     def lend(self) -> bool:
-        """Free the reserve for a deletion or a compaction, until :meth:`take_back`.
+        """Delete the reserve files, so that a deletion or a compaction has their space until :meth:`take_back`.
 
-        :returns: whether there is a reserve, whose space is free on return.
+        :returns: whether there was a reserve to free, and it was not lent already.
         :raises OSError: a disk failed.
         """
         held = [directory for directory, n_bytes in self._held.items() if n_bytes]
@@ -109,7 +109,7 @@ class SpaceReserve:
         return True
 
     def take_back(self) -> None:
-        """Allocate the reserve again, as much as the disk has.
+        """Create the reserve files again, as large as the disks allow.
 
         :raises OSError: a disk failed.
         """
@@ -119,9 +119,9 @@ class SpaceReserve:
                 self._held[directory] = self._extended(directory, size)
 
     def _extended(self, directory: str, size: int) -> int:
-        """Extend the reserve file of a directory durably, as far as possible.
+        """Extend the reserve file of a directory as far as possible; it is durable on return.
 
-        :returns: the bytes of the file.
+        :returns: the size of the file in bytes.
         """
         path = posixpath.join(directory, FILE_NAME)
         exists = self._fs.exists(path)
@@ -141,7 +141,7 @@ class SpaceReserve:
 
 
 def remove(fs: IFileSystem, directory: str) -> None:
-    """Remove the reserve from a ``directory`` that another bookie will use; durable on return.
+    """Delete the reserve file in a ``directory`` that our bookie gives up; the deletion is durable on return.
 
     :raises OSError: a disk failed.
     """
@@ -151,9 +151,9 @@ def remove(fs: IFileSystem, directory: str) -> None:
 
 
 def _allocated(file: IFile, held: int, more: int) -> int:
-    """Extend a file by a number of bytes, or by fewer if other files take the space first.
+    """Extend a file by ``more`` bytes, or by fewer if other files take the space first.
 
-    :returns: the bytes of the file.
+    :returns: the size of the file in bytes.
     """
     while more:
         try:
