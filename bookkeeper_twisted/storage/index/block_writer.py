@@ -1,9 +1,10 @@
-"""Changes to the blocks of a run index, as parts of the index's commits.
+"""Adds, merges and removes blocks of packed rows, within the commits of a run index.
 
-Each flush adds a generation.  Where :data:`FAN_IN` generations of one level are whole, they are merged into one of the
-next level: range by range from the lowest key on, a share with each commit, so that no commit takes long and a
-look-up never searches many generations.  Rows move from the blocks to the table of runs if a newer row overlaps
-them, or when they are copied; rows of deleted ledgers are removed.
+The blocks of one flush are a generation.  When :data:`FAN_IN` generations of one level exist, they are merged into one
+generation of the next level, so that a look-up has few generations to search.  Each commit merges a part, from the
+lowest key on, so that no commit takes long.  Packed rows leave the blocks in three cases.  If a newer row has some of
+their entries, or if their entries are copied to another log, they move to the table of runs.  If their ledger is
+deleted, they are removed.
 """
 
 from bisect import bisect_left
@@ -33,13 +34,13 @@ from .stored_blocks import Cursor, StoredBlocks
 from .stored_runs import MAX_ID
 
 FAN_IN = 8
-"""Generations that are merged into one."""
+"""Number of generations that are merged into one."""
 
 MERGED_FOR_EACH = 3
-"""Rows that a commit merges for each row that it adds: enough for three levels, 100 million rows."""
+"""Number of rows that a commit merges for each row that it adds; enough for three levels, that is 100 million rows."""
 
 STEP_BLOCKS = 64
-"""Blocks that are merged at once."""
+"""Number of blocks that one step of a merge processes."""
 
 _INSERT = "INSERT INTO blocks(id, packed, crc) VALUES (?, ?, ?)"
 _INSERT_KEY = "INSERT OR IGNORE INTO block_keys(generation, first, block) VALUES (?, ?, ?)"
@@ -47,11 +48,11 @@ _DELETE = "DELETE FROM blocks WHERE id IN (SELECT block FROM block_keys WHERE ge
 _DELETE_KEY = "DELETE FROM block_keys WHERE generation = ? AND first = ?"
 
 Span = tuple[int, int, int]
-"""A ledger, and the first and last of some entries."""
+"""A ledger id, and the first and the last id of a range of its entries."""
 
 
 class BlockWriter(StoredBlocks):
-    """A writer of blocks in a connection's transaction, completed by :meth:`save`."""
+    """Changes the blocks of an index in the present transaction of a connection; :meth:`save` must be called last."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -59,7 +60,7 @@ class BlockWriter(StoredBlocks):
         ((self._next_id,),) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM blocks").fetchall()
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
-        """Add ``mixed`` rows as a new generation of blocks; the index must not have any of their entries yet."""
+        """Add ``mixed``, the packed rows of a flush, as a new generation; the index must have none of their entries."""
         packed = packed_of(mixed)
         if not packed:
             return
@@ -73,9 +74,11 @@ class BlockWriter(StoredBlocks):
         return Generation(number, level, role, lowest_log, highest_log)
 
     def _insert(self, number: int, packed: Sequence[bytes]) -> None:
-        """Add rows, in order, to a generation.
+        """Add packed rows to a generation.
 
-        :raises DamageError: the place of a new row is taken by a damaged key.
+        :param number: the number of the generation.
+        :param packed: the rows in the order of ledgers and entries.
+        :raises DamageError: the table already has the key of a new block, because a stored key is damaged.
         """
         blocks = list(enumerate(blocks_of(number, packed), self._next_id))
         self._next_id += len(blocks)
@@ -91,17 +94,17 @@ class BlockWriter(StoredBlocks):
         self.generations = []
 
     def save(self) -> None:
-        """Write the list of generations if it has changed."""
+        """Write the list of generations to the index if it has changed."""
         if self.generations != self._saved:
             self._connection.execute("UPDATE state SET generations = ?", (pack_generations(self.generations),))
 
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
-        """Return the highest entry id of each given ledger that has rows.
+        """Return the highest entry id in the blocks of each given ledger; leave out ledgers without packed rows.
 
-        Damaged blocks are skipped, so that no commit fails because of them.  New rows are in a younger generation,
-        which look-ups search first, even if a damaged block has a copy.
+        Damaged blocks are skipped, so that no commit fails because of them.  If a damaged block has a row for the same
+        entry as a new row, look-ups still find the new row first, because it is in a younger generation.
 
-        :param ledger_ids: ascending.
+        :param ledger_ids: the ledger ids, in ascending order.
         """
         found: dict[int, int] = {}
         for generation in self.generations:
@@ -120,13 +123,13 @@ class BlockWriter(StoredBlocks):
                 index = bisect_left(ledger_ids, int.from_bytes(behind[:8], "big"), index) if behind else len(ledger_ids)
         return found
 
-    # -- taking out --
+    # -- removing rows --
 
     def take_out(self, spans: Iterable[Span], log_ids: Collection[int] | None = None) -> list[IndexRow]:
-        """Remove and return the rows that hold an entry of any of the ``spans``.
+        """Remove and return the rows that have any of the entries in ``spans``.
 
-        :param log_ids: only rows of these logs.
-        :returns: the removed rows.
+        :param log_ids: if given, remove only rows that refer to these entry logs.
+        :returns: the removed rows, unpacked.
         """
         ordered = sorted(spans)
         taken: list[bytes] = []
@@ -136,9 +139,9 @@ class BlockWriter(StoredBlocks):
         return rows_of_packed(taken)
 
     def delete(self, ledger_ids: Iterable[int]) -> None:
-        """Remove the rows of ledgers; a generation stays unchanged if a block next to the rows is damaged.
+        """Remove all rows of deleted ledgers; if a block beside them is damaged, leave the generation unchanged.
 
-        :param ledger_ids: of the ledgers.
+        :param ledger_ids: the ids of these ledgers.
         """
         ordered = [(ledger_id, 0, MAX_ID) for ledger_id in sorted(ledger_ids)]
         for generation in list(self.generations):
@@ -153,9 +156,9 @@ class BlockWriter(StoredBlocks):
 
     @contextmanager
     def _undone_if_damaged(self) -> Iterator[None]:
-        """Undo the changes of a ``with`` block that meets a damaged block of the index.
+        """If a ``with`` statement meets a damaged block, undo its changes.
 
-        Such damage must not make a commit of other entries fail.
+        So the damage does not make the commit fail, which adds other entries.
         """
         before = list(self.generations)
         self._connection.execute("SAVEPOINT part")
@@ -167,9 +170,9 @@ class BlockWriter(StoredBlocks):
         self._connection.execute("RELEASE part")
 
     def replace(self, block: Block, packed: Sequence[bytes]) -> None:
-        """Replace the rows of a ``block`` by ``packed`` rows; remove the block if there are no rows.
+        """Replace the rows of a ``block`` by other ``packed`` rows; remove the block if these are none.
 
-        :raises DamageError: a damaged key misleads the search for it.
+        :raises DamageError: the block is not found by its key, because a stored key is damaged.
         """
         for statement in (_DELETE, _DELETE_KEY):
             if self._connection.execute(statement, (block.generation, block.first)).rowcount != 1:
@@ -177,33 +180,33 @@ class BlockWriter(StoredBlocks):
         self._insert(block.generation, packed)
 
     def _drop_empty(self, generation: Generation) -> None:
-        """Remove a generation without blocks."""
+        """Remove a generation from the list if it has no blocks."""
         if self.following(generation.number, b"") is None:
             self.generations.remove(generation)
 
     # -- merging --
 
     def _merge(self, n_rows: int) -> None:
-        """Merge about ``n_rows`` rows, those of low levels first."""
+        """Merge about ``n_rows`` rows, beginning with the generations of the lowest level."""
         for level in sorted({generation.level for generation in self.generations}):
             with self._undone_if_damaged():
                 while n_rows > 0 and (sources := self._sources(level)):
                     n_rows -= self._merge_step(sources, self._target(level + 1, sources))
 
     def _sources(self, level: int) -> list[Generation]:
-        """Return the generations of a level to be merged, oldest first, or none if there are too few of them."""
+        """Return the generations of a level that are to be merged, oldest first; return none if they are too few."""
         of_level = [each for each in self.generations if each.level == level]
         sources = [each for each in of_level if each.role == SOURCE]
         if sources:
             return sources
         for each in list(self.generations):
             if each.level == level + 1 and each.role == TARGET:
-                self._change(each, WHOLE)  # the merge into this generation is complete
+                self._change(each, WHOLE)  # all of its sources are merged
         whole = [each for each in of_level if each.role == WHOLE]
         return [self._change(each, SOURCE) for each in whole[:FAN_IN]] if len(whole) >= FAN_IN else []
 
     def _target(self, level: int, sources: Sequence[Generation]) -> Generation:
-        """Return the generation into which ``sources`` are merged; add that generation if it does not exist."""
+        """Return the generation into which ``sources`` are merged; create it if the merge begins."""
         logs = [log_id for each in sources for log_id in (each.lowest_log, each.highest_log)]
         for each in self.generations:
             if each.level == level and each.role == TARGET:
@@ -218,7 +221,7 @@ class BlockWriter(StoredBlocks):
         return self.generations[index]
 
     def _merge_step(self, sources: Sequence[Generation], target: Generation) -> int:
-        """Move the lowest rows of ``sources`` to the end of the target generation.
+        """Move the lowest rows of ``sources`` to the end of ``target``.
 
         :returns: the number of moved rows.
         """
@@ -236,7 +239,10 @@ class BlockWriter(StoredBlocks):
         return len(moved)
 
     def _behead(self, blocks: Sequence[Block], bound: bytes) -> list[bytes]:
-        """Remove the rows up to a key, inclusive, from the first blocks of a generation, and return them."""
+        """Remove and return the rows with keys up to ``bound``, inclusive.
+
+        :param blocks: the first blocks of a generation.
+        """
         taken: list[bytes] = []
         for block in blocks:
             end = block.floor(bound) + 1
@@ -248,17 +254,17 @@ class BlockWriter(StoredBlocks):
 
 
 class _Knife:
-    """The removal of rows from one generation."""
+    """Removes rows from the blocks of one generation."""
 
     def __init__(self, writer: BlockWriter, generation: Generation, log_ids: Collection[int] | None) -> None:
         self._writer = writer
         self._cursor = Cursor(writer, generation)
         self._wanted = packed_logs(log_ids) if log_ids is not None else None
         self._taken: list[bytes] = []
-        self._gone: set[int] = set()  # indexes of the rows to remove from the present block
+        self._gone: set[int] = set()  # indexes in the present block of the rows to remove
 
     def cut(self, spans: Iterable[Span]) -> list[bytes]:
-        """Remove and return the rows that overlap any of the ascending ``spans``."""
+        """Remove and return the rows that have any of the entries in ``spans``, which ascend."""
         cursor = self._cursor
         for ledger_id, first, last in spans:
             key, end = key_of(ledger_id, first), key_of(ledger_id, last)
@@ -276,7 +282,7 @@ class _Knife:
             self._cursor.go(key)
 
     def _take(self, key: bytes, end: bytes) -> None:
-        """Remove the rows of the present block that begin at or before ``end`` and end at or after ``key``."""
+        """Remove the rows of the present block that have any of the entries from ``key`` to ``end``."""
         block = self._cursor.block
         if block is None:
             return

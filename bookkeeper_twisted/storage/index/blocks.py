@@ -1,7 +1,8 @@
-"""Blocks of packed index rows, and their generations.
+"""The format of blocks of packed index rows, and of the list of generations.
 
-A block has up to :data:`BLOCK_ROWS` rows in the order of ledgers and entries (:mod:`..mixed_rows`).  Its CRC32C is over
-the number of its generation and the rows.  The blocks of one generation share no entry and are in order, too.
+A block has at most :data:`BLOCK_ROWS` packed rows, sorted by ledger and entry (:mod:`..mixed_rows`).  Its CRC32C covers
+the number of its generation and the rows.  No two rows of a generation have an entry in common, and its blocks are
+sorted, too.
 """
 
 import struct
@@ -18,7 +19,7 @@ from ..mixed_rows import PACKED_ROW
 from .row_values import Values
 
 BLOCK_ROWS = 128
-"""With so many a block fills a page of SQLite and a little of another one."""
+"""Most rows of a block, with which it fills a little more than one page of SQLite."""
 
 ROW_BYTES = PACKED_ROW.size
 _FORM = PACKED_ROW.format.removeprefix(">")
@@ -33,9 +34,9 @@ _GENERATION = struct.Struct(">QHHII")
 
 
 def key_of(ledger_id: int, entry_id: int) -> bytes:
-    """Return the key of ``entry_id``, by which packed rows are ordered.
+    """Return the key of a packed row of ``ledger_id`` that begins with ``entry_id``; rows are sorted by their keys.
 
-    No row has ids below 0: the key is before all rows of the ledger, or before all rows if ``ledger_id`` < 0.
+    With an entry id below 0, the key sorts before all rows of the ledger; with a ledger id below 0, before all rows.
     """
     if ledger_id < 0:
         return b""
@@ -43,17 +44,17 @@ def key_of(ledger_id: int, entry_id: int) -> bytes:
 
 
 def row_of_packed(packed: bytes) -> IndexRow:
-    """Return the index row of a ``packed`` row."""
+    """Unpack a ``packed`` row."""
     return unpack_rows(packed)[0]
 
 
 def rows_of_packed(packed: Iterable[bytes]) -> list[IndexRow]:
-    """Return the index rows of ``packed`` rows."""
+    """Unpack ``packed`` rows."""
     return unpack_rows(b"".join(packed))
 
 
 def unpack_rows(rows: bytes) -> list[IndexRow]:
-    """Return the index rows of ``rows``, the joined bytes of packed rows."""
+    """Unpack ``rows``, the bytes of several packed rows."""
     # tuple.__new__ does what the constructor of a named tuple does, without the call of a Python function for each row.
     return [
         _new_row((ledger_id, first, first + count - 1, log_id, offset, size, checksum))
@@ -67,12 +68,12 @@ def last_of(packed: bytes) -> int:
 
 
 def log_of(packed: bytes) -> bytes:
-    """Return the id of the entry log of a ``packed`` row, as the bytes in that row."""
+    """Return the entry log id in a ``packed`` row, as the bytes that the row has for it."""
     return packed[_LOG]
 
 
 def packed_logs(log_ids: Iterable[int]) -> frozenset[bytes]:
-    """Pack ``log_ids`` as packed rows contain them, to be compared with :func:`log_of`."""
+    """Pack ``log_ids`` in the form in which :func:`log_of` returns them."""
     return frozenset(log_id.to_bytes(4, "big") for log_id in log_ids)
 
 
@@ -82,9 +83,10 @@ def _rows_of(form: str, count: int) -> struct.Struct:
 
 
 def pack_rows(count: int, columns: Sequence[Iterable[int]]) -> list[bytes]:
-    """Pack rows that are given as columns, one column for each number of a packed row.
+    """Pack index rows that are given as columns, one for each field of a packed row.
 
-    :param count: number of rows; columns may be longer.
+    :param count: number of rows; a column may be longer.
+    :param columns: the columns in the order of the fields.
     """
     numbers = [0] * (_COLUMNS * count)
     for at, column in enumerate(columns):
@@ -97,19 +99,19 @@ def pack_rows(count: int, columns: Sequence[Iterable[int]]) -> list[bytes]:
 
 
 def cut_rows(rows: bytes) -> tuple[bytes, ...]:
-    """Cut ``rows``, the joined bytes of packed rows, into single rows."""
+    """Cut the bytes of several packed rows, ``rows``, into single rows."""
     return _rows_of(f"{ROW_BYTES}s", len(rows) // ROW_BYTES).unpack(rows)
 
 
 def live_of(rows: bytes) -> list[tuple[int, int, int]]:
-    """Return the entry log, the number of entries and their bytes for each row in the joined packed ``rows``."""
+    """Return (entry log id, number of entries, bytes of their records) for each packed row in ``rows``."""
     numbers = _rows_of("16xII4xI4x", len(rows) // ROW_BYTES).unpack(rows)
     counts, logs, sizes = numbers[::3], numbers[1::3], numbers[2::3]
     return [(log_id, count, count * size) for log_id, count, size in zip(logs, counts, sizes, strict=True)]
 
 
 class Block:
-    """A block whose checksum was verified."""
+    """A block of packed rows whose checksum was verified."""
 
     __slots__ = ("generation", "rows")
 
@@ -121,60 +123,66 @@ class Block:
         return len(self.rows) // ROW_BYTES
 
     def key(self, index: int) -> bytes:
-        """Return the key of the row at ``index``."""
+        """Return the key of the row at ``index`` in the block."""
         return self.rows[ROW_BYTES * index : ROW_BYTES * index + _KEY.size]
 
     @property
     def first(self) -> bytes:
-        """Return the key of the first row."""
+        """Return the key of the first row of the block."""
         return self.key(0)
 
     @property
     def last(self) -> bytes:
-        """Return the key of the last row."""
+        """Return the key of the last row of the block."""
         return self.key(len(self) - 1)
 
     def packed(self, index: int, count: int = 1) -> bytes:
-        """Return the joined bytes of ``count`` packed rows from ``index`` on, or fewer at the end of the block."""
+        """Return the bytes of ``count`` packed rows from ``index`` on; at the end of the block, of fewer rows."""
         return self.rows[ROW_BYTES * index : ROW_BYTES * (index + count)]
 
     def floor(self, key: bytes) -> int:
-        """Return the index of the last row at or before ``key``, or -1."""
+        """Return the index of the last row whose key is ``key`` or lower, or -1 if there is none."""
         return bisect_right(range(len(self)), key, key=self.key) - 1
 
     def around(self, key: bytes) -> tuple[bytes, bytes]:
-        """Return the row at or before ``key``, and the key of the row after it (empty after the last row).
+        """Return the last row whose key is ``key`` or lower, and the key of the next row (empty if the block ends).
 
-        :param key: at or after the first row.
+        :param key: a key that is not lower than that of the first row.
         """
         index = self.floor(key)
         return self.packed(index), self.key(index + 1)
 
 
 def block_values(generation: int, rows: bytes) -> Values:
-    """Return the column values of a block in a ``generation``; ``rows`` are the joined bytes of packed rows."""
+    """Return the values of a block for the columns of the tables; ``rows`` is the joined packed rows.
+
+    :param generation: the number of its generation.
+    """
     return generation, rows[: _KEY.size], rows, crc32c_of_bytes(_NUMBER.pack(generation) + rows)
 
 
 def joined(packed: Sequence[bytes]) -> list[bytes]:
-    """Join ordered ``packed`` rows to blocks, and return the bytes of each block."""
+    """Join ``packed`` rows, which are sorted, to blocks; return the bytes of each block."""
     return [b"".join(packed[at : at + BLOCK_ROWS]) for at in range(0, len(packed), BLOCK_ROWS)]
 
 
 def blocks_of(generation: int, packed: Sequence[bytes]) -> list[Values]:
-    """Return the column values of the blocks of ordered ``packed`` rows in a ``generation``."""
+    """Return the values of the blocks of sorted ``packed`` rows for the columns of the tables.
+
+    :param generation: the number of their generation.
+    """
     return [block_values(generation, rows) for rows in joined(packed)]
 
 
 def block_from(values: Values) -> Block:
-    """Decode a block from its column values.
+    """Decode a block from the values of its columns.
 
-    :raises DamageError: the columns are not as they were written.
+    :raises DamageError: the values are not as they were written.
     """
     generation, first, rows, crc = values
     try:
         good = rows and not len(rows) % ROW_BYTES and block_values(generation, rows) == (generation, first, rows, crc)
-    except (TypeError, struct.error):  # a column has a value of a wrong type
+    except (TypeError, struct.error):  # a value has the wrong type
         good = False
     if not good:
         raise DamageError(f"index block of generation {generation} is damaged")
@@ -182,12 +190,12 @@ def block_from(values: Values) -> Block:
 
 
 class Generation(NamedTuple):
-    """The blocks of one flush, or of several flushes after a merge.
+    """The blocks that one flush wrote, or those of several flushes that were merged.
 
-    :ivar level: how often its rows were merged.
-    :ivar role: 0, or its part in a merge that is under way: :data:`SOURCE`, :data:`TARGET`.
-    :ivar lowest_log: lowest id of the logs of its entries.
-    :ivar highest_log: highest id of these logs.
+    :ivar level: how many times its rows were merged.
+    :ivar role: :data:`WHOLE`, or :data:`SOURCE` or :data:`TARGET` while a merge takes rows from it or adds rows to it.
+    :ivar lowest_log: the lowest id of the entry logs to which its rows refer.
+    :ivar highest_log: the highest id of these logs.
     """
 
     number: int
@@ -197,7 +205,7 @@ class Generation(NamedTuple):
     highest_log: int
 
     def has_one_of(self, log_ids: Iterable[int]) -> bool:
-        """Test whether any of ``log_ids`` lies between the lowest and the highest log id of this generation."""
+        """Test whether any of ``log_ids`` lies between the lowest and the highest entry log id of this generation."""
         return any(self.lowest_log <= log_id <= self.highest_log for log_id in log_ids)
 
 
@@ -205,7 +213,7 @@ WHOLE, SOURCE, TARGET = range(3)
 
 
 def pack_generations(generations: Iterable[Generation]) -> bytes:
-    """Encode a list of ``generations`` as a text with a CRC32C."""
+    """Encode the list of ``generations``, with a CRC32C."""
     packed = b"".join([_GENERATION.pack(*generation) for generation in generations])
     return packed + _CRC.pack(crc32c_of_bytes(packed))
 

@@ -1,4 +1,4 @@
-"""The SQLite file of a run index: schema, connections, structure check, errors."""
+"""The SQLite file of a run index: its schema, connections to it, checks of its structure, and its errors."""
 
 import posixpath
 import sqlite3
@@ -13,7 +13,7 @@ from .blocks import Generation, generations_from, pack_generations
 from .row_values import ledger_from
 
 Connection = sqlite3.Connection
-"""A connection to the file of an index."""
+"""A connection to the SQLite file of an index."""
 
 SCHEMA_VERSION = 3
 APPLICATION_ID = 0x424B5458  # "BKTX"
@@ -34,13 +34,13 @@ _SCHEMA = (
 )
 _NAMES = ("runs", "ledgers", "state", "blocks", "block_keys")
 _TABLES = [("table", name, name, 2 + i, _SCHEMA[i]) for i, name in enumerate(_NAMES)]
-"""The schema as SQLite keeps it, with the first page of each table: nothing else protects it from flipped bits."""
+"""The schema as SQLite stores it, with the first page of each table, to be compared: it has no checksum."""
 
 EVERY_TABLE = ("1",)
-"""Argument of the check of the structure: all tables, one problem is enough."""
+"""The argument of SQLite's structure check: check all tables, and stop at the first problem."""
 READ_AT_START = ("ledgers", "state")
 
-_INSTRUCTIONS = 100_000  # SQLite calls back after each such number of its instructions, which take some 10 ms
+_INSTRUCTIONS = 100_000  # after so many instructions, which take some 10 ms, SQLite calls the handler
 
 LEDGER_COLUMNS = "ledger, master_key, fenced, explicit_lac, forgotten_at, crc"
 
@@ -49,9 +49,9 @@ _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class IndexDamageError(DamageError):
-    """The structure of an index is damaged.
+    """The structure of an index file is damaged.
 
-    :ivar states: the readable ledger states: each is as it was written, others may be missing.
+    :ivar states: the ledger states that can be read.  Each is as it was written, but some may be missing.
     """
 
     def __init__(self, text: str, states: Sequence[LedgerRow] = ()) -> None:
@@ -60,12 +60,13 @@ class IndexDamageError(DamageError):
 
 
 def connect(path: str, read_only: bool = False) -> sqlite3.Connection:
-    """Open the file of an index; create it if it does not exist.
+    """Open the SQLite file of an index; create the file if it does not exist.
 
-    :param path: of the file.
+    :param path: path of the file.
+    :param read_only: whether to open an existing file for reading only.
     """
     if not read_only:
-        make_private_file(path)  # SQLite creates the files beside this one with the same mode
+        make_private_file(path)  # SQLite gives the files beside this one the same mode
     uri = f"file:{quote(path)}?mode={'ro' if read_only else 'rwc'}"
     connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None, timeout=60)
     for pragma in ("synchronous = FULL", "cell_size_check = ON", "wal_autocheckpoint = 0"):
@@ -74,7 +75,7 @@ def connect(path: str, read_only: bool = False) -> sqlite3.Connection:
 
 
 def snapshot_of(path: str) -> sqlite3.Connection:
-    """Open a connection to the file ``path`` that sees only the commits made until now."""
+    """Open a connection to the index file ``path`` that sees the present commits, and no later ones."""
     connection = connect(path)
     connection.execute("BEGIN")
     is_complete(connection)
@@ -82,10 +83,10 @@ def snapshot_of(path: str) -> sqlite3.Connection:
 
 
 def prepare(writer: sqlite3.Connection, path: str) -> None:
-    """Create the schema, or check the existing schema.
+    """Create the schema in a new index file, or check that of an existing one.
 
-    :param writer: the connection that commits.
-    :param path: of the file, for errors.
+    :param writer: the connection that commits to the index.
+    :param path: path of the file, for error texts.
     :raises StorageError: the file has another schema.
     """
     (mode,) = writer.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -98,9 +99,10 @@ def prepare(writer: sqlite3.Connection, path: str) -> None:
 
 
 def check_version(connection: sqlite3.Connection, path: str) -> None:
-    """Check the schema version of the file ``path``, which a ``connection`` has open.
+    """Check the schema of the index file ``path``.
 
-    :raises StorageError: another release made it.
+    :param connection: a connection to the file.
+    :raises StorageError: another release wrote the file.
     :raises DamageError: the schema is damaged.
     """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -112,14 +114,18 @@ def check_version(connection: sqlite3.Connection, path: str) -> None:
 
 
 def is_complete(connection: sqlite3.Connection) -> bool:
-    """Test whether a commit has declared the index of a ``connection`` complete."""
+    """Test whether the index is marked as complete.
+
+    :param connection: a connection to the index file.
+    """
     (complete,) = connection.execute("SELECT complete FROM state").fetchone()
     return bool(complete)
 
 
 def read_generations(connection: sqlite3.Connection) -> list[Generation]:
-    """Return the generations of blocks in the index of a ``connection``, oldest first.
+    """Return the list of the generations of blocks, oldest first.
 
+    :param connection: a connection to the index file.
     :raises DamageError: the list of generations is damaged.
     """
     kept = "CASE typeof(generations) WHEN 'blob' THEN generations END"
@@ -128,16 +134,20 @@ def read_generations(connection: sqlite3.Connection) -> list[Generation]:
 
 
 def file_size(connection: sqlite3.Connection) -> int:
-    """Return the bytes of the index of a ``connection``."""
+    """Return the size of the index file in bytes.
+
+    :param connection: a connection to the file.
+    """
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     (page_size,) = connection.execute("PRAGMA page_size").fetchone()
     return int(pages * page_size)
 
 
 def check_structure(connection: sqlite3.Connection, path: str, tables: Sequence[str] = EVERY_TABLE) -> None:
-    """Check pages and the order of rows.
+    """Check the pages of the index file, and the order of the rows in its tables.
 
-    :param path: of the file, for errors.
+    :param path: path of the file, for error texts.
+    :param connection: a connection to the file.
     :param tables: the names of the tables to check.
     :raises DamageError: the structure is damaged.
     """
@@ -148,7 +158,7 @@ def check_structure(connection: sqlite3.Connection, path: str, tables: Sequence[
 
 
 class StructureCheck:
-    """A structure check of the file ``path`` that another thread may interrupt."""
+    """A check of the structure of the index file ``path``; another thread may interrupt it."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -156,12 +166,13 @@ class StructureCheck:
         self._interrupted = False
 
     def run(self, connection: Connection) -> int:
-        """Check pages and the order of rows, as a ``connection`` sees them.
+        """Check the pages of the index file, and the order of the rows in its tables.
 
-        SQLite tests for an interrupt while it checks the pages, but forgets one that came before, and calls the
-        handler while it compares the rows.
+        Both ways to interrupt SQLite are used.  ``Connection.interrupt`` has an effect while SQLite checks the pages,
+        but not if it comes earlier; the progress handler is called while SQLite compares the rows.
 
-        :returns: the bytes that were read.
+        :param connection: a connection to the file; the check sees its state of the file.
+        :returns: the size of the file in bytes.
         :raises StorageError: the check was interrupted.
         :raises DamageError: the structure is damaged.
         """
@@ -177,7 +188,7 @@ class StructureCheck:
         return file_size(connection)
 
     def interrupt(self) -> None:
-        """Make a running check end soon, and make later checks fail."""
+        """End a running check soon, and let later checks fail."""
         self._interrupted = True
         connection = self._connection
         if connection is not None:
@@ -185,10 +196,10 @@ class StructureCheck:
 
 
 def check_to_open(writer: sqlite3.Connection, path: str, tables: Sequence[str]) -> None:
-    """Check the structure of an index when it is opened, and the list of its block generations.
+    """Check the structure of an index that is being opened, and its list of generations.
 
-    :param writer: the connection that commits.
-    :param path: of the file, for errors.
+    :param writer: the connection that commits to the index.
+    :param path: path of the file, for error texts.
     :param tables: the names of the tables to check.
     :raises IndexDamageError: the index is damaged.
     """
@@ -200,7 +211,7 @@ def check_to_open(writer: sqlite3.Connection, path: str, tables: Sequence[str]) 
 
 
 def _readable_ledgers(connection: sqlite3.Connection) -> list[LedgerRow]:
-    """Return the ledger states that can be read from a damaged index, by scans from both ends of the table."""
+    """Return the ledger states that can be read from a damaged index, by scanning the table from both ends."""
     found: dict[int, LedgerRow] = {}
     for order in ("", " DESC"):
         try:
@@ -211,14 +222,17 @@ def _readable_ledgers(connection: sqlite3.Connection) -> list[LedgerRow]:
                     continue
                 found[row.ledger_id] = row
         except (sqlite3.Error, UnicodeDecodeError):
-            continue  # the scan from this end stops at the damage; the scan from the other end reads the rest
+            continue  # this scan stops at the damage; a scan from the other end reads what is behind it
     return [row for _, row in sorted(found.items())]
 
 
 def set_aside(fs: IFileSystem, path: str) -> None:
-    """Rename the file ``path`` of ``fs`` and the files that SQLite keeps beside it.
+    """Rename the index file ``path``, and the files that SQLite keeps beside it, so that a new index can be created.
 
-    The file comes first: SQLite ignores a write-ahead log without its file, but would accept a file without its log.
+    The index file is renamed first.  If a crash follows, SQLite ignores its log without the file; it would accept the
+    file without its log.
+
+    :param fs: the file system.
     """
     for suffix in ("", "-wal", "-shm"):
         if fs.exists(path + suffix):
@@ -228,21 +242,21 @@ def set_aside(fs: IFileSystem, path: str) -> None:
 
 @contextmanager
 def storage_errors(path: str) -> Iterator[None]:
-    """Convert SQLite's errors in a ``with`` block to storage errors, never to a missing entry (S5).
+    """Convert SQLite's errors in a ``with`` statement to storage errors; no error may look like a missing entry (S5).
 
-    :param path: of the file, for errors.
+    :param path: path of the index file, for error texts.
     """
     try:
         yield
     except sqlite3.Error as e:
         extended = getattr(e, "sqlite_errorcode", 0)
         code = extended & 0xFF
-        if code in _DAMAGED or "decode" in str(e):  # the error for a text value that is not UTF-8
+        if code in _DAMAGED or "decode" in str(e):  # SQLite's error for a text that is not UTF-8
             raise DamageError(f"{path} is damaged: {e}") from e
-        if extended == sqlite3.SQLITE_IOERR_SHMSIZE:  # the file through which connections share memory is too short
+        if extended == sqlite3.SQLITE_IOERR_SHMSIZE:  # no space for the file of the shared memory
             raise NoWritableDirectoryError(f"{path}: the disk has no space for the 32 KiB that opening it takes") from e
         if code in _FULL:
             raise NoWritableDirectoryError(f"{path}: {e}") from e
         raise StorageError(f"{path}: {e}") from e
-    except UnicodeDecodeError as e:  # a text in the file, or an error message that quotes one, is not UTF-8
+    except UnicodeDecodeError as e:  # a text in the file, or in an error message, is not UTF-8
         raise DamageError(f"{path} is damaged: a text of it cannot be decoded") from e

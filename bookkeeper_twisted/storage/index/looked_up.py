@@ -1,7 +1,7 @@
-"""Index rows that look-ups found, in memory: a reader that goes on in a ledger needs no look-up for each entry.
+"""A cache of index rows that look-ups found, so that a reader of a ledger needs no look-up for each entry.
 
-Rows that are packed in the index stay packed: they take a quarter of the memory of an
-:class:`~..interfaces.IndexRow`, and most of them are needed once at most.
+Rows that are packed in the index are kept packed.  They take a quarter of the memory of an
+:class:`~..interfaces.IndexRow`, and most of them are needed once or never.
 """
 
 from array import array
@@ -16,15 +16,15 @@ from .recent_rows import cost_of
 from .unpacked_rows import UnpackedRows
 
 _PACKED_COST = ROW_BYTES + 49
-"""The cost of a packed row: its bytes, the object that holds them, a reference, its first entry."""
+"""The cost in bytes of a packed row: its bytes, the bytes object, a reference to it, and its first entry id."""
 
 _LEDGER_COST = 600
 
 
 class FoundRows(UnpackedRows):
-    """Rows of one ledger that look-ups found, in the order of their entries.  No two rows share an entry.
+    """The cached index rows of one ledger, sorted by entry.  No two rows have an entry in common.
 
-    :ivar cost: bytes of memory.
+    :ivar cost: bytes of memory that the rows take.
     """
 
     __slots__ = ("ledger_id", "cost", "_firsts", "_rows")
@@ -41,16 +41,16 @@ class FoundRows(UnpackedRows):
 
     @property
     def first(self) -> int:
-        """Return the first entry of the lowest row."""
+        """Return the first entry id of the first row."""
         return self._firsts[0]
 
     @property
     def last(self) -> int:
-        """Return the last entry of the highest row."""
+        """Return the last entry id of the last row."""
         return _last_of(self._rows[-1])
 
     def rows(self) -> Sequence[IndexRow]:
-        """Return all rows, unpacked."""
+        """Return all these rows, unpacked."""
         return list(map(_unpacked, self._rows))
 
     def _from(self, entry_id: int) -> Sequence[IndexRow]:
@@ -60,7 +60,7 @@ class FoundRows(UnpackedRows):
         return list(map(_unpacked, self._rows[index : index + self._count_from(index)]))
 
     def add(self, found: "FoundRows") -> None:
-        """Add the rows that another look-up ``found`` in this ledger; rows that both have are the same."""
+        """Add the rows that another look-up in this ledger ``found``; a row that both have is kept once."""
         if not self or self.last < found.first:
             begin = end = len(self)
             firsts, rows = found._firsts, found._rows
@@ -73,7 +73,7 @@ class FoundRows(UnpackedRows):
         self._replace(begin, end, firsts, rows)
 
     def discard(self, first: int, last: int) -> None:
-        """Remove the rows that hold any entry of ``first .. last``, inclusive."""
+        """Remove the rows that have any of the entries ``first`` to ``last``."""
         begin, end = bisect_right(self._firsts, first), bisect_right(self._firsts, last)
         if begin and _last_of(self._rows[begin - 1]) >= first:
             begin -= 1
@@ -88,12 +88,12 @@ class FoundRows(UnpackedRows):
 
 
 class LookedUpRows:
-    """The rows that the last look-ups found, up to a number of bytes; for use by one thread.
+    """A cache of the index rows that look-ups found, of limited size; only one thread may use it.
 
-    Beyond the limit the rows of the ledger that was looked up longest ago are dropped.
+    If the rows exceed the limit, those of the least recently used ledger are dropped.
 
-    :ivar limit: most bytes.
-    :ivar cost: bytes of the present rows.
+    :ivar limit: most bytes of the cached rows.
+    :ivar cost: bytes of the cached rows.
     """
 
     __slots__ = ("limit", "cost", "_ledgers")
@@ -107,21 +107,21 @@ class LookedUpRows:
         return bool(self._ledgers)
 
     def rows_of(self, ledger_id: int) -> FoundRows | None:
-        """Return all rows of ``ledger_id`` that are in memory, or None."""
+        """Return all cached rows of ``ledger_id``, or None if there are none."""
         return self._ledgers.get(ledger_id)
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the row of ``entry_id`` of ``ledger_id``, or None if the row is not in memory."""
+        """Return the cached row that holds ``entry_id`` of ``ledger_id``, or None."""
         held = self._ledgers.get(ledger_id)
         return None if held is None else held.find(entry_id)
 
     def add(self, found: FoundRows) -> None:
-        """Keep the rows that a look-up ``found``; ``found`` itself stays as it is, since other threads use it."""
+        """Cache the rows that a look-up ``found``; that object stays unchanged, because other threads use it."""
         held = self._ledgers.pop(found.ledger_id, None)
         if held is not None:
             self.cost -= held.cost
         if held is None or held.cost + found.cost > self.limit:
-            held = FoundRows(found.ledger_id, [])  # of one large ledger, keep what its reader is about to use
+            held = FoundRows(found.ledger_id, [])  # if one ledger exceeds the limit, keep only the new rows
         held.add(found)
         self._ledgers[found.ledger_id] = held
         self.cost += held.cost
@@ -130,7 +130,7 @@ class LookedUpRows:
             self.cost -= dropped.cost
 
     def discard(self, ledger_id: int, first: int, last: int) -> None:
-        """Remove the rows of ``ledger_id`` that hold any entry of ``first .. last``, inclusive."""
+        """Remove the cached rows of ``ledger_id`` that have any of the entries ``first`` to ``last``."""
         held = self._ledgers.get(ledger_id)
         if held is None:
             return

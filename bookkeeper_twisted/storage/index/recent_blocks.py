@@ -1,6 +1,7 @@
-"""Packed rows of the last flushes in memory, for readers that follow the writers of many ledgers.
+"""Packed rows of the last flushes, kept in memory for readers that read many ledgers just after they were written.
 
-The flush lane adds and drops flushes, any thread reads: the list of flushes is replaced as a whole.
+The flush lane adds flushes and drops old ones; any thread reads.  No lock is needed, because the list of flushes is
+only ever replaced by a new list.
 """
 
 from bisect import bisect_right
@@ -14,19 +15,19 @@ from .blocks import BLOCK_ROWS, Block, joined, key_of, last_of, row_of_packed, u
 from .unpacked_rows import UnpackedRows
 
 BLOCK_COST = 5 * 1024
-"""The cost of a full block: its rows, and its place."""
+"""The cost in bytes of a full block: its rows, and its item in the list."""
 
 MOST_FLUSHES = 16
-"""Flushes that are looked through at most."""
+"""Most flushes that are kept, because a look-up searches all of them."""
 
 _END = b"\xff" * 16
-"""Behind every place of a row."""
+"""A key that sorts after the key of every row."""
 
 
 class LedgerBlocks(UnpackedRows):
-    """The rows of one ledger in a flush, for one thread.
+    """The rows of one ledger in one flush, for look-ups of one thread.
 
-    :param blocks: the packed rows of the flush, in order.
+    :param blocks: the packed rows of the flush in blocks, sorted.
     :param firsts: the key of the first row of each block.
     """
 
@@ -53,7 +54,7 @@ class LedgerBlocks(UnpackedRows):
         return [row for row in rows if row.ledger_id == self.ledger_id]
 
     def _move(self, key: bytes) -> None:
-        """Go to the block that holds the last row at or before ``key``; before the first row there is an empty one."""
+        """Go to the block that has the last row at or before ``key``; without such a row, go to an empty block."""
         index = bisect_right(self._firsts, key)
         self._begin = self._firsts[index - 1] if index else b""
         self._end = self._firsts[index] if index < len(self._firsts) else _END
@@ -61,10 +62,10 @@ class LedgerBlocks(UnpackedRows):
 
 
 class _Flush:
-    """The rows of one flush; rows of a ledger are hidden once they may be out of date.
+    """The packed rows of one flush.  If some rows of a ledger may be out of date, all of that ledger are hidden.
 
-    :ivar blocks: the packed rows, in order.
-    :ivar log_ids: ids of the logs of its entries.
+    :ivar blocks: the packed rows in blocks, sorted.
+    :ivar log_ids: ids of the entry logs that the flush wrote to.
     """
 
     __slots__ = ("blocks", "log_ids", "_firsts", "_hidden", "_table")
@@ -77,9 +78,9 @@ class _Flush:
         self._table: LedgerBlocks | None = None
 
     def around(self, ledger_id: int, entry_id: int) -> tuple[bytes | None, int]:
-        """Return a ledger's last row that begins at or before an entry, and the first entry of the next row.
+        """Return the last row of a ledger that begins at or before an entry, and the first entry id of its next row.
 
-        :returns: None and ``NO_ENTRY`` for missing ones.
+        :returns: None if there is no such row, and ``NO_ENTRY`` if there is no next row.
         """
         key = key_of(ledger_id, entry_id)
         index = bisect_right(self._firsts, key)
@@ -92,26 +93,26 @@ class _Flush:
         return packed if packed[:8] == key[:8] else None, int.from_bytes(behind[8:], "big") if follows else NO_ENTRY
 
     def hides(self, ledger_id: int) -> bool:
-        """Test whether the rows of a ledger are hidden."""
+        """Test whether the rows of a ledger in this flush are hidden, because they may be out of date."""
         return ledger_id in self._hidden
 
     def table_of(self, ledger_id: int) -> LedgerBlocks:
-        """Return the rows of a ledger: the same table as the last time if that was for this ledger.  One thread."""
+        """Return the rows of a ledger; if the last call was for this ledger, return the same object.  One thread."""
         if self._table is None or self._table.ledger_id != ledger_id:
             self._table = LedgerBlocks(ledger_id, self.blocks, self._firsts)
         return self._table
 
     def hide(self, ledger_id: int, last: int, first: int) -> None:
-        """Hide the rows of a ledger if one of them may hold an entry of ``first .. last``."""
+        """Hide the rows of a ledger in this flush if one of them may have an entry from ``first`` to ``last``."""
         packed, _ = self.around(ledger_id, last)
         if packed is not None and last_of(packed) >= first:
             self._hidden.add(ledger_id)
 
 
 class RecentBlocks:
-    """The rows of the last flushes, up to a number of bytes; the rows of the oldest flush are dropped first.
+    """The packed rows of the last flushes, up to a number of bytes; the oldest flush is dropped first.
 
-    :ivar limit: most bytes.
+    :ivar limit: most bytes of all rows.
     """
 
     __slots__ = ("limit", "_flushes")
@@ -121,14 +122,14 @@ class RecentBlocks:
         self._flushes: tuple[_Flush, ...] = ()
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the newest row of ``entry_id`` of ``ledger_id``, or None.
+        """Return the newest row that holds ``entry_id`` of ``ledger_id``, or None.
 
-        None also if a newer row holds some of the later entries of that row.
+        The result is None, too, if a newer row holds later entries of the row that was found.
         """
         newer = NO_ENTRY
         for flush in self._flushes:
             if flush.hides(ledger_id):
-                return None  # older flushes may have copies of entries that the hidden rows replaced
+                return None  # older flushes may have older copies of the entries in the hidden rows
             packed, behind = flush.around(ledger_id, entry_id)
             if packed is not None and last_of(packed) >= entry_id:
                 return row_of_packed(packed) if last_of(packed) < newer else None
@@ -136,10 +137,12 @@ class RecentBlocks:
         return None
 
     def tables_of(self, ledger_id: int, low: int, high: int) -> list[LedgerBlocks]:
-        """Return the rows of ``ledger_id`` for each flush with any entry of ``low .. high``, newest flush first.
+        """Return the rows of ``ledger_id`` in each flush that may have any of the entries ``low`` to ``high``.
 
-        For one thread: the table of a flush is the one of the last call for this ledger, with the rows that it has
-        unpacked.
+        Only one thread may call it, because it returns the same objects as the last call for this ledger, with the rows
+        that they have unpacked.
+
+        :returns: the newest flush first; none older than a flush in which the rows are hidden.
         """
         tables: list[LedgerBlocks] = []
         for flush in takewhile(lambda flush: not flush.hides(ledger_id), self._flushes):
@@ -149,7 +152,7 @@ class RecentBlocks:
         return tables
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
-        """Add the rows ``mixed`` of a flush; if they exceed the limit, add only the first rows."""
+        """Add ``mixed``, the packed rows of a flush; of more rows than the limit allows, add only the first ones."""
         packed = packed_of(mixed)[: self.limit // BLOCK_COST * BLOCK_ROWS]
         if not packed:
             return
@@ -160,11 +163,11 @@ class RecentBlocks:
         self._flushes = flushes
 
     def discard(self, ledger_id: int, first: int, last: int) -> None:
-        """Hide the rows of ``ledger_id`` if one of them may hold an entry of ``first .. last``, inclusive."""
+        """Hide the rows of ``ledger_id`` in each flush in which one may have an entry from ``first`` to ``last``."""
         for flush in self._flushes:
             flush.hide(ledger_id, last, first)
 
     def discard_logs(self, log_ids: Collection[int]) -> None:
-        """Drop the flushes that wrote to any of the logs ``log_ids``, and all older flushes."""
-        # Drop older flushes too: they may have older copies of the entries in a dropped flush.
+        """Drop the flushes that wrote to any of the entry logs ``log_ids``, and all older flushes."""
+        # older flushes must go, too: they may have older copies of the same entries
         self._flushes = tuple(takewhile(lambda flush: flush.log_ids.isdisjoint(log_ids), self._flushes))

@@ -1,7 +1,8 @@
-"""The index rows of the last flushes in memory: a reader that follows a writer needs no look-up in the index file.
+"""The index rows of the last flushes, kept in memory: a reader that follows a writer needs no look-up in the file.
 
-A flush commits rows and packed rows.  They are kept apart (:mod:`.recent_rows`, :mod:`.recent_blocks`), but no entry is
-in both: each discards what the other receives.  The flush lane adds and drops rows, any thread reads.
+A flush commits unpacked and packed rows, which are kept apart (:mod:`.recent_rows`, :mod:`.recent_blocks`).  No entry
+is in both: when one side gets a row, the other drops its rows of the same entries.  The flush lane adds and drops rows;
+any thread reads.
 """
 
 from collections.abc import Collection, Sequence
@@ -14,9 +15,9 @@ from .stored_runs import MAX_ID
 
 
 class RecentIndex:
-    """The rows of the last flushes, each form up to a number of bytes; those of the oldest flush are dropped first.
+    """The index rows of the last flushes; those of the oldest flush are dropped first.
 
-    :ivar limit: most bytes of the rows, and of the packed rows.
+    :ivar limit: most bytes of the unpacked rows, and most bytes of the packed rows.
     """
 
     def __init__(self, limit: int) -> None:
@@ -25,19 +26,19 @@ class RecentIndex:
         self._blocks = RecentBlocks(limit)
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the newest row of ``entry_id`` of ``ledger_id``, or None if the row is not in memory."""
+        """Return the newest index row that holds ``entry_id`` of ``ledger_id``, or None if it is not in memory."""
         return self._blocks.find(ledger_id, entry_id) or self._rows.find(ledger_id, entry_id)
 
     def tables_of(self, ledger_id: int, low: int, high: int) -> list[SortedRows | LedgerBlocks]:
-        """Return all rows of ``ledger_id`` that may have any entry of ``low .. high``, the newest copies first."""
+        """Return the rows of ``ledger_id`` that may have any of the entries ``low`` to ``high``, newer copies first."""
         rows = self._rows.rows_of(ledger_id)
         return [*self._blocks.tables_of(ledger_id, low, high), *([rows] if rows is not None else ())]
 
     def add(self, rows: Sequence[IndexRow], mixed: Sequence[MixedRows]) -> None:
-        """Add the rows of one flush, and drop the older rows that they overlap, which may be longer.
+        """Add the rows of one flush; drop older rows that have an entry in common with them.
 
-        :param rows: in the order of ledgers and entries.
-        :param mixed: the packed rows, which share no entry with ``rows``.
+        :param rows: the unpacked rows, sorted by ledger and entry.
+        :param mixed: the packed rows, which have no entry in common with ``rows``.
         """
         for row in rows:
             self._blocks.discard(row.ledger_id, row.first, row.last)
@@ -48,16 +49,16 @@ class RecentIndex:
         self._blocks.add(mixed)
 
     def discard_ledgers(self, ledger_ids: Collection[int]) -> None:
-        """Drop the rows of the deleted ledgers ``ledger_ids``."""
+        """Drop the rows of ``ledger_ids``, the deleted ledgers."""
         for ledger_id in ledger_ids:
             self._rows.discard(ledger_id, 0, MAX_ID)
             self._blocks.discard(ledger_id, 0, MAX_ID)
 
     def discard_moved(self, rows: Sequence[IndexRow], moved_from: Collection[int]) -> None:
-        """Drop the rows of entries that were copied to another log.
+        """Drop the rows of entries that a compaction copied to another entry log.
 
-        :param rows: the rows of the copies.
-        :param moved_from: ids of the logs that the entries were copied from.
+        :param rows: the index rows of the copies.
+        :param moved_from: ids of the entry logs that the compaction copied from.
         """
         for row in rows:
             self._rows.discard(row.ledger_id, row.first, row.last)

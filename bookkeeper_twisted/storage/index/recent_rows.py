@@ -1,7 +1,7 @@
-"""The newest index rows in memory: a reader that follows a writer needs no look-up in the index file.
+"""The unpacked index rows of the last flushes, in memory.
 
-One thread adds rows, any thread reads: a ledger's rows are replaced as a whole, so a look-up sees the old ones or
-the new ones.
+One thread adds rows, any thread reads.  No lock is needed: the rows of a ledger are only ever replaced as a whole, so
+that a look-up sees either the old rows or the new ones.
 """
 
 from bisect import bisect_left, bisect_right
@@ -14,21 +14,21 @@ from operator import is_
 from ..interfaces import IndexRow
 
 ROW_OVERHEAD = 340
-"""The cost of a row beside its sizes and checksums."""
+"""The cost in bytes of a row besides its sizes and checksums."""
 
 COMMIT_OVERHEAD = 420
-"""The cost of the rows of a ledger in one commit beside each row: their place, their chunk."""
+"""The cost in bytes of a ledger in one commit besides its rows: its items in two collections."""
 
 MOST_TOGETHER = 256
-"""Rows of a chunk: a change copies the chunks that it touches, however many rows the ledger has."""
+"""Most rows of a chunk: a change copies the chunks that it affects, not all rows of a ledger."""
 
 _Rows = tuple[IndexRow, ...]
 _Chunk = tuple[tuple[int, ...], _Rows]
-"""First entries, and the rows they belong to; never empty."""
+"""The first entry id of each row, and the rows; at least one."""
 
 
 class SortedRows:
-    """The immutable rows of one ledger, ascending and disjoint, which any thread may read."""
+    """The index rows of one ledger, sorted, without common entries.  It never changes, so any thread may read it."""
 
     __slots__ = ("_starts", "_chunks")
 
@@ -49,22 +49,22 @@ class SortedRows:
         return row if row.last >= entry_id else None
 
     def replaced(self, rows: _Rows) -> "SortedRows":
-        """Return these rows except those that share an entry with one of ``rows`` (ascending and disjoint)."""
+        """Return a copy without the rows that have an entry in common with any of ``rows``, which are sorted."""
         if self._chunks[-1][1][-1].last < rows[0].first:
             return self
         return self._each(rows, _not_overlapped)
 
     def joined(self, rows: _Rows) -> "SortedRows":
-        """Return these rows together with the ascending ``rows``, which share no entry with them."""
+        """Return a copy with ``rows`` added, which are sorted and have no entry in common with these rows."""
         firsts, held = self._chunks[-1] if self else ((), ())
         if held and held[-1].last < rows[0].first and len(held) + len(rows) <= MOST_TOGETHER:
             return SortedRows((*self._chunks[:-1], ((*firsts, *map(_first, rows)), held + rows)))
         return self._each(rows, lambda part, held: sorted(held + part, key=_first))
 
     def without(self, rows: _Rows) -> "SortedRows":
-        """Return these rows except the row objects in ``rows``."""
+        """Return a copy without the row objects ``rows``."""
         firsts, held = self._chunks[0]
-        # Usual case: the oldest commit, which is dropped first, has the lowest entries.
+        # usually the oldest commit is dropped, which has the lowest entries
         if all(map(is_, rows, chain(held, (None,)))):
             rest = self._chunks[1:]
             return SortedRows(((firsts[len(rows) :], held[len(rows) :]), *rest) if len(held) > len(rows) else rest)
@@ -72,13 +72,16 @@ class SortedRows:
         return self._each(rows, lambda _, held: (row for row in held if id(row) not in gone))
 
     def outside(self, first: int, last: int) -> "SortedRows":
-        """Return these rows except those that hold an entry of ``first .. last``, inclusive."""
+        """Return a copy without the rows that have any of the entries ``first`` to ``last``."""
         if self._chunks[-1][1][-1].last < first:
             return self
         return self._changed(first, last, lambda held: (row for row in held if row.last < first or row.first > last))
 
     def _each(self, rows: _Rows, change: Callable[[_Rows, _Rows], Iterable[IndexRow]]) -> "SortedRows":
-        """Change each chunk that covers some of ``rows``; ``change`` receives these and the chunk's present rows."""
+        """Return a copy in which ``change`` was applied to each chunk that some of ``rows`` fall into.
+
+        :param change: called with these rows and the rows of the chunk; returns the new rows of the chunk.
+        """
         changed, begin = self, 0
         while begin < len(rows):
             index = bisect_right(changed._starts, rows[begin].first)
@@ -91,7 +94,7 @@ class SortedRows:
         return changed
 
     def _changed(self, first: int, last: int, change: Callable[[_Rows], Iterable[IndexRow]]) -> "SortedRows":
-        """Change the rows of the chunks that cover ``first .. last``."""
+        """Return a copy in which ``change`` was applied to the rows of all chunks that cover ``first`` to ``last``."""
         low = max(bisect_right(self._starts, first) - 1, 0)
         high = max(bisect_right(self._starts, last), low + 1)
         held = [rows for _, rows in self._chunks[low:high]]
@@ -100,7 +103,7 @@ class SortedRows:
 
 
 def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
-    """Cut rows into chunks, each half full if there are several."""
+    """Cut sorted rows into chunks; if they are several, each is half full, so that there is room for more."""
     if len(rows) <= MOST_TOGETHER:
         return ((tuple(map(_first, rows)), rows),) if rows else ()
     count = -(-2 * len(rows) // MOST_TOGETHER)
@@ -110,10 +113,10 @@ def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
 
 
 class RecentRows:
-    """The rows of the last commits, up to a number of bytes; the rows of the oldest commit are dropped first.
+    """The unpacked rows of the last commits, up to a number of bytes; the oldest commit is dropped first.
 
-    :ivar limit: most bytes.
-    :ivar cost: bytes of the present rows.
+    :ivar limit: most bytes of all rows.
+    :ivar cost: bytes of the rows that are held.
     """
 
     __slots__ = ("limit", "cost", "_ledgers", "_order")
@@ -125,21 +128,21 @@ class RecentRows:
         self._order: deque[tuple[_Rows, int]] = deque()
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the row of ``entry_id`` of ``ledger_id``, or None if the row is not in memory."""
+        """Return the row that holds ``entry_id`` of ``ledger_id``, or None if it is not in memory."""
         held = self._ledgers.get(ledger_id)
         return None if held is None else held.find(entry_id)
 
     def rows_of(self, ledger_id: int) -> SortedRows | None:
-        """Return all rows of ``ledger_id`` that are in memory, or None."""
+        """Return all rows of ``ledger_id`` in memory, or None if there are none."""
         return self._ledgers.get(ledger_id)
 
     def add(self, committed: Sequence[IndexRow]) -> None:
-        """Add the rows of one commit, and drop the older rows that they overlap.
+        """Add the rows of one commit; drop older rows that have an entry in common with them.
 
-        :param committed: in the order of ledgers and entries.
+        :param committed: the rows, sorted by ledger and entry.
         """
         begin = self._newest(committed)
-        if begin:  # this commit alone fills the limit, so all older rows are dropped
+        if begin:  # this commit alone fills the limit: drop all older rows
             self._ledgers.clear()
             self._order.clear()
             self.cost = 0
@@ -162,7 +165,7 @@ class RecentRows:
             self._ledgers.pop(ledger_id, None)
 
     def _newest(self, rows: Sequence[IndexRow]) -> int:
-        """Return the index of the first row to keep, so that all rows from there to the end fit the limit."""
+        """Return the lowest index from which on all rows together fit the limit."""
         left, index, ledger_id = self.limit, len(rows), -1
         while index:
             row = rows[index - 1]
@@ -179,14 +182,14 @@ class RecentRows:
             self._hold(rows[0].ledger_id, held.without(rows))
 
     def discard(self, ledger_id: int, first: int, last: int) -> None:
-        """Remove the rows of ``ledger_id`` that hold any entry of ``first .. last``, inclusive."""
+        """Drop the rows of ``ledger_id`` that have any of the entries ``first`` to ``last``."""
         held = self._ledgers.get(ledger_id)
         if held is not None:
             self._hold(ledger_id, held.outside(first, last))
 
 
 def _not_overlapped(rows: _Rows, held: _Rows) -> Iterator[IndexRow]:
-    """Return the rows of ``held`` that share no entry with ``rows``; both are ascending and disjoint."""
+    """Yield the rows of ``held`` that have no entry in common with ``rows``; both are sorted by entry."""
     for row in held:
         index = bisect_right(rows, row.last, key=_first) - 1
         if index < 0 or rows[index].last < row.first:

@@ -1,11 +1,11 @@
-"""Index rows and ledger states as column values of a table, each with a CRC32C over the other values (S9).
+"""Index rows and ledger states as rows of SQLite tables, each with a CRC32C over its other columns (S9).
 
-Record sizes of an uneven row are stored as::
+If the records of an index row differ in size, their sizes are stored as::
 
     0   u32         the least of them
     4   u8 or u16   the excess of each size over it
 
-or as one ``u32`` for each size where that is not longer; the length shows which form it is.
+or as one ``u32`` for each size, if that is not longer.  The length of the bytes tells the two forms apart.
 """
 
 import struct
@@ -21,16 +21,16 @@ from ..interfaces import IndexRow, LedgerRow
 Values = tuple[Any, ...]
 _NUMBERS = struct.Struct(">5q")
 _EVEN = struct.Struct(">6q")
-"""The numbers, and the size where it is uniform."""
+"""The numbers of a row whose records all have one size: the five of any row, and the size."""
 _LEDGER_NUMBERS = struct.Struct(">qqqq")
 _LEAST = struct.Struct(">I")
 _WIDTHS = {1: "B", 2: "H"}
 
 
 def values_of(rows: Sequence[IndexRow]) -> Iterable[Values]:
-    """Return the column values of index ``rows``.
+    """Return the values of index ``rows`` for the columns of their table.
 
-    Rows whose records all have one size need no Python call for each row.
+    If all rows have records of one size, no Python call for each row is made.
     """
     if bytes in set(map(type, map(_sizes, rows))):
         return map(_row_values, rows)
@@ -57,7 +57,7 @@ def _narrowed(sizes: bytes) -> bytes:
 
 
 def _parts(sizes: bytes, count: int) -> tuple[int, Sequence[int]]:
-    """Split stored record sizes into the lowest size, and what each record has above it.
+    """Split stored record sizes into the lowest size, and the excess of each record over it.
 
     :raises struct.error: the number of sizes is not ``count``.
     """
@@ -69,10 +69,10 @@ def _parts(sizes: bytes, count: int) -> tuple[int, Sequence[int]]:
 
 
 def stored_bytes(sizes: bytes, count: int) -> int:
-    """Return how many bytes the records of a row take in the log.
+    """Return the bytes that the records of an index row take in the entry log.
 
-    :param sizes: as they are stored if they differ.
-    :param count: of the records.
+    :param sizes: the record sizes as they are stored, if they differ.
+    :param count: number of records.
     """
     least, more = _parts(sizes, count)
     return least * count + sum(more)
@@ -85,16 +85,16 @@ def _crc(row: IndexRow) -> int:
 
 
 def row_from(values: Values) -> IndexRow:
-    """Decode an index row from its column values.
+    """Decode an index row from the values of its columns.
 
-    :param values: in the order of :func:`values_of`.
-    :raises DamageError: the columns are not as they were written.
+    :param values: the values, in the order in which :func:`values_of` returns them.
+    :raises DamageError: the values are not as they were written.
     """
     try:
         ledger_id, first, last, log_id, offset, sizes, checksums, _ = values
         row = IndexRow(ledger_id, first, last, log_id, offset, _widened(sizes, last - first + 1), checksums)
         good = _crc(row) == values[7] and row.first <= row.last
-    except (TypeError, AttributeError, struct.error, ArithmeticError):  # a column has a value of a wrong type
+    except (TypeError, AttributeError, struct.error, ArithmeticError):  # a value has the wrong type
         good = False
     if not good:
         raise DamageError(f"index row of ledger {values[0]} at entry {values[1]} is damaged")
@@ -102,7 +102,7 @@ def row_from(values: Values) -> IndexRow:
 
 
 def _widened(sizes: int | bytes, count: int) -> int | bytes:
-    """Expand stored record sizes to a ``u32`` for each record; a single number stays as it is."""
+    """Convert stored record sizes to one ``u32`` for each record; a single number stays as it is."""
     if isinstance(sizes, int) or len(sizes) == _LEAST.size * count:
         return sizes
     least, more = _parts(sizes, count)
@@ -110,7 +110,7 @@ def _widened(sizes: int | bytes, count: int) -> int | bytes:
 
 
 def ledger_values(row: LedgerRow) -> Values:
-    """Return the column values for ``row``, which holds the state of a ledger."""
+    """Return the values of a ledger state, ``row``, for the columns of its table."""
     return (
         row.ledger_id, row.master_key, int(row.fenced), row.explicit_lac, row.forgotten_at, _ledger_crc(row),
     )  # fmt: skip
@@ -122,10 +122,10 @@ def _ledger_crc(row: LedgerRow) -> int:
 
 
 def ledger_from(values: Values) -> LedgerRow:
-    """Decode the state of a ledger from its column values.
+    """Decode a ledger state from the values of its columns.
 
-    :param values: in the order of :func:`ledger_values`.
-    :raises DamageError: the columns are not as they were written.
+    :param values: the values, in the order in which :func:`ledger_values` returns them.
+    :raises DamageError: the values are not as they were written.
     """
     ledger_id, master_key, fenced, explicit_lac, forgotten_at, crc = values
     try:

@@ -1,7 +1,7 @@
-"""Computations on index rows: record offsets, parts of rows, checksums.
+"""Computations with index rows: offsets of records, parts of rows, checksums.
 
-A row describes one contiguous piece of an entry log, ``offset`` being that of the first record's size
-word.  Record offsets here are relative to it.
+An index row describes one contiguous piece of an entry log, which begins with the record at ``offset``.  In this
+module, record offsets count from there.
 """
 
 import struct
@@ -19,16 +19,20 @@ from ..mixed_rows import MOST_APART, MixedRows
 from .blocks import pack_rows
 
 MANY_ROWS = 1024
-"""Short rows of a flush from which on they are packed: each would else cost a place in a large b-tree."""
+"""If a flush has at least so many short rows, they are packed: as single rows they would fill a large b-tree."""
 
 
 def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
-    """Return the row, with checksums, of a ``run`` that was written to the log ``log_id`` at ``offset``."""
+    """Return the index row, with checksums, of a ``run`` that was written to the entry log ``log_id`` at ``offset``."""
     return IndexRow(run.ledger_id, run.first, run.last, log_id, offset, _sizes_of(run), block_checksums(run.data))
 
 
 def rows_of(entries: SortedEntries, log_id: int, offset: int) -> list[IndexRow]:
-    """Return the rows of single ``entries`` that were written to the log ``log_id`` at ``offset``, one for each run."""
+    """Return the index rows of single ``entries``, one row for each run of consecutive entries.
+
+    :param log_id: the entry log that holds their records.
+    :param offset: offset of the first record in this log.
+    """
     rows: list[IndexRow] = []
     for run in entries.runs():
         rows.append(row_of(run, log_id, offset))
@@ -39,11 +43,14 @@ def rows_of(entries: SortedEntries, log_id: int, offset: int) -> list[IndexRow]:
 def mixed_rows_of(
     entries: SortedEntries, data: bytes, offsets: Sequence[int], log_id: int, offset: int
 ) -> MixedRows | None:
-    """Return the packed rows of single ``entries`` that were written to the log ``log_id`` at ``offset``.
+    """Return the packed index rows of single ``entries``.
 
-    :param data: the bytes of the records.
-    :param offsets: of the records in ``data``, and the end of the last one.
-    :returns: None if they cannot be packed: the records of one are too long, or a long run has several sizes.
+    :param data: the records of the entries.
+    :param offsets: the offset of each record in ``data``, and the end of the last one.
+    :param log_id: the entry log that holds the records.
+    :param offset: offset of ``data`` in this log.
+    :returns: None if they cannot be packed, because a record is too long, or because a long run has records of several
+        sizes.
     """
     bounds = [*entries.starts, len(entries)]
     ledger_ids, first_ids, last_ids, ends = entries.ledger_ids, entries.entry_ids, entries.entry_ids, offsets
@@ -68,9 +75,9 @@ def mixed_rows_of(
 
 
 def packed_where_many(rows: Sequence[IndexRow]) -> tuple[list[IndexRow], list[MixedRows]]:
-    """Pack the ``rows`` of all ledgers whose rows are short, if that makes many packed rows.
+    """Pack the short ``rows``, if they are many; pack all rows of a ledger or none.
 
-    :returns: the unpacked rows, and the packed ones.
+    :returns: the rows that stay unpacked, and the packed rows.
     """
     long = {row.ledger_id for row in rows if not can_be_packed(row)}
     short = [row for row in rows if row.ledger_id not in long]
@@ -80,7 +87,10 @@ def packed_where_many(rows: Sequence[IndexRow]) -> tuple[list[IndexRow], list[Mi
 
 
 def packed_rows(rows: Iterable[IndexRow]) -> list[MixedRows]:
-    """Pack ``rows``, some thousand at a time; they share no entry, and :func:`can_be_packed` is true for each row."""
+    """Pack index ``rows``, some thousand at a time.
+
+    :param rows: the rows; none has an entry in common with another, and :func:`can_be_packed` is true for each.
+    """
     by_log = dict[int, list[IndexRow]]()
     for row in sorted(rows):
         by_log.setdefault(row.log_id, []).append(row)
@@ -97,7 +107,7 @@ def _packed(rows: Sequence[IndexRow]) -> MixedRows:
 
 
 def can_be_packed(row: IndexRow) -> bool:
-    """Test whether all records of a ``row`` have one size, and one checksum covers them all."""
+    """Test whether a ``row`` can be packed: its records have one size, and one checksum covers them."""
     return isinstance(row.sizes, int) and len(row.checksums) == 4
 
 
@@ -108,14 +118,14 @@ def _sizes_of(run: EntryRun) -> int | bytes:
 
 
 def pack_sizes(sizes: Sequence[int]) -> int | bytes:
-    """Pack one or more record ``sizes`` in the form of a row: one number if all are equal, else a ``u32`` each."""
+    """Pack record ``sizes`` as an index row has them: as one number if all are equal, else as a ``u32`` each."""
     if sizes.count(sizes[0]) == len(sizes):
         return sizes[0]
     return struct.pack(f">{len(sizes)}I", *sizes)
 
 
 def block_checksums(data: bytes) -> bytes:
-    """Return the joined CRC32Cs of the blocks of ``CHECKSUM_BLOCK`` bytes of ``data``.
+    """Return the CRC32C of each block of ``CHECKSUM_BLOCK`` bytes of ``data``, in one byte string.
 
     The last block may be short.
     """
@@ -127,9 +137,9 @@ def block_checksums(data: bytes) -> bytes:
 
 
 def record_offsets(row: IndexRow) -> Sequence[int]:
-    """Return the record offsets of a ``row``, and the end of the last record.
+    """Return the offset of each record of an index ``row``, and the end of the last record.
 
-    :raises DamageError: the row does not hold one size for each entry.
+    :raises DamageError: the row does not have one size for each of its entries.
     """
     count = row.last - row.first + 1
     sizes = row.sizes
@@ -141,9 +151,9 @@ def record_offsets(row: IndexRow) -> Sequence[int]:
 
 
 def cut(row: IndexRow, first: int, last: int) -> IndexRow:
-    """Return the part of a ``row`` that holds ``first .. last``, inclusive.
+    """Return an index row for a part of the entries of ``row``: those from ``first`` to ``last``.
 
-    The part has no checksums unless it is the whole row.
+    Such a part has no checksums, unless it is the whole row.
     """
     if first == row.first and last == row.last:
         return row
@@ -157,9 +167,9 @@ def cut(row: IndexRow, first: int, last: int) -> IndexRow:
 
 
 def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
-    """Return the parts of a ``row`` that remain when a newer row holds ``first .. last``, inclusive.
+    """Return what is left of an index ``row`` if a newer row has the entries ``first`` to ``last``.
 
-    :returns: none, one or two rows.
+    :returns: none, one or two index rows.
     """
     left = []
     if row.first < first:
@@ -170,11 +180,11 @@ def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
 
 
 def still_at(moved: IndexRow, stored: Sequence[IndexRow], moved_from: Collection[int]) -> list[IndexRow]:
-    """Return the parts of a copied row whose entries have not moved or been replaced since they were copied.
+    """Return the parts of a copied row whose entries were neither copied elsewhere nor written again meanwhile.
 
-    :param moved: the row of the copy.
-    :param stored: the rows that hold the entries now, ascending.
-    :param moved_from: ids of the logs that the entries were copied from.
+    :param moved: the index row of the copy.
+    :param stored: the index rows that have these entries now, sorted.
+    :param moved_from: ids of the entry logs that the compaction copied from.
     """
     parts: list[tuple[int, int]] = []
     for row in stored:
@@ -189,23 +199,23 @@ def still_at(moved: IndexRow, stored: Sequence[IndexRow], moved_from: Collection
 
 
 def live_bytes(index: IRunIndex) -> int:
-    """Return the bytes of all records to which the rows of an ``index`` refer; reads all rows."""
+    """Return the bytes of all records to which the rows of an ``index`` refer; this reads all rows."""
     return sum(n_bytes for _, n_bytes in index.live().values())
 
 
 def row_bytes(row: IndexRow) -> int:
-    """Return how many bytes the records of a ``row`` take, including their size words."""
+    """Return the bytes of the records of an index ``row``, size words included."""
     if isinstance(row.sizes, int):
         return row.sizes * (row.last - row.first + 1)
     return sum(struct.unpack(f">{len(row.sizes) // 4}I", row.sizes))
 
 
 def first_bad_block(row: IndexRow, total: int, start: int, data: Buffer) -> int | None:
-    """Verify the checksums of all blocks that lie completely in ``data``.
+    """Verify the checksum of each block that lies completely in ``data``.
 
-    :param total: bytes of the row.
-    :param start: offset of ``data`` in the row.
-    :returns: the offset in the row of a block that differs, or None.
+    :param total: bytes of all records of the row.
+    :param start: offset of ``data`` from the first record of the row.
+    :returns: the offset in the row of the first block that differs from its checksum, or None.
     """
     if not row.checksums:
         return None

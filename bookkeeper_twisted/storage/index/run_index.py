@@ -7,23 +7,23 @@
     block_keys(generation, first, block)     primary key (generation, first)
     ledgers(ledger, master_key, fenced, explicit_lac, forgotten_at, crc)    primary key (ledger)
 
-``sizes`` is an integer or a blob (:mod:`.row_values`), ``packed`` holds rows that a flush of many ledgers wrote
-together (:mod:`.blocks`); an entry is in one table, once.  ``crc`` is a CRC32C over the rest of the row: SQLite notices
-a torn structure, not a flipped bit in a value (S5, S9).
+``sizes`` is an integer or a blob (:mod:`.row_values`).  ``packed`` holds rows that one flush wrote for many ledgers
+(:mod:`.blocks`).  Each entry is in one row only, in one of the two tables.  ``crc`` is a CRC32C over the rest of the
+row, because SQLite notices a broken structure, but no flipped bit in a value (S5, S9).
 
-A row that a look-up does not find may exist under a damaged key.  A search in a b-tree ends between two adjacent
-rows, whichever keys misled it.  Rows lie in the order of the keys they were written with: if both rows are
-undamaged and the key belongs between them, its row was never written anywhere else.  So an absence, and the end
-of a ledger, counts only after both rows were verified, of whatever ledgers they are.
+If a look-up finds no row, the row may still exist under a damaged key.  A search in a b-tree ends between two adjacent
+rows, even if damaged keys misled it.  Rows lie in the order of the keys with which they were written.  So if both rows
+are undamaged, and the key belongs between them, no row for it was ever written elsewhere.  Therefore an entry is
+reported as missing, and a ledger as ended, only after both rows were verified, even if they are of other ledgers.
 
-This does not find a page whose structure is damaged, with rows that exist but are not counted.  SQLite's check of the
-structure finds it.  It reads the whole file, so a bookie that starts has a large file checked later, in its state
-before the first commit, which could hide the damage.  Until then the index denies no entry.
+This check does not find a damaged page whose rows are no longer counted; SQLite's check of the structure does.  It
+reads the whole file.  So if the file is large, it is checked after the start of the bookie, in a snapshot from before
+the first commit, because a commit could hide the damage.  Until the check has ended, the index reports no entry as
+missing.
 
-The write-ahead log is synced at every commit and moved into the file right after, so that a commit is
-only briefly in a place where SQLite would mistake damage for the end of the log.  A commit whose sync
-failed may be there as a whole, and a restart would accept it: an empty commit is written over it.  One connection
-commits; each look-up borrows a connection of its own, one for each thread.
+Each commit syncs the write-ahead log and then moves it into the file, because SQLite mistakes damage in the log for its
+end.  If a sync fails, the log may still hold the whole commit, and a restart would accept it; so it is overwritten by
+an empty commit.  One connection commits.  Each look-up takes a connection of its own, so that threads never share one.
 """
 
 import posixpath
@@ -64,14 +64,14 @@ from .stored_runs import MAX_ID, RUN_COLUMNS, StoredRuns
 
 FILE_NAME = "index.sqlite"
 CHECKED_WHOLE = 128 * 1024 * 1024
-"""An index up to so many bytes is checked whole when a bookie starts, 130 MB in a second; more would delay it.
+"""Bytes up to which an index is checked completely when a bookie starts, at 130 MB a second; a larger one later.
 
-The check includes the order of the rows, which SQLite's quick check omits.
+The check includes the order of the rows, which SQLite's quick check leaves out.
 """
 
 
 _DELETE = "DELETE FROM runs WHERE ledger = ? AND first BETWEEN ? AND ?"
-_TOGETHER = 50  # rows per statement: a statement costs 0.5 us, and releases and takes the interpreter lock
+_TOGETHER = 50  # most rows of a statement: each statement costs 0.5 us, and a release of the interpreter lock
 _ROW = "(?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT = f"INSERT INTO runs({RUN_COLUMNS}) VALUES {_ROW}"
 _INSERT_MANY = f"INSERT INTO runs({RUN_COLUMNS}) VALUES {', '.join([_ROW] * _TOGETHER)}"
@@ -79,16 +79,17 @@ _LEDGERS = f"SELECT {LEDGER_COLUMNS} FROM ledgers WHERE ledger > ? ORDER BY ledg
 _PUT_LEDGER = f"INSERT OR REPLACE INTO ledgers({LEDGER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
 
 _PAGE = 500
-_KNOWN_LEDGERS = 1 << 18  # the number of ledgers whose last entries a writer remembers, in up to 28 MiB
+_KNOWN_LEDGERS = 1 << 18  # most ledgers whose last entry ids are remembered, in up to 28 MiB
 
 
 @implementer(IRunIndex)
 class SqliteRunIndex:
-    """The run index of a directory; see the module docstring.  Created by :meth:`open`.
+    """The run index of one ledger directory; see the module docstring.  :meth:`open` creates it.
 
-    :ivar lookups: look-ups of entries so far.
-    :ivar unmoved_commits: commits that stayed in the write-ahead log, as the move into the file failed.
-    :param unchecked: a connection to the state at the opening, if that was not checked yet.
+    :ivar lookups: number of look-ups of entries so far.
+    :ivar unmoved_commits: number of commits that stayed in the write-ahead log, because they could not be moved to the
+        file.
+    :param unchecked: a connection that sees the state of the file at its opening, if that is still to be checked.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class SqliteRunIndex:
         self.complete = complete
         self.lookups = 0
         self.unmoved_commits = 0
-        self._in_doubt = False  # whether a commit failed that may be complete in the file after a restart
+        self._in_doubt = False  # whether a failed commit may be complete in the file after a restart
         self._writer = writer
         self._stored = StoredRuns(writer)
         self._readers: list[sqlite3.Connection] = []
@@ -112,10 +113,10 @@ class SqliteRunIndex:
     def open(cls, fs: IFileSystem, directory: str, fresh: bool = False, check_later: bool = False) -> "SqliteRunIndex":
         """Open the index of a directory; create it if it does not exist.
 
-        :param fresh: begin a new index; the old file is kept beside it as ``.replaced``.
-        :param check_later: leave the check of the runs of a large index to :meth:`check`.
+        :param fresh: whether to begin a new index; the old file is renamed to ``.replaced``.
+        :param check_later: whether to leave the check of a large index to :meth:`check`, except for the ledger states.
         :raises DamageError: the file is damaged.
-        :raises StorageError: the index cannot be opened, or was written by a newer version.
+        :raises StorageError: the index cannot be opened, or another release wrote it.
         """
         path = posixpath.join(directory, FILE_NAME)
         if fresh:
@@ -133,18 +134,18 @@ class SqliteRunIndex:
 
     @classmethod
     def open_to_serve(cls, fs: IFileSystem, directory: str, fresh: bool = False) -> "SqliteRunIndex":
-        """Open the index of a directory as :meth:`open` does; leave the check of a large index to :meth:`check`.
+        """Open the index of a directory as :meth:`open` does, but leave the check of a large index to :meth:`check`.
 
-        :param directory: of the index, which is made if there is none.
-        :param fresh: begin a new index.
+        :param directory: path of the index directory; an index is created if it has none.
+        :param fresh: whether to begin a new index.
         """
         return cls.open(fs, directory, fresh, check_later=True)
 
     @classmethod
     def open_to_read(cls, fs: IFileSystem, directory: str) -> "SqliteRunIndex | None":
-        """Open the index of a directory for look-ups, while another process may commit to it.
+        """Open the index of a directory for look-ups, even while another process commits to it.
 
-        :returns: None if there is no index.
+        :returns: None if the directory has no index.
         :raises DamageError: the file is damaged.
         :raises StorageError: another release wrote it.
         """
@@ -167,8 +168,8 @@ class SqliteRunIndex:
             with storage_errors(self.path):
                 self._commit(batch)
         except StorageError as error:
-            self._last.clear()  # the failed commit may have set some of the remembered last entries
-            # If the disk is full, the write-ahead log does not hold the whole failed commit, so a restart ignores it.
+            self._last.clear()  # the failed commit may have changed them
+            # on a full disk the write-ahead log lacks a part of the failed commit, so that a restart ignores it
             if not isinstance(error, NoWritableDirectoryError):
                 self._overwrite()
             raise
@@ -179,7 +180,7 @@ class SqliteRunIndex:
     def _overwrite(self) -> None:
         """Overwrite a failed commit in the write-ahead log with an empty commit."""
         self._in_doubt = True
-        # Change the number and change it back: SQLite does not write a page that is unchanged.
+        # change a number and change it back, because SQLite does not write an unchanged page
         change = "UPDATE state SET complete = complete + ?"
         try:
             self._writer.execute("BEGIN IMMEDIATE")
@@ -224,7 +225,7 @@ class SqliteRunIndex:
         blocks.delete(ledger_ids)
 
     def _learn(self, blocks: BlockWriter, batch: IndexBatch) -> None:
-        """Remember the last entries of all ledgers of a batch."""
+        """Find out and remember the last entry id of each ledger in a batch."""
         known = self._last
         columns = [list(map(_ledger, batch.runs)), *[rows.ledger_ids for rows in batch.mixed]]
         fresh = {ledger_id for ledger_ids in columns for ledger_id in set(ledger_ids).difference(known)}
@@ -238,13 +239,13 @@ class SqliteRunIndex:
                 known[ledger_id] = max(last, known[ledger_id])
 
     def _put(self, blocks: BlockWriter, rows: Sequence[IndexRow]) -> None:
-        """Insert rows, where later rows replace earlier ones.
+        """Insert index rows; a later row replaces the same entries in earlier rows.
 
-        Rows that replace nothing are inserted by one call.
+        Rows that replace nothing are inserted together.
         """
         known, begin = self._last, 0
         late = [_span(row) for row in rows if row.first <= known[row.ledger_id]]
-        if late:  # move the stored rows that the new ones overlap from blocks to the table of runs
+        if late:  # of the packed rows, move those with the same entries to the table of runs
             self._insert(blocks.take_out(late))
         for index, row in enumerate(rows):
             ledger_id, first, last = row[:3]
@@ -257,7 +258,7 @@ class SqliteRunIndex:
         self._insert(rows[begin:])
 
     def _put_mixed(self, blocks: BlockWriter, mixed: Sequence[MixedRows]) -> None:
-        """Add the rows above all stored entries as a generation of blocks, and insert the other rows one by one."""
+        """Add packed rows as a generation; insert those unpacked that are not above all entries of their ledger."""
         known, late = self._last, list[IndexRow]()
         behind: list[MixedRows] = []
         for rows in mixed:
@@ -278,16 +279,17 @@ class SqliteRunIndex:
         self._writer.executemany(_INSERT, values)
 
     def _make_room(self, row: IndexRow, stored: Sequence[IndexRow]) -> None:
-        """Trim, split or remove the rows that hold entries of a new row.
+        """Trim, split or remove the stored rows that have entries of a new row.
 
-        :param stored: the stored rows that the new one overlaps.
+        :param row: the new row.
+        :param stored: the stored rows that have entries in common with it.
         """
         if stored:
             self._writer.execute(_DELETE, (row.ledger_id, stored[0].first, stored[-1].first))
             self._insert([part for old in stored for part in without(old, row.first, row.last)])
 
     def _move(self, blocks: BlockWriter, batch: IndexBatch) -> None:
-        """Replace the stored rows of copied entries, if the rows still refer to the logs that were copied."""
+        """Replace the rows of entries that a compaction copied; leave rows alone that meanwhile refer to other logs."""
         moved = sorted(batch.moved)
         taken = deque(sorted(blocks.take_out(map(_span, moved), batch.moved_from)) if moved else ())
         fresh: list[IndexRow] = []
@@ -305,7 +307,7 @@ class SqliteRunIndex:
         self._insert([*fresh, *taken])
 
     def _move_wal(self) -> None:
-        """Move the write-ahead log into the file; after a failure the next call tries again, as the log is durable."""
+        """Move the write-ahead log into the file; if that fails, the next call tries again, as the log is durable."""
         try:
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         except sqlite3.Error:
@@ -334,9 +336,9 @@ class SqliteRunIndex:
         self._structure.interrupt()
 
     def _deny(self) -> None:
-        """Raise an error while the index is unchecked, as an entry that was not found may be stored all the same (S5).
+        """Raise an error if the index is unchecked, because an entry that was not found may exist all the same (S5).
 
-        :raises StorageError: the check of the index has not ended.
+        :raises StorageError: the check of the index has not ended yet.
         """
         if self._unchecked is not None:
             raise StorageError(f"{self.path} is being checked; what it does not hold is not known before")
@@ -380,7 +382,7 @@ class SqliteRunIndex:
 
     def ledgers(self) -> Iterator[LedgerRow]:
         after = -1
-        keys: dict[bytes, bytes] = {}  # share equal keys among the ledgers: most ledgers of a user have the same key
+        keys: dict[bytes, bytes] = {}  # share equal keys: the ledgers of a user mostly have the same one
         while page := self._query(_LEDGERS, (after, _PAGE)):
             for ledger_id, key, *rest in page:
                 yield ledger_from((ledger_id, keys.setdefault(key, key), *rest))
@@ -406,7 +408,7 @@ class SqliteRunIndex:
 
     @contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Return a connection that sees one state of the index for the duration of a ``with`` block."""
+        """Lend a connection that sees one state of the index, for the duration of a ``with`` statement."""
         with storage_errors(self.path), self._reader() as connection:
             connection.execute("BEGIN")
             try:
@@ -446,9 +448,9 @@ def _ledger(row: IndexRow) -> int:
 
 
 def _find(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> IndexRow | None:
-    """Find the row that holds an entry.
+    """Return the index row that holds an entry, or None.
 
-    If a block is damaged, the row may still be in the table of runs; the error is raised only if it is not.
+    If a block is damaged, the row may still be in the table of runs; only if it is not there, the error is raised.
     """
     damage: DamageError | None = None
     try:

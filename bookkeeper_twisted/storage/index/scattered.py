@@ -1,4 +1,7 @@
-"""Single entries of one ledger in any order: located in memory one by one, then read by one call for each log."""
+"""Look-ups of single entries of one ledger in any order, all in memory.
+
+Entries that are not in a write cache are read from the page cache, by one call for each entry log.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -13,19 +16,19 @@ from .recent_rows import SortedRows
 ScatteredRecord = tuple[int, int, int, int, bytes]
 """A record to read from a log.
 
-Its position in the list of requested entries, its entry id, its size in bytes, its offset in the log, and its checksum
-if its index row has a checksum of this record alone, else no bytes.
+A tuple of the index of its entry in the request, its entry id, its size in bytes, its offset in the log, and its
+checksum.  The checksum is empty unless the index row has one for this record alone.
 """
 
 
 class Lookup:
-    """A look-up of single entries of one ledger in memory.
+    """A look-up of single entries of one ledger in the write caches, and of their index rows in memory.
 
-    :param halves: the stores of the ledger in the write caches, the newer copies first.
-    :param tables: the index rows of the ledger in memory.
-    :param offsets_of: returns the offsets of the records of an uneven row; raises DamageError.
-    :ivar found: the entries of the write caches, None for the others.
-    :ivar logs: the records to read, by log.
+    :param halves: what the write caches hold of the ledger; the cache with the newer copies first.
+    :param tables: the index rows of the ledger that are in memory.
+    :param offsets_of: returns the record offsets of an index row with records of several sizes; may raise DamageError.
+    :ivar found: the entries found in the write caches; None for each other entry.
+    :ivar logs: the records to be read, by entry log id.
     """
 
     __slots__ = ("found", "logs", "_halves", "_tables", "_offsets_of", "_lowest")
@@ -44,10 +47,10 @@ class Lookup:
         self._lowest = min([runs.first for runs in halves], default=NO_ENTRY)
 
     def find(self, entry_ids: Sequence[int], max_bytes: int) -> None:
-        """Look entries up in memory; put the results into :attr:`found`, and what must be read into :attr:`logs`.
+        """Look up entries: put those in the write caches into :attr:`found`, and records to be read into :attr:`logs`.
 
-        :param entry_ids: in any order.
-        :param max_bytes: the look-up ends when the entries have so many bytes; at least one is looked up.
+        :param entry_ids: the entry ids, in any order.
+        :param max_bytes: the look-up ends when it has found so many bytes; it looks up at least one entry.
         """
         entries, lowest = self.found.entries, self._lowest
         finds = [table.find for table in self._tables]
@@ -97,7 +100,7 @@ class Lookup:
         elif start or size > CHECKSUM_BLOCK:
             checksum = b""
             if start <= (start + size - 1) // CHECKSUM_BLOCK * CHECKSUM_BLOCK:
-                return 0  # a checksum of the row covers the whole record, and only a read of the row can use it
+                return 0  # it has a checksummed block, which only a full read verifies
         if log_id not in self.logs:
             self.logs[log_id] = []
         self.logs[log_id].append((position, entry_id, size, offset + start, checksum))

@@ -1,11 +1,13 @@
-"""The blocks of a run index: look-ups in one state of the table of blocks.
+"""Look-ups in the blocks of a run index, within one transaction.
 
-Any number of generations may hold rows of a ledger, but no entry is in two of them, nor in the table of runs besides.
-Their list is in the order of time: the rows of a ledger in one lie after those in older ones.  So a look-up halves
-the rest of the list with each generation that it asks, but denies an entry only after it asked all.
+Several generations may have rows of a ledger, but an entry is in one row of all generations and the table of runs.  The
+list of generations is in the order of time, so the entries of a ledger in one generation are above those in older ones.
+Therefore each generation that a look-up searches halves the list that remains.  Only after it has searched all of them,
+it reports an entry as missing.
 
-A row that it does not find may exist under a damaged key: as in the table of runs, an absence counts only after the
-blocks on both sides of its key were verified, of whatever generations they are, and so does the end of a generation.
+If a look-up finds no row, the row may still exist under a damaged key.  As in the table of runs, an entry is reported
+as missing only after the blocks on both sides of its key were verified, even if they are of other generations.  The
+same holds for the end of a generation.
 """
 
 from collections.abc import Collection, Iterator
@@ -32,12 +34,12 @@ from .index_file import Connection, read_generations
 from .stored_runs import MAX_ID
 
 _COLUMNS = ", ".join(
-    # Select only values of the right type: a damaged text value may not be UTF-8.
+    # select only values of the right type: damage may make a text that is not UTF-8
     f"CASE typeof({name}) WHEN '{kind}' THEN {name} END"
     for name, kind in (("generation", "integer"), ("first", "blob"), ("packed", "blob"), ("crc", "integer"))
 )
 _BLOCKS = f"SELECT {_COLUMNS} FROM block_keys LEFT JOIN blocks ON id = block"
-"""A search compares keys only.  In one table with the rows it would read those of each block that it compares."""
+"""The keys have a table of their own, so that a search compares keys without reading the rows of each block."""
 
 _FLOOR = f"{_BLOCKS} WHERE (generation, first) <= (?, ?) ORDER BY generation DESC, first DESC LIMIT 1"
 _FIRST = f"{_BLOCKS} WHERE generation = ? ORDER BY first LIMIT ?"
@@ -47,8 +49,8 @@ _FROM = f"{_BLOCKS} WHERE (generation, first) >= (?, ?) ORDER BY generation, fir
 class StoredBlocks:
     """The blocks that a connection sees in its present transaction.
 
-    :ivar generations: the generations with blocks, the oldest first.
-    :raises DamageError: their list cannot be read; all methods raise it for damage that they meet.
+    :ivar generations: the generations that have blocks, the oldest first.
+    :raises DamageError: the list of generations is damaged.  All methods raise it if they meet damage.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -56,15 +58,15 @@ class StoredBlocks:
         self.generations = read_generations(connection)
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the row that holds ``entry_id`` of ``ledger_id``, or None."""
+        """Return the packed row that holds ``entry_id`` of ``ledger_id``, unpacked, or None."""
         found = self._search(key_of(ledger_id, entry_id), entry_id)
         return row_of_packed(found[1]) if found is not None else None
 
     def rows_ahead(self, ledger_id: int, entry_id: int, limit: int) -> list[bytes]:
-        """Return the packed row of an entry, and those of the ledger that follow it in the same generation.
+        """Return the packed row that holds an entry, and the rows of the ledger that follow in the same generation.
 
-        :param limit: most rows.
-        :returns: no row if the entry is in no block.
+        :param limit: most rows to return.
+        :returns: no rows if no block holds the entry.
         """
         key = key_of(ledger_id, entry_id)
         found = self._search(key, entry_id)
@@ -74,10 +76,10 @@ class StoredBlocks:
         return list(islice(of_ledger, limit))
 
     def _search(self, key: bytes, entry_id: int) -> tuple[int, bytes] | None:
-        """Return the number of the generation that holds an entry, and the entry's packed row.
+        """Return the number of the generation that holds an entry, and the packed row that holds it, or None.
 
-        The rows beside its key in one generation show whether to go on with younger or older ones.  Damage raises an
-        error only if the entry is not found elsewhere.
+        If a generation does not hold the entry, its rows beside the key tell whether to search younger or older
+        generations first.  Damage raises an error only if no generation holds the entry.
         """
         likely, others = list(self.generations), list[Generation]()
         at_ends: list[int] = []
@@ -98,7 +100,7 @@ class StoredBlocks:
             elif behind[:8] == key[:8]:
                 others += likely[middle:]
                 del likely[middle:]
-            elif not packed and generation.role == SOURCE:  # the merge has moved the rows around this key to its target
+            elif not packed and generation.role == SOURCE:  # a merge has already moved the rows around this key
                 others += [each for each in likely if each[1:3] == generation[1:3]]
                 likely = [each for each in likely if each[1:3] != generation[1:3]]
             if not behind:
@@ -110,7 +112,7 @@ class StoredBlocks:
         return None
 
     def last_entry(self, ledger_id: int) -> int:
-        """Return the highest entry id of ``ledger_id``, or -1."""
+        """Return the highest entry id of ``ledger_id`` in the blocks, or -1."""
         key = key_of(ledger_id, MAX_ID)
         found = -1
         for generation in self.generations:
@@ -122,18 +124,18 @@ class StoredBlocks:
         return found
 
     def _around(self, number: int, key: bytes) -> tuple[bytes, bytes]:
-        """Return a generation's row at or before a key, and the key of the next row in the same block.
+        """Return a generation's last row at or before a key, and the key of the next row in the same block.
 
-        :returns: empty without one; a next row in another block is not verified.
+        :returns: empty bytes for what is missing; a next row in another block is neither returned nor verified.
         """
         block = self.floor(number, key)
         return block.around(key) if block is not None else (b"", b"")
 
     def rows(self, ledger_id: int, first: int, limit: int) -> list[IndexRow]:
-        """Return the rows of a ledger that end at or after an entry, ascending.
+        """Return the rows of a ledger from the one that holds ``first`` on, sorted by entry.
 
-        :param first: the entry.
-        :param limit: most rows.
+        :param first: an entry id; rows that end before it are left out.
+        :param limit: most rows to return.
         """
         key = key_of(ledger_id, first)
         found = merge(*[self._packed(generation.number, key) for generation in self.generations])
@@ -142,11 +144,11 @@ class StoredBlocks:
         return rows_of_packed(islice(from_first, limit))
 
     def page(self, after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
-        """Return the next rows, ordered by ledger and first entry.
+        """Return the next rows of all ledgers, sorted by ledger and entry.
 
-        :param after: ledger and first entry of the last row seen.
-        :param limit: most rows.
-        :param log_ids: rows of these logs only.
+        :param after: ledger id and first entry id of the row after which to begin.
+        :param limit: most rows to return.
+        :param log_ids: if given, return only rows that refer to these entry logs.
         """
         key = key_of(*after)
         chosen = [each.number for each in self.generations if log_ids is None or each.has_one_of(log_ids)]
@@ -157,7 +159,7 @@ class StoredBlocks:
         return rows_of_packed(islice(found, limit))
 
     def _packed(self, number: int, key: bytes) -> Iterator[bytes]:
-        """Yield the rows of a generation, from the last row at or before a key onwards."""
+        """Yield the rows of a generation, beginning with the last row at or before a key."""
         block = self.floor(number, key)
         if block is not None:
             yield from cut_rows(block.rows)[block.floor(key) :]
@@ -167,10 +169,10 @@ class StoredBlocks:
             key = block.last
 
     def live(self) -> dict[int, tuple[int, int]]:
-        """Return for each entry log the number of entries and the bytes of their records; reads all blocks.
+        """Return, for each entry log, the number of entries and the bytes of their records; this reads all blocks.
 
-        Damaged blocks are left out.  As with rows left out of the sums over the table of runs, the removal of a log
-        does not rely on that: its checks find them.
+        Damaged blocks are left out.  This is safe, because the deletion of an entry log has its own checks, which find
+        them.
         """
         found: dict[int, tuple[int, int]] = {}
         for values in self._connection.execute(_BLOCKS):
@@ -186,15 +188,16 @@ class StoredBlocks:
     # -- blocks --
 
     def floor(self, number: int, key: bytes) -> Block | None:
-        """Return the last block of the generation ``number`` that begins at or before ``key``, or None."""
+        """Return the last block of generation ``number`` whose first key is ``key`` or lower, or None."""
         values = self._connection.execute(_FLOOR, (number, key)).fetchone()
         block = block_from(values) if values is not None else None
         return block if block is not None and block.generation == number else None
 
     def heads(self, number: int, limit: int) -> list[Block]:
-        """Return the first blocks of the generation ``number``, at most ``limit``.
+        """Return the first blocks of generation ``number``, at most ``limit``.
 
-        Nothing is hidden among them or behind the last; what is in front of the first is verified by :meth:`following`.
+        No block is missing among them or behind the last one.  What is before the first one, :meth:`following`
+        verifies.
         """
         found = [block_from(values) for values in self._connection.execute(_FIRST, (number, limit))]
         if len(found) < limit:
@@ -202,18 +205,19 @@ class StoredBlocks:
         return found
 
     def following(self, number: int, key: bytes) -> Block | None:
-        """Return the first block of the generation ``number`` that begins after ``key``, or None.
+        """Return the first block of generation ``number`` whose first key is higher than ``key``, or None.
 
-        The block before the key is verified, and so is the one after the last of a generation.
+        The block before the key is verified, too; at the end of a generation, so is the first block of the next one.
         """
         self.floor(number, key)
         return self._behind(number, key)
 
     def _behind(self, number: int, key: bytes) -> Block | None:
-        """Return the block after a key; :func:`floor` has verified the block before.
+        """Return the first block behind a key; the caller has verified the block before the key by :meth:`floor`.
 
-        The search is for the lowest key after it: SQLite would skip a damaged block behind an equal one.  It reads one
-        block at a time, as SQLite would skip damaged ones among several, too.
+        The search is for a key of at least ``key`` plus one byte: with "greater than", SQLite would skip a damaged
+        block that has an equal key.  It reads a single block, because among several SQLite would skip damaged ones,
+        too.
         """
         values = self._connection.execute(_FROM, (number, key + b"\0")).fetchone()
         block = block_from(values) if values is not None else None
@@ -221,10 +225,10 @@ class StoredBlocks:
 
 
 class Cursor:
-    """A cursor through a generation by ascending keys.
+    """A cursor that visits ascending keys of one generation.
 
-    :ivar block: the last block that begins at or before the present key, None if there is none.
-    :ivar following: the block behind it, None at the end.
+    :ivar block: the last block whose first key is at or before the present key, or None.
+    :ivar following: the block behind it, or None at the end.
     """
 
     __slots__ = ("block", "following", "_stored", "_number", "_begun")
@@ -237,13 +241,13 @@ class Cursor:
         self._begun = False
 
     def leaves(self, key: bytes) -> bool:
-        """Test whether ``key`` lies outside the present block."""
+        """Test whether the cursor must move to another block for ``key``."""
         return not self._begun or (self.following is not None and key >= self.following.first)
 
     def go(self, key: bytes) -> None:
-        """Move to ``key``.
+        """Move the cursor to ``key``, which must not be lower than the present key.
 
-        :raises DamageError: a block beside it is damaged; the cursor does not move.
+        :raises DamageError: a block beside the key is damaged; the cursor has not moved.
         """
         if self.leaves(key) and not self._stepped(key):
             block = self._stored.floor(self._number, key)
@@ -251,18 +255,18 @@ class Cursor:
             self.block, self._begun = block, True
 
     def _stepped(self, key: bytes) -> bool:
-        """Try to reach a key by moving to the next block; return whether the key is there."""
+        """Try to reach a key by moving to the next block; return whether that block covers the key."""
         if self.following is None:
             return False
         try:
             behind = self._stored.following(self._number, self.following.last)
-        except DamageError:  # the key may not need the damaged block: leave it to a full search
+        except DamageError:  # perhaps the key lies behind the damaged block: a full search will tell
             return False
         self.block, self.following = self.following, behind
         return not self.leaves(key)
 
     def around(self, key: bytes) -> tuple[bytes, bytes]:
-        """Return the row at or before the present ``key``, and the key of the next row; empty if a row is missing."""
+        """Return the last row at or before the present ``key``, and the key of the next row; empty bytes if missing."""
         behind = self.following.first if self.following is not None else b""
         if self.block is None:
             return b"", behind

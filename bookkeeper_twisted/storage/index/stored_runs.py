@@ -1,4 +1,4 @@
-"""Look-ups in one state of the table of runs."""
+"""Look-ups in the table of runs, within one transaction."""
 
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
@@ -23,11 +23,11 @@ _LIVE = (
 
 
 class StoredRuns:
-    """The rows of the table that a connection sees in its present transaction.
+    """The rows of the table of runs that a connection sees in its present transaction.
 
-    It has the look-ups of :class:`~.stored_blocks.StoredBlocks`.
+    Its methods are those of :class:`~.stored_blocks.StoredBlocks`.
 
-    :raises DamageError: all methods raise it for damage that they meet: it is unknown what is missing there (S5).
+    :raises DamageError: raised by all methods if they meet damage, because the damage may hide rows (S5).
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -42,9 +42,9 @@ class StoredRuns:
         return None
 
     def rows_ahead(self, ledger_id: int, entry_id: int, limit: int) -> list[IndexRow]:
-        """Return the row of an entry, and those of the ledger that follow it; no row if the entry is in none.
+        """Return the row that holds an entry, and the rows of the ledger that follow; no rows if no row holds it.
 
-        :param limit: most rows.
+        :param limit: most rows to return.
         """
         row = self._floor(ledger_id, entry_id)
         if row is None or row.last < entry_id:
@@ -53,10 +53,10 @@ class StoredRuns:
         return [row, *map(row_from, following)]
 
     def rows(self, ledger_id: int, first: int, limit: int) -> list[IndexRow]:
-        """Return the rows of a ledger that end at an entry or later, ascending.
+        """Return the rows of a ledger from the one that holds ``first`` on, sorted by entry.
 
-        :param first: the entry.
-        :param limit: most rows; if there are fewer, the rows around their end are verified.
+        :param first: an entry id; rows that end before it are left out.
+        :param limit: most rows to return; if there are fewer, the rows on both sides of their end are verified.
         """
         before = self._floor(ledger_id, first)
         rows = [before] if before is not None and before.last >= first else []
@@ -66,7 +66,7 @@ class StoredRuns:
         return rows
 
     def overlapped(self, ledger_id: int, first: int, last: int) -> list[IndexRow]:
-        """Return the rows of ``ledger_id`` that hold any entry of ``first .. last``, ascending."""
+        """Return the rows of ``ledger_id`` that have any of the entries ``first`` to ``last``, sorted."""
         before = self._floor(ledger_id, first)
         found = [before] if before is not None and before.last >= first else []
         found += map(row_from, self._connection.execute(_WITHIN, (ledger_id, first, last)))
@@ -74,11 +74,11 @@ class StoredRuns:
         return found
 
     def page(self, after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
-        """Return the next rows, ordered by ledger and first entry.
+        """Return the next rows of all ledgers, sorted by ledger and entry.
 
-        :param after: ledger and first entry of the last row seen.
-        :param limit: most rows.
-        :param log_ids: rows of these logs only.
+        :param after: ledger id and first entry id of the row after which to begin.
+        :param limit: most rows to return.
+        :param log_ids: if given, return only rows that refer to these entry logs.
         """
         only = "" if log_ids is None else f" AND log IN ({', '.join('?' * len(log_ids))})"
         execute = self._connection.execute
@@ -92,16 +92,16 @@ class StoredRuns:
         return rows
 
     def last_entry(self, ledger_id: int) -> int:
-        """Return the highest entry id of ``ledger_id``, or -1."""
+        """Return the highest entry id of ``ledger_id`` in the table, or -1."""
         return self.last_entries((ledger_id,)).get(ledger_id, -1)
 
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
-        """Return the highest entry id of each given ledger that has rows.
+        """Return the highest entry id in the table of each given ledger; leave out ledgers without rows.
 
-        The two rows beside the place of an absent ledger stand for all ledgers between them, so that many new ledgers
-        take one look-up.
+        If a ledger is absent, the two rows around its place prove the same for all ledgers between them.  So many new
+        ledgers need one look-up together.
 
-        :param ledger_ids: ascending.
+        :param ledger_ids: the ledger ids, in ascending order.
         """
         found: dict[int, int] = {}
         index = 0
@@ -117,23 +117,23 @@ class StoredRuns:
         return found
 
     def live(self) -> dict[int, tuple[int, int]]:
-        """Return for each entry log the number of entries and the bytes of their records; reads all rows."""
+        """Return, for each entry log, the number of entries and the bytes of their records; this reads all rows."""
         return {log_id: (count, n_bytes) for log_id, count, n_bytes in self._connection.execute(_LIVE)}
 
     def _floor(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Find the last row of a ledger that begins at or before an entry.
+        """Return the last row of a ledger whose first entry is at or before an entry.
 
-        :returns: None if the verified row at this place belongs to a ledger before it, or if there is none.
+        :returns: None if the ledger has no such row; the row before the place was then verified.
         """
         values = self._connection.execute(_UP_TO, (ledger_id, entry_id)).fetchone()
         row = row_from(values) if values is not None else None
         return row if row is not None and row.ledger_id == ledger_id else None
 
     def _check_next(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Verify and return the row after a key; :meth:`_floor` has verified the row before.
+        """Verify and return the next row behind a key; the caller has verified the row before it by :meth:`_floor`.
 
-        The search is for the lowest key after it: SQLite would find an equal one, and skip rows beside it
-        that are not greater.
+        The search is for a key of at least ``entry_id + 1``: with "greater than", SQLite would skip rows whose damaged
+        keys are equal or lower.
         """
         if entry_id < MAX_ID:
             found = self._connection.execute(f"{_FROM_ON}{_IN_ORDER}", (ledger_id, entry_id + 1, 1))
@@ -143,6 +143,6 @@ class StoredRuns:
         return row_from(values) if values is not None else None
 
     def _check_place(self, ledger_id: int, entry_id: int) -> None:
-        """Verify the rows before and after an entry of a ledger."""
+        """Verify the rows before and behind the place of an entry."""
         self._floor(ledger_id, entry_id)
         self._check_next(ledger_id, entry_id)
