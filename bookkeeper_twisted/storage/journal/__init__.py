@@ -1,6 +1,6 @@
-"""One journal directory: record groups that are appended, synced, and replayed at the start.
+"""The journal in one directory: it appends groups of records, syncs them, and replays them at the next start.
 
-:mod:`.format` states the bytes (Apache's version 6 with our checksums in the padding), :mod:`.files` numbers,
-prepares and recycles files, :mod:`.journal` appends groups, :mod:`.reader` reads one file, :mod:`.replay` a whole
-directory from a :mod:`.log_mark` on.
+:mod:`.format` defines the bytes: Apache's version 6, with our checksums in the padding.  :mod:`.files` names, prepares
+and recycles the files.  :mod:`.journal` appends groups.  :mod:`.reader` reads one file.  :mod:`.replay` reads a
+directory from the mark (:mod:`.log_mark`) on.
 """

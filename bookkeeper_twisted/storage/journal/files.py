@@ -1,12 +1,12 @@
-"""The numbered files of one journal directory, and their preparation, recycling and removal.
+"""The files of one journal directory: they are prepared before their use, and recycled or deleted after it.
 
-A file is made under a name that is no journal's (``<n>.spare``), gets header and zeros, is synced and
-only then renamed to ``<id>.txn``: a journal file never lacks its header, and taking one into use costs a
-rename and a sync of the directory.  Writing over blocks that exist syncs several times faster than growing
-a file, so files no longer needed become spares, and new ones are filled with zeros beforehand.
+A file is created under the name ``<n>.spare``, which no reader takes for a journal.  It gets a header and zeros, is
+synced, and only then renamed to ``<id>.txn``.  So every journal file has a header, and to begin one takes only a rename
+and a sync of the directory.  A sync after a write to existing blocks is several times faster than after a write that
+extends the file.  So old files are kept as spares, and new ones are filled with zeros in advance.
 
-Two lanes share this object: ``take`` belongs to the journal lane, ``prepare`` and ``release`` to one
-other.  What passes between them is whole files in deques, whose ends are atomic.
+Two lanes share a JournalFiles object: ``take`` runs on the journal lane, ``prepare`` and ``release`` on one other lane.
+They hand over whole files through deques, whose operations at the ends are atomic.
 """
 
 import posixpath
@@ -21,23 +21,24 @@ from ..ledger_dirs import journal_ids, journal_name
 from .format import HEADER_SIZE, SECTOR, FileMark, pack_header, parse_header
 
 SPARE_SUFFIX = ".spare"
-_AT_ONCE = 1 << 20  # the bytes of zeros to write at once while a writer waits for its file
+_AT_ONCE = 1 << 20  # bytes of zeros per write, while a writer waits for the file
 
 
 @attrs.frozen
 class JournalSettings:
-    """The settings of a journal's files; sizes in bytes.
+    """Settings for the files of a journal; all sizes are in bytes.
 
-    :ivar max_size: size after which the next file begins.
-    :ivar alignment: of groups; a multiple of 512.
-    :ivar block: zeros after a group reach up to a multiple of this, so that the page cache never has to
-        read the rest of a page of a recycled file; a multiple of 512.
-    :ivar max_backups: files kept below the mark.
-    :ivar preallocate: size to which a new file is filled with zeros before its use.
-    :ivar fill_step: bytes that :meth:`~bookkeeper_twisted.storage.interfaces.IJournal.prepare` writes in one call.
+    :ivar max_size: when a file is longer than this, the next one is begun.
+    :ivar alignment: the end of each group is at a multiple of this; itself a multiple of 512.
+    :ivar block: the zeros that follow a group end at a multiple of this, so that the page cache never has to read the
+        rest of a page of a recycled file; itself a multiple of 512.
+    :ivar max_backups: number of files to keep although they lie below the mark.
+    :ivar preallocate: size up to which a new file is filled with zeros before its use.
+    :ivar fill_step: most bytes of zeros that one call of
+        :meth:`~bookkeeper_twisted.storage.interfaces.IJournal.prepare` writes.
     :ivar reuse: whether old files are recycled.
-    :ivar max_spares: old files kept for recycling.
-    :ivar direct: whether to write past the page cache, since only a start reads a journal.
+    :ivar max_spares: most old files that are kept as spares.
+    :ivar direct: whether the journal is written past the page cache; only a replay reads it.
     """
 
     max_size: int = 2048 << 20
@@ -53,10 +54,10 @@ class JournalSettings:
 
 @attrs.define
 class Blank:
-    """A prepared journal file without records.
+    """A journal file that was prepared for later use, and has no records yet.
 
-    :ivar file_id: the id of the journal file in its header.
-    :ivar filled: end of its existing blocks, in bytes.
+    :ivar file_id: the file id in its header.
+    :ivar filled: up to this offset, the file has disk blocks.
     :ivar recycled: whether it is an old journal file.
     """
 
@@ -67,10 +68,10 @@ class Blank:
 
 
 class JournalFiles:
-    """The journal files of a directory, and the files prepared for later use; see the module docstring.
+    """The journal files of a directory, with those prepared for later use; see the module docstring.
 
-    :ivar ids: of the journal files, ascending.
-    :ivar created, recycled: numbers of new and of old files taken into use.
+    :ivar ids: ids of the journal files, ascending.
+    :ivar created, recycled: number of new files, and number of old files, that were taken into use so far.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, settings: JournalSettings, first_id: int, salt: bytes) -> None:
@@ -91,10 +92,10 @@ class JournalFiles:
         return posixpath.join(self._directory, journal_name(file_id))
 
     def take(self) -> tuple[IFile, FileMark]:
-        """Return the next journal file, positioned after its header; the name of the file is durable.
+        """Return the next journal file, to be written after its header; its name is durable.
 
-        :raises OSError: there is none; if no file descriptor was left (:data:`~bookkeeper_twisted.errors.NO_FILES`) it
-            can be tried again.
+        :raises OSError: no file could be made ready.  If the process had no file descriptor left
+            (:data:`~bookkeeper_twisted.errors.NO_FILES`), call this again later.
         """
         file_id = self._next_id
         try:
@@ -103,7 +104,7 @@ class JournalFiles:
             blank = self._blank(file_id)
             while blank.filled < min(_AT_ONCE, self._settings.preallocate):
                 self._fill(blank, _AT_ONCE)
-        # The file was prepared for a lower id, which a rotation has used up when no prepared file was ready.
+        # the file was prepared for a lower id, which another file has got meanwhile
         if blank.file_id != file_id:
             self._write_header(blank.file, file_id)
         self._name(blank, self.path(file_id))
@@ -116,12 +117,11 @@ class JournalFiles:
         return blank.file, FileMark.of(file_id, self._salt)
 
     def _name(self, blank: Blank, path: str) -> None:
-        """Rename a prepared file to its journal name.
+        """Rename a prepared file to its name as a journal file.
 
-        If the process has no descriptor left to sync the directory, the file gets its old name back.
+        If the process has no file descriptor left to sync the directory, rename it back.
 
-        After a power cut a start may find the name, but then of an empty file behind the last written one, which it
-        ignores.
+        After a power cut, a replay may still find the new name; it ignores the newest file if this has no groups.
         """
         spare = blank.file.path
         self._fs.rename(spare, path)
@@ -135,12 +135,12 @@ class JournalFiles:
         blank.file.path = path
 
     def prepare(self) -> bool:
-        """Take one step in the preparation of the next file.
+        """Do one step of the preparation of the next file.
 
-        On a full disk, or without a file descriptor, nothing is prepared: that is no failure of the journal,
-        and a bookie that has become read-only may never need the file.  :meth:`take` makes it then, or fails.
+        If the disk is full or no file descriptor is left, nothing is prepared.  That is not an error: a bookie that has
+        become read-only may never need the file.  If it does, :meth:`take` creates the file, or fails.
 
-        :returns: whether no step is left.
+        :returns: True if no step is left.
         """
         if self._ready:
             return True
@@ -159,7 +159,7 @@ class JournalFiles:
         return is_filled
 
     def _filled_further(self) -> bool:
-        """Write some zeros to the next file; return whether all its blocks are written."""
+        """Write zeros to the next file; return whether it has all its disk blocks."""
         blank = self._filling
         if blank is None:
             blank = self._filling = self._blank(self._next_id)
@@ -168,14 +168,14 @@ class JournalFiles:
         return blank.filled >= self._settings.preallocate
 
     def _remove(self, file: IFile) -> None:
-        """Close and remove a file that cannot be filled, to free its disk blocks."""
+        """Close and delete a file for which there is not enough space."""
         file.close()
         self._fs.unlink(file.path)
 
     def release(self, file_id: int) -> None:
-        """Release the files below ``file_id``: recycle or remove the oldest files beyond ``max_backups``.
+        """Recycle or delete the oldest files below ``file_id``; keep the newest ``max_backups`` of them.
 
-        :raises OSError: some files may be removed, others not.
+        :raises OSError: an operation failed; other files may already be deleted.
         """
         below = [i for i in self.ids if i < file_id]
         freed: list[str] = []
@@ -188,14 +188,15 @@ class JournalFiles:
                 self._fs.unlink(self.path(old))
             self.ids.remove(old)
         if len(below) > self._settings.max_backups:
-            # Make the removal of the old names durable before a recycled file is overwritten.
+            # sync the directory before a recycled file is overwritten, as it must not be found under its old name
             self._fs.sync_directory(self._directory)
             self._spares.extend(freed)
 
     def _is_itself(self, file_id: int) -> bool:
-        """Test whether a file's header has the id of the file name; a recycled file under an old name has another id.
+        """Test whether the id in a file's header is that of the file's name.
 
-        A lost sync of the directory can bring the old name back: the file may be needed under its other name.
+        It is another if the file was recycled, but a lost sync of the directory brought its old name back.  Then the
+        records under its other name may still be needed.
         """
         file = self._fs.open(self.path(file_id))
         try:
@@ -207,23 +208,23 @@ class JournalFiles:
         return mark is None or mark.file_id == file_id
 
     def drop(self, file_id: int) -> None:
-        """Remove the file ``file_id``, which never held a group; the id is never used again."""
+        """Delete the file ``file_id``, which has no groups; its id is not used again."""
         self._fs.unlink(self.path(file_id))
         self._fs.sync_directory(self._directory)
         self.ids.remove(file_id)
 
     def close(self) -> None:
-        """Close the prepared files, which the next start finds as spares."""
+        """Close the prepared files; the next start finds them as spares."""
         for blank in (*self._ready, self._filling):
             if blank is not None:
                 blank.file.close()
 
     def _collect_spares(self) -> int:
-        """Find spare files of an earlier process.
+        """Find the spare files that an earlier process has left.
 
-        Files beyond the limit are removed, and all of them if there is no journal.
+        Delete those beyond the limit; delete all of them if the directory has no journal.
 
-        :returns: the highest number in their names.
+        :returns: the highest number in their names, 0 if there are none.
         """
         names = [n for n in self._fs.list(self._directory) if n.endswith(SPARE_SUFFIX)]
         kept = names[: self._settings.max_spares] if self.ids and self._settings.reuse else []
@@ -240,7 +241,7 @@ class JournalFiles:
         return posixpath.join(self._directory, f"{next(self._names)}{SPARE_SUFFIX}")
 
     def _blank(self, file_id: int) -> Blank:
-        """Return a file with a header: a recycled spare file, or else a new file."""
+        """Return a file with a header: a spare file if there is one, else a new file."""
         try:
             path, recycled = self._spares.popleft(), True
         except IndexError:

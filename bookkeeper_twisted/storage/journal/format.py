@@ -1,6 +1,6 @@
-"""Bytes of a journal file: Apache's version 6, with our checksums in bytes that Apache's readers skip.
+"""The format of journal files: Apache's version 6, with our checksums in bytes that Apache's readers skip.
 
-Header, one sector of 512 bytes::
+A file begins with a header, one sector of 512 bytes::
 
     0   4s   "BKLG"
     4   i32  version, 6
@@ -10,7 +10,7 @@ Header, one sector of 512 bytes::
     32  u32  CRC32C of 0-31 /
     36       zeros
 
-A group is records (``i32 length``, body) and one padding record up to the alignment::
+A group is a number of records (``i32 length``, body), and one padding record that fills up to the alignment::
 
     0   i32  -256, the padding mask
     4   i32  L, bytes that follow
@@ -25,11 +25,11 @@ A group is records (``i32 length``, body) and one padding record up to the align
              u32  CRC32C of the group up to this field
              u32  CRC32C of the trailer up to this field
 
-The trailer has a checksum of its own: a trailer proves what was durable before its group even when
-the group itself is torn.  The nonce differs in every file and is not known to clients, so neither old
-groups of a recycled file nor bytes inside an entry can pass for a trailer (safety 3.4).
+The trailer has a checksum of its own, so that it tells what was durable before its group even if the group is damaged.
+The nonce is different in each file, and clients do not know it.  So neither an old group in a recycled file nor bytes
+of an entry can be taken for a trailer (safety 3.4).
 
-Zeros follow every group, written with it and overwritten by the next one: Apache's readers stop there.
+Each group is written with zeros behind it, which the next group overwrites; Apache's readers end at the zeros.
 """
 
 import struct
@@ -62,7 +62,7 @@ assert _HEADER.size == 32 and TRAILER_SIZE == 52
 
 @attrs.frozen
 class FileMark:
-    """The mark in the header of our journal files."""
+    """The mark in the header of our journal files, which Apache's files do not have."""
 
     file_id: int
     nonce: bytes
@@ -71,17 +71,17 @@ class FileMark:
     def of(cls, file_id: int, salt: bytes) -> "FileMark":
         """Return the mark of a file.
 
-        :param salt: random bytes of the journal; a mark cannot be guessed without them.
+        :param salt: random bytes of this journal, which make the mark impossible to guess.
         """
         return cls(file_id, blake2b(salt + file_id.to_bytes(8, "big"), digest_size=8).digest())
 
 
 @attrs.frozen
 class FileHeader:
-    """The header of a journal file: version, and layout of the records.
+    """The decoded header of a journal file.
 
-    :ivar size: offset of the first record.
-    :ivar mark: None in files of Apache's bookie.
+    :ivar size: bytes of the header; the first record follows it.
+    :ivar mark: the mark of our files; None in a file of Apache's bookie.
     """
 
     version: int
@@ -91,11 +91,11 @@ class FileHeader:
 
 @attrs.frozen
 class Trailer:
-    """The trailer of a group: its position and checksum, and up to where the journal was durable before it.
+    """The decoded trailer of a group.
 
-    :ivar start: offset of the group.
-    :ivar durable: end of the bytes that were durable when the group was written.
-    :ivar last: whether the file ends after the group.
+    :ivar start: offset of the group in its file.
+    :ivar durable: the position up to which the journal was known to be durable when the group was written.
+    :ivar last: whether the file ends with this group.
     """
 
     start: int
@@ -105,17 +105,17 @@ class Trailer:
 
 
 def pack_header(mark: FileMark) -> bytes:
-    """Encode the first sector of a file, which contains the ``mark``."""
+    """Encode the header of a journal file with the ``mark``."""
     head = _HEADER.pack(_MAGIC, VERSION, _OUR_MAGIC, mark.file_id, mark.nonce)
     return (head + _CRC.pack(crc32c(head))).ljust(HEADER_SIZE, b"\0")
 
 
 def parse_header(sector: bytes, path: str) -> FileHeader:
-    """Decode the header of our or of Apache's journal file.
+    """Decode the header of a journal file, written by our bookie or by Apache's.
 
-    :param sector: the first sector, or a part of it at the end of the file.
-    :param path: of the file, for the error.
-    :raises JournalDamageError: no version of the format has such a header.
+    :param sector: the first sector of the file, or less if the file is shorter.
+    :param path: path of the file, for the error text.
+    :raises JournalDamageError: the header is damaged, or of an unknown version.
     """
     if len(sector) < _START.size or not sector.startswith(_MAGIC):
         return FileHeader(1, 0, None)
@@ -135,10 +135,10 @@ def parse_header(sector: bytes, path: str) -> FileHeader:
 
 
 def padding_size(length: int, alignment: int) -> int:
-    """Return the bytes of the padding record that ends a group: filler up to the alignment, and a trailer.
+    """Return the bytes of the padding record of a group: filler up to the alignment, ending with the trailer.
 
-    :param length: bytes of the records before it.
-    :param alignment: bytes.
+    :param length: offset at which the records of the group end.
+    :param alignment: the padding record ends at a multiple of this.
     """
     gap = alignment - length % alignment
     return gap if gap >= _PADDING.size + TRAILER_SIZE else gap + alignment
@@ -153,16 +153,16 @@ def pack_group(
     block: int,
     last: bool = False,
 ) -> tuple[Sequence[bytes], int]:
-    """Return the parts of one group for a write, followed by at least one sector of zeros.
+    """Return the pieces of a group to be written, followed by at least one sector of zeros.
 
-    :param mark: of the file.
-    :param start: its offset, a multiple of 512.
-    :param records: byte strings of whole records.
-    :param durable: end of the synced bytes, for the trailer.
-    :param alignment: of the end of the group, in bytes.
-    :param block: the zeros end at a multiple of it.
-    :param last: whether the file ends after the group.
-    :returns: the parts, and the offset at which the group ends and the zeros begin.
+    :param mark: the mark of the file.
+    :param start: offset of the group, a multiple of 512.
+    :param records: byte strings, each of one or more whole records.
+    :param durable: the position up to which the journal is durable, for the trailer.
+    :param alignment: the group ends at a multiple of this number of bytes.
+    :param block: the zeros end at a multiple of this number of bytes.
+    :param last: whether the file ends with this group.
+    :returns: the pieces, and the offset where the group ends and the zeros begin.
     """
     length = sum(map(len, records))
     padding = padding_size(start + length, alignment)
@@ -181,9 +181,9 @@ def pack_group(
 def parse_trailer(data: bytes, mark: FileMark) -> Trailer | None:
     """Decode the trailer of a group.
 
-    :param data: the 52 bytes.
-    :param mark: of the file, which the trailer must have.
-    :returns: None if the bytes are not a trailer of this file.
+    :param data: the 52 bytes of the trailer.
+    :param mark: the mark of the file.
+    :returns: None if the bytes are not a trailer that was written to this file.
     """
     if len(data) != TRAILER_SIZE or crc32c(data[: -_CRC.size]) != _CRC.unpack_from(data, TRAILER_SIZE - _CRC.size)[0]:
         return None
@@ -195,8 +195,8 @@ def parse_trailer(data: bytes, mark: FileMark) -> Trailer | None:
 
 
 def group_matches(group: bytes, trailer: Trailer) -> bool:
-    """Test whether every byte of a ``group``, trailer included, is as it was written.
+    """Test whether all bytes of a ``group`` are as they were written, by the checksum in its trailer.
 
-    :param trailer: the trailer at its end.
+    :param trailer: the decoded trailer of the group.
     """
     return crc32c(memoryview(group)[: -2 * _CRC.size]) == trailer.group_crc

@@ -1,4 +1,4 @@
-"""One journal directory: appends and syncs groups, rotates files, replays records at a start."""
+"""The journal of one directory: appends and syncs groups, begins new files, replays the records at a start."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,18 +15,18 @@ from .replay import Cut, JournalReplay
 class Journal:
     """The journal of one directory; see :class:`~bookkeeper_twisted.storage.interfaces.IJournal`.
 
-    :meth:`prepare` and :meth:`release` may run on one other lane than the rest.
+    One other lane may call :meth:`prepare` and :meth:`release`.
 
-    An existing journal has to be replayed before it is written: only the replay knows where it ends.
-    The first group goes to a new file, so that a start writes into files of earlier runs only at
-    their end: bytes that may never have reached the disk, again, and the cut of a torn tail.
+    An existing journal must be replayed before it is written, because only a replay finds out where it ends.  The first
+    group goes to a new file.  So a start writes to old files only at their end: it writes the last groups again, which
+    may not have reached the disk, and it cuts a torn tail.
 
-    :ivar cuts: torn tails that the replay cut off.
-    :ivar groups, record_bytes, padding_bytes, syncs: numbers and bytes written so far.
+    :ivar cuts: the torn tails that the replay has cut off.
+    :ivar groups, record_bytes, padding_bytes, syncs: numbers of groups, bytes and syncs so far.
     """
 
     def __init__(self, fs: IFileSystem, files: JournalFiles, directory: str, settings: JournalSettings) -> None:
-        """Use :meth:`open` instead."""
+        """Store the arguments; use :meth:`open` to create a journal."""
         self.position = JournalPosition()
         self.durable = JournalPosition()
         self.cuts: Sequence[Cut] = ()
@@ -44,12 +44,12 @@ class Journal:
     def open(
         cls, fs: IFileSystem, directory: str, settings: JournalSettings, first_id: int, salt: bytes = b""
     ) -> "Journal":
-        """Open the journal of an existing directory, without changing it for other readers.
+        """Open the journal in an existing directory; another reader of the directory sees no change.
 
-        :param directory: of the journal, which contains ``current``.
-        :param first_id: id of the first file of an empty directory: milliseconds since the epoch, plus one.
+        :param directory: path of the journal directory, ending in ``current``.
+        :param first_id: id of the first file if the directory is empty: milliseconds since the epoch, plus one.
         :param salt: a few bytes that clients cannot guess, see :mod:`.format`.
-        :raises StorageError: a file in it is not named as a journal.
+        :raises StorageError: a file has the suffix of a journal file, but no number as its name.
         """
         return cls(fs, JournalFiles(fs, directory, settings, first_id, salt), directory, settings)
 
@@ -60,12 +60,12 @@ class Journal:
 
     @property
     def files_created(self) -> int:
-        """Return the number of newly created files that were used."""
+        """Return the number of new files that were taken into use so far."""
         return self._files.created
 
     @property
     def files_recycled(self) -> int:
-        """Return the number of recycled files that were used."""
+        """Return the number of recycled files that were taken into use so far."""
         return self._files.recycled
 
     def replay(self, mark: JournalPosition) -> Iterator[bytes]:
@@ -95,7 +95,7 @@ class Journal:
         self._check()
         try:
             file = self._file
-            # Rotate only between groups: a reader expects each group whole in one file.
+            # begin a file only between groups, because a group never spans two files
             if file is None or self.position.offset > self._settings.max_size:
                 file = self._next_file()
             self._write(file, records, sync)
@@ -120,7 +120,7 @@ class Journal:
             self._files.release(mark.file_id)
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_FILES:
-                return  # the next release, at a later mark, releases the remaining files
+                return  # a later release, with a higher mark, releases these files, too
             self._failure = error
             raise
 
@@ -133,7 +133,7 @@ class Journal:
             raise
 
     def close(self) -> None:
-        """Sync all groups and mark the end of the file, unless the journal has failed; then close the files."""
+        """Sync all groups and write that the file ends, unless the journal has failed; then close the files."""
         file, self._file = self._file, None
         if self._failure is None and file is not None:
             try:
@@ -153,7 +153,7 @@ class Journal:
         group, end = pack_group(
             self._mark, start, records, self.durable, self._settings.alignment, self._settings.block, last
         )
-        # Write and sync in one call, unless earlier groups of this file are not durable yet.
+        # write and sync by one call, unless groups before this one are still not synced
         at_once = sync and (self.durable == self.position or start == HEADER_SIZE)
         file.pwritev(group, start, durable=at_once)
         self.position = JournalPosition(self._mark.file_id, end)
@@ -174,9 +174,9 @@ class Journal:
         self.durable = self.position
 
     def _next_file(self) -> IFile:
-        """End the current file and make it durable to the last byte before the next file exists (S1, safety 3.5).
+        """Sync the current file to its last byte, and only then begin the next one (S1, safety 3.5).
 
-        :returns: the next file; the current one, which stays in use, if no file descriptor is left for another.
+        :returns: the next file; or the current file, to be used further, if no file descriptor is left.
         """
         if not self._replayed:
             raise StorageError(f"the journal in {self.directory} was not replayed: its end is not known")
@@ -191,7 +191,7 @@ class Journal:
             return old
         if old is not None:
             old.close()
-        # ``durable`` stays at the end of the previous file: the first group of the new file records it.
+        # ``durable`` stays at the end of the previous file, which the first group of the new file will record
         self.position = JournalPosition(self._mark.file_id, HEADER_SIZE)
         return self._file
 

@@ -1,10 +1,10 @@
-"""The replay mark of a journal, in a file of every ledger directory::
+"""The mark of a journal, from which a replay begins.  Every ledger directory has a file with it::
 
     0   i64  id of a journal file
     8   i64  offset in it
     16  u32  CRC32C of these 16 bytes
 
-Apache's bookie reads and writes the first 16 bytes only; such a file is valid without a checksum.
+Apache's bookie writes and reads only the first 16 bytes; a file of this length is valid without a checksum.
 """
 
 import posixpath
@@ -23,14 +23,14 @@ assert _SIZE == 20
 
 
 def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> JournalPosition:
-    """Return the lowest readable mark, so that the replay of no directory misses a record (S7); (0, 0) without a mark.
+    """Return the lowest mark in the directories, from which a replay misses no record (S7); (0, 0) without a mark.
 
-    A torn, damaged or missing file is ignored: the mark is written to all directories before a journal file below it is
-    removed, so every whole copy is valid; without any, all records in the journals are replayed.
+    A torn, damaged or missing file is ignored.  This is safe: a mark is written to all directories before a journal
+    file below it is deleted, so any valid copy will do.  Without one, all records of the journals are replayed.
 
-    :param directories: ledger directories, ``current`` included.
-    :param name: of the file, see :func:`~bookkeeper_twisted.storage.ledger_dirs.mark_name`.
-    :raises OSError: a file cannot be read.
+    :param directories: paths of the ledger directories, each ending in ``current``.
+    :param name: name of the mark's file, see :func:`~bookkeeper_twisted.storage.ledger_dirs.mark_name`.
+    :raises OSError: a mark cannot be read.
     """
     found = []
     for directory in directories:
@@ -48,31 +48,30 @@ def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> Journal
 
 
 def read_marks(fs: IFileSystem, directories: Sequence[str], count: int) -> list[JournalPosition]:
-    """Read the mark of each of ``count`` journals by :func:`read_mark`.
+    """Return the mark of each of ``count`` journals, as :func:`read_mark` does.
 
-    :param directories: ledger directories, ``current`` included.
+    :param directories: paths of the ledger directories, each ending in ``current``.
     """
     return [read_mark(fs, directories, mark_name(number, count)) for number in range(count)]
 
 
 def _checked(numbers: bytes) -> bytes:
-    """Append a checksum to the numbers of a mark, as a mark file holds them."""
+    """Return the bytes of a mark's file: the numbers, and their checksum."""
     return numbers + _SUM.pack(crc32c(numbers))
 
 
 class LogMark:
-    """The mark of one journal while the bookie runs.
+    """The mark of one journal, as a running bookie moves it.
 
-    A mark that was read may be in the page cache only, if the previous process ended in a write.  So this process
-    writes it once, even unchanged, before a journal file below it is removed.
+    The mark that was read at the start may be in the page cache only, if the previous process ended while it wrote.  So
+    it is written once more, even unchanged, before a journal file below it is deleted.
 
-    :ivar position: the mark that every directory holds.
+    :ivar position: the mark in the files of all directories.
     """
 
     def __init__(self, fs: IFileSystem, directories: Sequence[str], name: str) -> None:
-        """
-        :param directories: the subdirectory ``current`` of every ledger directory.
-        :param name: the file name, see :func:`~bookkeeper_twisted.storage.ledger_dirs.mark_name`.
+        """:param directories: paths of the ledger directories, each ending in ``current``.
+        :param name: name of the mark's file, see :func:`~bookkeeper_twisted.storage.ledger_dirs.mark_name`.
         """
         self._fs = fs
         self._directories = tuple(directories)
@@ -81,10 +80,10 @@ class LogMark:
         self._durable = JournalPosition()
 
     def advance(self, position: JournalPosition) -> None:
-        """Write the mark to all directories; it is durable on return.  A mark never moves back (S7).
+        """Write a higher mark to all directories; it is durable on return.  A mark never moves back (S7).
 
-        :param position: of the new mark; one below the present mark has no effect.
-        :raises OSError: a directory could not be written; :attr:`position` has not moved.
+        :param position: the new mark; a position below the present mark is ignored.
+        :raises OSError: a file could not be written; :attr:`position` is unchanged.
         """
         if position < self.position or position <= self._durable:
             return

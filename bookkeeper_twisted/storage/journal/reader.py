@@ -1,7 +1,7 @@
-"""Reads one journal file: our files group by group, files of Java bookies by the rules of Apache's reader.
+"""Reads one journal file: a file of ours group by group, one of Apache's bookie by the rules of Apache's reader.
 
-Memory is bounded by the chunk and by the largest written group: a length, which may be damaged,
-is trusted only once the trailer at its end was read.
+It needs memory for one chunk and for the largest group.  A length may be damaged, so it is trusted only after the
+trailer of its group was read.
 """
 
 import struct
@@ -31,7 +31,7 @@ CHUNK = 2 << 20
 
 @attrs.frozen
 class Group:
-    """A verified group, with the offsets in ``data`` of its records and of its padding (``starts``)."""
+    """A group that was verified; ``starts`` has the offset in ``data`` of each record and of the padding record."""
 
     data: bytes
     starts: Sequence[int]
@@ -39,17 +39,17 @@ class Group:
     trailer: Trailer
 
     def bodies(self) -> list[bytes]:
-        """Return the records without their length fields."""
+        """Return the body of each record of the group, without its length field."""
         data = self.data
         return [data[a + 4 : b] for a, b in pairwise(self.starts)]
 
 
 @attrs.frozen
 class JournalEnd:
-    """The bytes that a reader found after the last group of a file.
+    """The findings of a reader behind the last valid group of a file.
 
-    :ivar torn: whether any bytes were written there.
-    :ivar durable: the highest durable position by the trailers there.
+    :ivar torn: whether bytes were written there.
+    :ivar durable: the highest position that trailers there name as durable.
     """
 
     torn: bool
@@ -57,22 +57,21 @@ class JournalEnd:
 
 
 class JournalReader:
-    """A reader of the groups of one journal file.
+    """A reader of the records of one journal file.
 
-    :ivar mark: None if Apache's bookie wrote the file.
-    :ivar version: of the file format.
-    :ivar start: offset of the first record.
-    :ivar at: while :meth:`records` runs: offset of the first record of the list it gave last.  The others follow
-        it without a gap.
-    :ivar durable: after :meth:`records`: the end of the durable bytes at the write of the last ones, in our files.
-    :ivar end: after :meth:`records`: offset of the end of the last record.
-    :ivar finished: after :meth:`records`: whether the writer declared the end of the file.
+    :ivar mark: the mark in the header; None if Apache's bookie wrote the file.
+    :ivar version: the version of the file format.
+    :ivar start: offset of the first record in the file.
+    :ivar at: during :meth:`records`, the offset of the first record of the list that was yielded last; the other
+        records of this list follow without a gap.
+    :ivar durable: after :meth:`records`, the offset up to which this file was durable, as the last groups record.
+    :ivar end: after :meth:`records`, the offset behind the last valid record or group.
+    :ivar finished: after :meth:`records`, whether the last group says that the file ends there.
     """
 
     def __init__(self, file: IFile, file_id: int, chunk: int = CHUNK) -> None:
-        """
-        :param chunk: bytes of one read, a multiple of 512.
-        :raises JournalDamageError: the header is damaged, or belongs to another file.
+        """:param chunk: number of bytes that one read reads, a multiple of 512.
+        :raises JournalDamageError: the header is damaged, or names another file.
         """
         self.path = file.path
         self.file_id = file_id
@@ -90,19 +89,19 @@ class JournalReader:
         self._base = 0
 
     def records(self, offset: int) -> Iterator[list[bytes]]:
-        """Yield the bodies of the records after ``offset``, in lists of several bodies."""
+        """Yield the bodies of all records behind ``offset``, in lists."""
         if self.mark is None:
             return self._foreign_records(max(offset, self.start))
-        # A mark of Apache's bookie may lie a few bytes after the end of a group: read from the start of that sector.
+        # a mark of Apache's bookie may lie a few bytes behind the end of a group: begin at the start of its sector
         return self._own_records(self.mark, max(offset // SECTOR * SECTOR, self.start))
 
     def first_durable(self) -> JournalPosition | None:
-        """Return the durable position that the first group records; None without a whole group of ours."""
+        """Return the durable position that the first group records; None if the file has no valid group of ours."""
         group = self._group(self.mark, self.start) if self.mark else None
         return group.trailer.durable if group else None
 
     def tail(self) -> JournalEnd:
-        """Search the rest of our file for bytes that a torn write cannot explain (safety 3.3)."""
+        """Search the rest of the file for bytes that cannot come from a torn write (safety 3.3)."""
         assert self.mark is not None
         nonce, offset = self.mark.nonce, self.end
         torn, durable = any(self._file.pread(SECTOR, offset)), JournalPosition()
@@ -112,7 +111,7 @@ class JournalReader:
                 if (offset + at + TRAILER_SIZE) % SECTOR == 0:
                     trailer = parse_trailer(data[at : at + TRAILER_SIZE], self.mark)
                     if trailer is not None:
-                        # a group that began before ``self.end``: reading began inside it
+                        # its group began before ``self.end``, because reading began inside that group
                         inside = JournalPosition(self.file_id, offset + at) if trailer.start < self.end else durable
                         torn, durable = True, max(durable, trailer.durable, inside)
                 at = data.find(nonce, at + 1)
@@ -138,7 +137,7 @@ class JournalReader:
             self.finished = group.trailer.last
 
     def _group(self, mark: FileMark, start: int) -> Group | None:
-        """Return the group at an offset, or None if any byte differs from what was written."""
+        """Return the group at an offset; return None if any byte of it differs from what was written."""
         starts = self._walk(start)
         if starts is None:
             return None
@@ -155,9 +154,9 @@ class JournalReader:
         return Group(data, [at - start for at in starts], end, trailer)
 
     def _walk(self, at: int) -> list[int] | None:
-        """Return the offsets of the records from ``at`` up to the next padding record, and the offset of the padding.
+        """Return the offset of each record from ``at`` on, and of the padding record that follows them.
 
-        :returns: None if the lengths do not lead to a padding record.
+        :returns: None if there is no padding record where the lengths lead.
         """
         starts = []
         unpack, limit = _LENGTH.unpack_from, self._size - 8
@@ -175,7 +174,7 @@ class JournalReader:
         return None
 
     def _foreign_records(self, at: int) -> Iterator[list[bytes]]:
-        """Yield records without checksums, up to a length of zero, an incomplete body or the end of the file."""
+        """Yield the records of a file without checksums, up to a length of zero or an incomplete record."""
         first = at
         self.end = at
         while at + 4 <= self._size:
@@ -204,7 +203,7 @@ class JournalReader:
             self._check_empty()
 
     def _check_empty(self) -> None:
-        """Check that a file without header and records holds only zeros, as a crash may leave them."""
+        """Check that a file without header and records holds only zeros; this is how a crash may leave a new file."""
         offset = 0
         while data := self._file.pread(self._chunk, offset):
             if any(data):

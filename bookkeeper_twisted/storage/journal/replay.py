@@ -1,17 +1,18 @@
-"""Replays a journal directory after a mark: yields every durable record, or raises an error (safety 3.3).
+"""Replays the journal of a directory from a mark on: yields every durable record, or raises an error (safety 3.3).
 
-Later groups decide where a file of ours ends.  If groups after the end know a durable
-position past it, or the first group of a later file does, or a file that is not the last has torn bytes
-(a file is synced before the next one gets its name), then records are lost, and the bookie must not start.
-Any other bytes after the end of the last file are a torn tail; nothing in it was acknowledged.  It is cut
-by a group that says "the file ends here", synced before anything new is written.
+Groups record up to which position the journal was durable before them; this tells whether a file of ours ends too
+early.  Records are lost, and the bookie must not start, in three cases: a trailer behind the end of a file records a
+durable position behind that end; the first group of a later file does; or a file has torn bytes, although it is not the
+last (a file is synced before the next one gets its name).  In all other cases, bytes behind the end of the last file
+are a torn tail, of which nothing was acknowledged.  The tail is cut off by a group that says "the file ends here",
+which is synced before anything else is written.
 
-The replayed bytes may exist in memory only: the process before may have ended because a sync failed, and after
-that the kernel calls pages clean that never reached the disk.  Groups that no later group declares durable
-are therefore written and synced once more, before that last group declares them durable.
+The replayed bytes may be in memory only.  If a sync failed and the process ended, the kernel treats pages as written
+that never reached the disk.  So groups that no later group records as durable are written and synced again, before a
+last group records them as durable.
 
-The same holds for names.  A newest file without any group may have its name in memory only: the sync of the directory
-failed, and the process ended.  Nothing refers to such a file, and nothing may begin to, so it is ignored.
+File names may be in memory only, too: a sync of the directory failed, and the process ended.  This can be so if the
+newest file has no group.  Nothing refers to such a file, so it is ignored and deleted.
 """
 
 import posixpath
@@ -28,24 +29,23 @@ from .reader import CHUNK, JournalReader
 
 @attrs.frozen
 class Cut:
-    """A torn tail that was cut off a journal file."""
+    """A torn tail that the replay has cut off: it began at ``offset`` of the file ``path``."""
 
     path: str
     offset: int
 
 
 class JournalReplay:
-    """The replay of the records of one journal directory.
+    """A replay of the records in one journal directory.
 
-    :ivar end: the end of the journal; valid once :meth:`records` is exhausted.
+    :ivar end: the end of the journal, once :meth:`records` is exhausted.
     :ivar cuts: the torn tails that were cut off.
-    :ivar unused: the newest file, to be removed, if it never held a group and the mark is not in it.
+    :ivar unused: id of the newest file if it has no group and does not contain the mark; the caller deletes this file.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, file_ids: Sequence[int], alignment: int) -> None:
-        """
-        :param file_ids: the ids of all files in the directory, ascending.
-        :param alignment: the alignment of the groups that mark the end of a file.
+        """:param file_ids: ids of all journal files in the directory, ascending.
+        :param alignment: alignment of the group that this replay writes to end a file.
         """
         self.end = JournalPosition()
         self.cuts: list[Cut] = []
@@ -56,9 +56,9 @@ class JournalReplay:
         self._alignment = alignment
 
     def records(self, mark: JournalPosition) -> Iterator[bytes]:
-        """Yield the bodies of all records after ``mark``.
+        """Yield the body of each record behind ``mark``.
 
-        :raises JournalDamageError: records that were durable are missing.
+        :raises JournalDamageError: records are missing that were durable.
         """
         self.end = mark
         ids = [file_id for file_id in self._ids if file_id >= mark.file_id]
@@ -90,7 +90,7 @@ class JournalReplay:
             file.close()
 
     def _check_predecessor(self, reader: JournalReader, ids: Sequence[int]) -> None:
-        """Raise an error if the file is missing in which the journal ended before this file was begun."""
+        """Raise an error if a file is missing: the one in which the journal ended when the reader's file was begun."""
         durable = reader.first_durable()
         if durable is not None and ids[0] <= durable.file_id and durable.file_id not in ids:
             raise JournalDamageError(
@@ -98,7 +98,7 @@ class JournalReplay:
             )
 
     def _judge(self, file: IFile, reader: JournalReader, later: Sequence[int]) -> None:
-        """Decide whether a file may end after the last group that was found."""
+        """Decide whether a file may end behind the last group that was found; raise an error if records are lost."""
         if reader.mark is None or reader.finished:
             return
         durable = self._known_durable(later)
@@ -120,7 +120,7 @@ class JournalReplay:
         self._finish(file, reader)
 
     def _known_durable(self, later: Sequence[int]) -> JournalPosition:
-        """Return the durable position in the first whole group of the later files, or zero without a group."""
+        """Return the durable position that the first group in later files records; (0, 0) if they have no group."""
         for file_id in later:
             file = self._fs.open(self._path(file_id))
             try:
@@ -132,7 +132,7 @@ class JournalReplay:
         return JournalPosition()
 
     def _finish(self, file: IFile, reader: JournalReader) -> None:
-        """Make the replayed bytes durable, and write a last group that ends the file."""
+        """Write and sync the replayed bytes again, then write a group that ends the file."""
         assert reader.mark is not None
         for offset in range(reader.durable, reader.end, CHUNK):
             file.pwrite(file.pread(min(CHUNK, reader.end - offset), offset), offset)

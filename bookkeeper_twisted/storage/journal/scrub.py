@@ -1,6 +1,6 @@
-"""Scrubs a journal while the bookie runs: verifies the records that a replay would need.
+"""Scrubs a journal while the bookie runs: it verifies the records that a replay would need.
 
-Damage is found before a crash makes it a loss: all entries after the mark are still in memory.
+So damage is found while the entries behind the mark are still in memory; after a crash they would be lost.
 """
 
 import errno
@@ -14,15 +14,14 @@ from .reader import JournalReader
 
 
 class JournalScrub:
-    """One pass over a journal on the maintenance lane, while the journal is written.
+    """One scrub of a journal, step by step on the maintenance lane, while the bookie writes this journal.
 
-    :ivar damages: found so far, each as a text with file and offset.
+    :ivar damages: texts about the damage found so far, each with file and offset.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, mark: JournalPosition, durable: JournalPosition) -> None:
-        """
-        :param mark: the position where a replay would begin.
-        :param durable: the end of the acknowledged records.
+        """:param mark: the position at which a replay would begin.
+        :param durable: the position up to which the journal is durable; the scrub ends there.
         """
         self.damages: list[str] = []
         self._fs = fs
@@ -34,13 +33,13 @@ class JournalScrub:
     def step(self) -> int | None:
         """Verify the next group.
 
-        :returns: the verified bytes; None at the end.
-        :raises OSError: the disk failed in another way than by unreadable places.
+        :returns: the number of verified bytes; None when the scrub has ended.
+        :raises OSError: the disk failed in another way than by unreadable bytes.
         """
         return next(self._steps, None)
 
     def close(self) -> None:
-        """Close the file that is being read."""
+        """Close the file that is being verified."""
         self._steps.close()
 
     def _run(self) -> Generator[int, None, None]:
@@ -49,7 +48,7 @@ class JournalScrub:
             try:
                 yield from self._verify(file_id, ids[number:])
             except FileNotFoundError:
-                continue  # the journal has released this file
+                continue  # the journal has recycled or deleted this file
             except JournalDamageError as error:
                 self._found(file_id, str(error))
             except OSError as error:
@@ -70,13 +69,13 @@ class JournalScrub:
                 if at >= end:
                     return
             yield max(min(reader.end, end) - at, 0)
-            if reader.mark is not None and reader.end < end:  # only a journal file of ours has a mark and checksums
+            if reader.mark is not None and reader.end < end:  # only a file of ours has checksums, and so a known end
                 self._found(file_id, f"{reader.path}: damaged at offset {reader.end}, durable up to {end}")
         finally:
             file.close()
 
     def _needed_end(self, file_id: int, later: Sequence[int]) -> int:
-        """Return the end of the durable groups in a file, as recorded in the first group of the next file."""
+        """Return the offset up to which a file is durable, as the first group of a later file records it."""
         if file_id == self._durable.file_id:
             return self._durable.offset
         for each in later:
@@ -90,7 +89,7 @@ class JournalScrub:
         return 0
 
     def _found(self, file_id: int, text: str) -> None:
-        """Record damage, unless the journal released the file during the read: its blocks may then be in use again."""
+        """Record damage, unless the file was released meanwhile: then a recycled file may have overwritten it."""
         if self._fs.exists(self._path(file_id)):
             self.damages.append(text)
 

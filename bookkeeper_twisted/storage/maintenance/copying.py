@@ -1,8 +1,7 @@
-"""Copies live rows of sealed entry logs into new logs.
+"""Copies the live entries of sealed entry logs to new logs.
 
-Rows are copied whole, in the order of ledger and entry, and consecutive rows of a ledger become one.
-Only verified rows are copied, so damage never is.  The bytes go straight from the memory of the read to the
-memory of the write.
+Index rows are copied whole, sorted by ledger and entry; consecutive rows of a ledger become one row.  Only verified
+rows are copied, so that no damage is.  The bytes are written from the buffers into which they were read.
 """
 
 import posixpath
@@ -20,27 +19,27 @@ from .log_space import UNFINISHED_SUFFIX
 from .row_reader import VerifiedRow
 
 MOST_ROWS = 50_000
-"""Rows of one new log: they are in memory until the index has them."""
+"""Most index rows of one new log; they are in memory until the index has them."""
 
 
 class _JoinedRow:
-    """A row of a new log, joined from consecutive rows of old logs.
+    """An index row of a new log, which joins consecutive index rows of old logs.
 
-    :param head: the first of these rows; still to be appended.
-    :param offset: in the new log.
+    :param head: the first of these rows; its records are added by :meth:`append`, like those of the others.
+    :param offset: offset of its first record in the new log.
     """
 
     def __init__(self, head: IndexRow, offset: int) -> None:
         self._ledger_id, self._first, self._last = head.ledger_id, head.first, head.first - 1
         self._offset = offset
-        # The sizes of some records, in the form of a row, with the number of these records.
+        # for each joined row: its record sizes as in an index row, and the number of its records
         self._sizes: list[tuple[int | bytes, int]] = []
         self._n_bytes = 0
-        self._checksums: list[int] = []  # the checksum of each whole block
-        self._checksum = 0  # the checksum of a last block that is not whole
+        self._checksums: list[int] = []  # of each whole block
+        self._checksum = 0  # of a last block that is not whole
 
     def takes(self, row: IndexRow, n_bytes: int) -> bool:
-        """Test whether a ``row`` with ``n_bytes`` bytes of records can be joined to the end of this row."""
+        """Test whether ``row``, with records of ``n_bytes`` bytes, can be joined to the end of this row."""
         return (
             (row.ledger_id, row.first) == (self._ledger_id, self._last + 1)
             and self._n_bytes + n_bytes <= JOIN_BYTES
@@ -48,7 +47,7 @@ class _JoinedRow:
         )
 
     def append(self, row: IndexRow, data: Buffer) -> None:
-        """Append a ``row`` with the records ``data``."""
+        """Join ``row``, whose records are ``data``, to the end of this row."""
         self._sizes.append((row.sizes, row.last - row.first + 1))
         self._last = row.last
         view = memoryview(data)
@@ -62,7 +61,7 @@ class _JoinedRow:
                 self._checksum = 0
 
     def row(self, log_id: int) -> IndexRow:
-        """Return the joined row in the log ``log_id``."""
+        """Return the joined row as an index row of the entry log ``log_id``."""
         checksums = self._checksums + ([self._checksum] if self._n_bytes % CHECKSUM_BLOCK else [])
         packed = struct.pack(f">{len(checksums)}I", *checksums)
         return IndexRow(self._ledger_id, self._first, self._last, log_id, self._offset, self._joined_sizes(), packed)
@@ -77,10 +76,12 @@ class _JoinedRow:
 
 
 class LogCopy:
-    """One new entry log of live rows.  Maintenance lane; :meth:`finish` or :meth:`abandon` must be called.
+    """A new entry log to which live entries are copied.  Maintenance lane.
 
-    :ivar log_id: of the new log.
-    :param queue: the queue of the disk by which it is written.
+    Call :meth:`finish` or :meth:`abandon` at the end.
+
+    :ivar log_id: the id of the new log.
+    :param queue: writes the new log.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class LogCopy:
         self._rows: list[_JoinedRow] = []
 
     def write(self, rows: deque[VerifiedRow]) -> None:
-        """Move rows from the front of ``rows`` to the new log, until all are written or the log is full."""
+        """Take rows from the front of ``rows`` and copy them to the new log, until none is left or the log is full."""
         log = self._log
         assert log is not None
         while rows and self._make_room(log, *rows[0]):
@@ -107,7 +108,7 @@ class LogCopy:
         log.write_blocks()
 
     def _make_room(self, log: OpenLog, row: IndexRow, data: Buffer) -> bool:
-        """Prepare the new log for a row: join it to the last row if possible; return False if the log is full."""
+        """Let ``row`` continue the last joined row, or begin another one; return False if the log is full."""
         if log.has_records and log.position + len(data) > self._directory.log.size_limit:
             return False
         if not self._rows or not self._rows[-1].takes(row, len(data)):
@@ -117,9 +118,9 @@ class LogCopy:
         return True
 
     def finish(self) -> list[IndexRow]:
-        """Make the new log durable, then its name, before any row refers to the log (S8).
+        """Make the new log durable, and then its name; only after that index rows may refer to it (S8).
 
-        :returns: its rows, to be committed to the index.
+        :returns: its index rows, which the caller commits to the index.
         """
         assert self._log is not None
         self._log.seal_unnamed(self._fs)
@@ -130,7 +131,7 @@ class LogCopy:
         return [row.row(self.log_id) for row in self._rows]
 
     def abandon(self) -> None:
-        """Remove the new log unless it is finished."""
+        """Delete the new log, unless it is finished."""
         log, self._log = self._log, None
         if log is None:
             return

@@ -1,4 +1,4 @@
-"""The disk space of the entry logs of one ledger directory: lists, measures and removes logs."""
+"""The disk space of the entry logs in one ledger directory: it is listed and measured, and logs are deleted."""
 
 import posixpath
 from bisect import bisect_left
@@ -13,18 +13,18 @@ from ..ledger_dirs import ENTRY_LOG_SUFFIX, entry_log_ids, entry_log_name
 from .plan import LogUsage
 
 UNFINISHED_SUFFIX = ".compacting"
-"""A log that a compaction is writing: ``<hex>.log.compacting``, as Apache's is called."""
+"""The suffix of a log that a compaction is writing: ``<hex>.log.compacting``, as in Apache's bookie."""
 
 _LEFT_OVER = (UNFINISHED_SUFFIX, ".compacted")
 _STEP_BYTES = 1024 * 1024
-_STEP_ROWS = 64  # the number of rows of one step, although the rows of several ledgers may follow the wanted ones
+_STEP_ROWS = 64  # most index rows that one step checks
 _MAX_ID = 2**63 - 1
 
 
 class LogSpace:
-    """The disk space of the entry logs of a directory.
+    """The disk space of the entry logs in one ledger directory.
 
-    :ivar directory: the ledger directory.
+    :ivar directory: the storage of the ledger directory.
     """
 
     def __init__(self, fs: IFileSystem, directory: DirectoryStorage) -> None:
@@ -32,18 +32,18 @@ class LogSpace:
         self._fs = fs
 
     def sealed_logs(self) -> list[int]:
-        """Return the logs that get no more entries, and whose rows are in the index.  Flush lane.
+        """Return the ids of the logs that get no more entries, and whose index rows are committed.  Flush lane.
 
-        As no checkpoint is being written on that lane meanwhile, the rows of a full log are committed, or
-        never will be.
+        No checkpoint is being written meanwhile, because it would run on this lane.  So the rows of a full log are
+        either committed or never will be.
         """
         active = self.directory.log.active_log_id
         return [log_id for log_id in entry_log_ids(self._fs, self.directory.path) if log_id != active]
 
     def usage(self, log_ids: Sequence[int]) -> list[LogUsage]:
-        """Return the space of sealed logs.  Maintenance lane.
+        """Return size and live bytes of sealed logs.  Maintenance lane.
 
-        :param log_ids: of the logs.
+        :param log_ids: the ids of the logs.
         :raises bookkeeper_twisted.errors.StorageError: the index cannot be read.
         """
         live = self.directory.count_live()
@@ -64,10 +64,10 @@ class LogSpace:
         return max((header.map_offset or size) - layout.HEADER_SIZE, 0)
 
     def files(self) -> list[tuple[int, int]]:
-        """Return id and bytes of every log file, including the active log.  Maintenance lane."""
+        """Return (log id, bytes of the file) for every entry log, even the one being written.  Maintenance lane."""
         found = []
         for log_id in entry_log_ids(self._fs, self.directory.path):
-            if self._fs.exists(self.path(log_id)):  # another lane may have removed the log since the listing
+            if self._fs.exists(self.path(log_id)):  # another lane may have deleted it since the listing
                 file = self._fs.open(self.path(log_id))
                 try:
                     found.append((log_id, file.size()))
@@ -76,7 +76,7 @@ class LogSpace:
         return found
 
     def mapped_bytes(self, log_id: int) -> dict[int, int] | None:
-        """Return the bytes of each ledger by the ledgers map of ``log_id``; None without a map.  Maintenance lane.
+        """Return the bytes of each ledger by the ledgers map of ``log_id``; None if there is no map.  Maintenance lane.
 
         :raises OSError: the log cannot be read.
         """
@@ -93,9 +93,9 @@ class LogSpace:
             file.close()
 
     def remove_left_over(self) -> int:
-        """Remove the files of an interrupted compaction.  Maintenance lane, while no compaction runs.
+        """Delete the files that an interrupted compaction has left.  Maintenance lane, while no compaction runs.
 
-        :returns: the number of removed files.
+        :returns: the number of deleted files.
         """
         names = [name for name in self._fs.list(self.directory.path) if _is_left_over(name)]
         for name in names:
@@ -105,10 +105,10 @@ class LogSpace:
         return len(names)
 
     def remove(self, log_id: int) -> int:
-        """Remove a log whose :meth:`checks` have ended; durable after :meth:`sync`.  Maintenance lane.
+        """Delete a log that has passed :meth:`checks`; the deletion is durable after :meth:`sync`.  Maintenance lane.
 
-        :param log_id: of the log.
-        :returns: the bytes of the file.
+        :param log_id: the id of the log.
+        :returns: the bytes that the file had.
         """
         path = self.path(log_id)
         file = self._fs.open(path)
@@ -121,22 +121,22 @@ class LogSpace:
         return size
 
     def sync(self) -> None:
-        """Make the removals durable.  Maintenance lane."""
+        """Make the deletions durable.  Maintenance lane."""
         self._fs.sync_directory(self.directory.path)
 
     def checks(self, log_ids: Sequence[int]) -> "RemovalChecks":
-        """Return the checks that must pass before the logs ``log_ids`` are removed."""
+        """Return the checks that must pass before the logs ``log_ids`` may be deleted."""
         return RemovalChecks(self._fs, self.directory, log_ids)
 
     def path(self, log_id: int) -> str:
-        """Return the path of the file of ``log_id``."""
+        """Return the path of the entry log ``log_id``."""
         return posixpath.join(self.directory.path, entry_log_name(log_id))
 
 
 class RemovalChecks:
-    """A check that the index needs none of the logs to be removed (S8), one ledger after the other.
+    """The checks, ledger by ledger, that no index row refers to logs that are to be deleted (S8).
 
-    A damaged row does not name its log; then all the logs stay.
+    If an index row is damaged, the log to which it refers is unknown; then none of the logs may be deleted.
     """
 
     def __init__(self, fs: IFileSystem, directory: DirectoryStorage, log_ids: Sequence[int]) -> None:
@@ -146,10 +146,10 @@ class RemovalChecks:
         self._steps = self._run()
 
     def step(self) -> tuple[int, int] | None:
-        """Check a bounded number of rows or bytes.  Maintenance lane.
+        """Check a limited number of index rows, or read a limited part of a log.  Maintenance lane.
 
-        :returns: the bytes of a log and the rows of the index that were read; None at the end.
-        :raises DamageError: one of the logs may still be needed, or is damaged.
+        :returns: bytes of a log, and number of index rows, that were read; None when all checks have passed.
+        :raises DamageError: an index row still refers to one of the logs, or a log or an index row is damaged.
         """
         return next(self._steps, None)
 
@@ -173,7 +173,7 @@ class RemovalChecks:
             at = bisect_left(named, after[0], at)
 
     def _named(self, scan: LogScan, ledger_ids: set[int]) -> Iterator[tuple[int, int]]:
-        """Add the ids of the ledgers of a log to ``ledger_ids``, from its ledgers map or, without one, its records."""
+        """Add the ids of a log's ledgers to ``ledger_ids``: from its ledgers map, or else from its records."""
         sizes = scan.ledgers_map()
         if sizes is not None:
             ledger_ids.update(sizes)

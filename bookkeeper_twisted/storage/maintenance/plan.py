@@ -1,22 +1,22 @@
-"""Chooses the entry logs to compact by Apache's thresholds, and groups them for common runs."""
+"""Chooses the entry logs to compact by Apache's thresholds, and which of them to compact together."""
 
 from collections.abc import Iterable, Sequence
 
 import attrs
 
 MOST_LOGS = 16
-"""Logs that are compacted together, and removed: the more there are, the longer the runs they become."""
+"""Most logs that are compacted and deleted together; the more they are, the longer the runs of the new logs."""
 
 MOST_TARGETS = 8
-"""New logs that a group may fill: its old logs go when the last of them is finished, so they take space for so long."""
+"""Most new logs for one group; old logs are deleted only when all new ones are finished, and take space until then."""
 
 
 @attrs.frozen
 class LogUsage:
-    """The space of one sealed entry log.
+    """The size of a sealed entry log, and its live bytes.
 
     :ivar size: bytes of all its records.
-    :ivar live: bytes of the records that index rows refer to.
+    :ivar live: bytes of its records that index rows refer to.
     """
 
     log_id: int
@@ -24,44 +24,45 @@ class LogUsage:
     live: int
 
     def share(self, target_size: int = 0) -> float:
-        """Return the live share of a log's bytes, between 0 and 1.
+        """Return the share of the log's bytes that is live, from 0 to 1.
 
-        :param target_size: a smaller log counts as if it had this size (``useTargetEntryLogSizeForGc``).
+        :param target_size: if the log is smaller, the share of this size is returned (``useTargetEntryLogSizeForGc``).
         """
         size = max(self.size, target_size)
         return self.live / size if size else 0.0
 
 
 def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0) -> list[LogUsage]:
-    """Return the logs with a live share below a threshold, the lowest share first: it frees most per copied byte.
+    """Return the logs whose live share is below a threshold; those with the lowest share, the best ones, first.
 
-    A log without live bytes is not copied: it is removed.
+    A log without live bytes is left out, because it is deleted without compaction.
 
-    :param threshold: from 0 to 1.
-    :param target_size: as of :meth:`LogUsage.share`.
+    :param threshold: a share from 0 to 1.
+    :param target_size: see :meth:`LogUsage.share`.
     """
     found = [log for log in logs if log.live and log.share(target_size) < threshold]
     return sorted(found, key=lambda log: (log.share(target_size), log.log_id))
 
 
 def is_scarce(logs: Sequence[LogUsage], size_limit: int, free: int) -> bool:
-    """Test whether the lack of free space makes a group of ``logs`` smaller than it could be.
+    """Test whether fewer ``logs`` are compacted together because too little disk space is free.
 
-    :param size_limit: of a log.
-    :param free: bytes of free space on the disk.
+    :param size_limit: most bytes of an entry log.
+    :param free: free bytes of the disk.
     """
     return free // 2 < min(MOST_TARGETS * size_limit, sum(log.live for log in logs))
 
 
 def next_group(logs: Sequence[LogUsage], size_limit: int, free: int) -> list[LogUsage]:
-    """Return the first logs to compact together, as many as need at most half of the free space for their copies.
+    """Return the logs to compact together, from the first on: their copies may take half of the free space.
 
-    One log may take seven eighths of it, as less than a whole log frees nothing.  A log that takes more is skipped.
+    The first log may take up to seven eighths of the free space, because part of a log cannot be compacted.  If it
+    needs more, it is skipped.
 
-    :param logs: in the order of :func:`candidates`.
-    :param size_limit: of a log.
-    :param free: bytes of free space on the disk.
-    :returns: an empty list if no log fits.
+    :param logs: the logs in the order of :func:`candidates`.
+    :param size_limit: most bytes of an entry log.
+    :param free: free bytes of the disk.
+    :returns: the logs; none if no log fits.
     """
     group: list[LogUsage] = []
     room = min(MOST_TARGETS * size_limit, free // 2)

@@ -1,8 +1,9 @@
-"""Reads the records of index rows, and verifies each whole row.
+"""Reads the records of index rows from entry logs, and verifies each row as a whole.
 
-A step has pieces of rows in the order of ledger and entry.  They are read at once, adjacent ones together, and past
-the page cache: the bytes on the disk are verified, the pages of clients' readers stay in memory, and a limiter that is
-charged the pages of a step is charged what the disk reads.  The kernel's read-ahead would fetch several times that.
+A step reads parts of rows, called pieces, in the order of ledger and entry, and adjacent pieces by one read.  It reads
+past the page cache, for three reasons: what is verified are the bytes on the disk; the cached pages of clients' reads
+stay in memory; and a rate limiter can count just what the disk reads, without the kernel's read-ahead, which is several
+times as much.
 """
 
 import errno
@@ -21,29 +22,29 @@ from ..index.rows import first_bad_block, record_offsets, row_bytes
 from ..interfaces import IFile, IFileSystem, IndexRow, IRunIndex
 
 STEP_BYTES = 4 * 1024 * 1024
-"""Bytes of the pieces of one step, at most."""
+"""Most bytes of the pieces of one step."""
 
 EXTENT_BYTES = 1024 * 1024
-"""Bytes of one read, unless a piece is longer."""
+"""Most bytes of one read, unless a single piece is longer."""
 
 PASSED_OVER = 8 * 1024
-"""Bytes between two pieces that are not wanted: a disk reads so many in less time than it takes to begin anew."""
+"""Most unneeded bytes between two pieces of one read; to read them takes less time than to begin another read."""
 
 PAGE = 4096
 
-_ROWS = 500  # the number of rows in one read from the index
+_ROWS = 500  # index rows per look-up
 
 _UNREADABLE = (errno.EIO, errno.ENOENT)
-_HEAD = struct.Struct(">iqq")  # size word, ledgerId, entryId
+_HEAD = struct.Struct(">iqq")  # size word, ledger id, entry id
 
 
 VerifiedRow = tuple[IndexRow, Buffer]
-"""A row and its records."""
+"""An index row, and its records."""
 
 
 @attrs.frozen
 class RowPiece:
-    """A piece of a row: ``size`` bytes from the byte ``start`` of the row."""
+    """A part of the records of an index row: ``size`` bytes from byte ``start`` of the row on."""
 
     row: IndexRow
     start: int
@@ -52,13 +53,13 @@ class RowPiece:
 
     @property
     def offset(self) -> int:
-        """Return the offset of the piece in its log."""
+        """Return the offset of the piece in its entry log."""
         return self.row.offset + self.start
 
 
 @attrs.frozen
 class Extent:
-    """The whole pages ``start .. end`` of a log that hold the given pieces."""
+    """Whole pages of an entry log, from offset ``start`` to ``end``, in which pieces lie."""
 
     log_id: int
     start: int
@@ -67,11 +68,11 @@ class Extent:
 
 @attrs.frozen
 class Step:
-    """The rows and bytes that are read together in one step.
+    """The pieces that are read together.
 
     :ivar n_bytes: bytes of the pieces.
-    :ivar n_entries: entries of the rows that end in it.
-    :ivar extents: the pages to read, ascending by log and place.
+    :ivar n_entries: number of entries in the rows whose last piece is in the step.
+    :ivar extents: the pages to read, sorted by log and offset.
     """
 
     pieces: Sequence[RowPiece]
@@ -81,9 +82,9 @@ class Step:
 
     @classmethod
     def of(cls, pieces: Sequence[RowPiece], passed_over: int) -> "Step | None":
-        """Return the step that reads the given pieces, or None if there are none.
+        """Return a step for the given pieces, or None if there are none.
 
-        :param passed_over: bytes between two pieces that may be read with them.
+        :param passed_over: most unneeded bytes between two pieces of one read.
         """
         if not pieces:
             return None
@@ -93,14 +94,14 @@ class Step:
 
     @property
     def n_disk_bytes(self) -> int:
-        """Return the bytes that a disk reads for the step, which are whole pages."""
+        """Return the bytes that the disk reads for the step: all bytes of its pages."""
         return sum(extent.end - extent.start for extent in self.extents)
 
 
 def extents_of(pieces: Sequence[RowPiece], passed_over: int) -> list[Extent]:
-    """Return the whole pages to read for ``pieces``, in the order of logs and offsets.
+    """Return the pages to read for ``pieces``, sorted by log and offset.
 
-    :param passed_over: most bytes between two pieces of one read.
+    :param passed_over: most unneeded bytes between two pieces of one read.
     """
     found: list[Extent] = []
     for log_id, offset, size in sorted((piece.row.log_id, piece.offset, piece.size) for piece in pieces):
@@ -119,11 +120,11 @@ def extents_of(pieces: Sequence[RowPiece], passed_over: int) -> list[Extent]:
 
 
 def next_piece(row: IndexRow, start: int, room: int) -> RowPiece:
-    """Return the next piece of a row.
+    """Return the next piece of an index row.
 
-    A piece that does not end the row ends at a page boundary, so that each page is read once.
+    A piece ends where its row ends, or else at the end of a page, so that no page is read twice.
 
-    :param start: bytes of the row in earlier pieces.
+    :param start: bytes of the row in the pieces before.
     :param room: most bytes of the piece.
     """
     left, begin = row_bytes(row) - start, row.offset + start
@@ -134,13 +135,13 @@ def next_piece(row: IndexRow, start: int, room: int) -> RowPiece:
 
 
 class RowCutter:
-    """An iterator that cuts the rows of an index into steps.  Maintenance lane.
+    """Cuts the rows of an index into steps.  Maintenance lane.
 
-    :ivar after: ledger and first entry of the last row that was cut to its end.
-    :ivar is_last: whether the index has no row after it.
-    :param after: the row after which to begin.
-    :param sources: the logs whose rows are wanted; None for all logs.
-    :param admits: tests a row before its first byte; steps end before a row that it refuses.
+    :ivar after: ledger id and first entry id of the last row whose last piece is in a step.
+    :ivar is_last: whether the index has no row behind it.
+    :param after: ledger id and first entry id of the row after which to begin.
+    :param sources: ids of the entry logs whose rows are wanted; None for all.
+    :param admits: called with each row before its first piece; False ends the step before this row.
     """
 
     def __init__(
@@ -157,10 +158,11 @@ class RowCutter:
         self._start = 0
 
     def next_step(self, max_bytes: int = STEP_BYTES, passed_over: int = 0) -> Step | None:
-        """Return the next pieces to read as one step, or None if there are none, or the first one is refused.
+        """Return the next step; return None if no row is left, or if the next one is not admitted.
 
-        :param passed_over: bytes between two pieces that may be read with them.
-        :raises bookkeeper_twisted.errors.DamageError: an index row cannot be read.
+        :param passed_over: most unneeded bytes between two pieces of one read.
+        :param max_bytes: most bytes of the pieces.
+        :raises bookkeeper_twisted.errors.DamageError: an index row is damaged.
         """
         pieces: list[RowPiece] = []
         n_bytes = 0
@@ -190,15 +192,15 @@ class RowCutter:
         self._start = 0
 
     def skip(self, row: IndexRow) -> None:
-        """Skip the rest of a ``row`` if the last step ended inside the row."""
+        """Leave out the remaining pieces of ``row``, if the last step ended inside it."""
         if self._start and self._ahead[0] is row:
             self._end_row()
 
 
 class RowReader:
-    """A reader of one step after the other, which keeps logs open until :meth:`close`.  Maintenance lane.
+    """Reads one step after the other; it keeps entry logs open until :meth:`close`.  Maintenance lane.
 
-    :ivar queue: the queue of the disk by which it reads.
+    :ivar queue: the disk queue through which it reads.
     """
 
     def __init__(self, fs: IFileSystem, directory: DirectoryStorage, queue: DiskQueue) -> None:
@@ -210,9 +212,9 @@ class RowReader:
         self._loaded: dict[int, tuple[list[int], list[memoryview | None]]] = {}
 
     def begin(self, step: Step) -> None:
-        """Begin to read the pages of a step, for a later :meth:`load`.
+        """Begin to read the pages of a step, without waiting for the disk; :meth:`load` waits.
 
-        :raises OSError: a log cannot be opened.
+        :raises OSError: an entry log cannot be opened.
         """
         opened = [extent for extent in step.extents if self._exists(extent.log_id)]
         self.queue.begin([
@@ -223,9 +225,10 @@ class RowReader:
         return log_id in self._files or self._fs.exists(self._directory.reader.path(log_id))
 
     def load(self, step: Step) -> None:
-        """Wait for the pages of the oldest step in progress; the caller then takes the pieces of this step, in order.
+        """Wait for the pages of a step; then call :meth:`take` for each of its pieces, in order.
 
-        :raises OSError: the disk failed in another way than by unreadable places.
+        :param step: the oldest step that was begun and not loaded.
+        :raises OSError: the disk failed in another way than by unreadable bytes.
         """
         self._loaded = {}
         found = iter(self.queue.take())
@@ -238,20 +241,21 @@ class RowReader:
             datas.append(None if isinstance(data, OSError) else data)
 
     def verified(self, step: Step) -> list[VerifiedRow]:
-        """Return the rows that end in the step that was begun first.
+        """Wait for the pages of a step; return the verified rows whose last pieces are in it.
 
-        :raises LogDamageError: a log does not hold the records of its index row.
-        :raises OSError: a log cannot be read.
+        :param step: the oldest step that was begun and not loaded.
+        :raises LogDamageError: a log does not hold the records that its index row describes.
+        :raises OSError: an entry log cannot be read.
         """
         self.load(step)
         return [(piece.row, data) for piece in step.pieces if (data := self.take(piece)) is not None]
 
     def take(self, piece: RowPiece) -> Buffer | None:
-        """Return the verified records of the whole row if ``piece`` was its last piece, else None.
+        """Return the verified records of a whole row if ``piece`` is its last piece, else None.
 
-        They are valid until the next step is loaded.
+        The returned buffer is valid until the next step is loaded.
 
-        :raises LogDamageError: the log does not hold the records of the row, or the disk cannot read them.
+        :raises LogDamageError: the log does not hold the records that the index row describes, or they are unreadable.
         """
         if not piece.start:
             self._parts = []
@@ -285,9 +289,9 @@ class RowReader:
             raise self._damage(piece.row, f"the disk cannot read it: {error.strerror}") from error
 
     def _verify(self, row: IndexRow, data: Buffer) -> None:
-        """Verify the records of a row by its block checksums and its first and last record.
+        """Verify the records of a row by its checksums, and by the heads of its first and last record.
 
-        Without checksums, the ids and the size of every record are tested.
+        If the row has no checksums, the head of every record is verified: size, ledger id and entry id.
         """
         offsets = record_offsets(row)
         count = row.last - row.first + 1
@@ -311,7 +315,7 @@ class RowReader:
         return LogDamageError(f"{where}: {what}", row.log_id, row.ledger_id, row.first, row.last)
 
     def close(self) -> None:
-        """Close all files after the last read in progress."""
+        """Wait for the reads in progress, then close all entry logs."""
         self.queue.rest()
         files, self._files = self._files, {}
         for file in files.values():

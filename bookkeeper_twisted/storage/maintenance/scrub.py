@@ -1,8 +1,9 @@
-"""Verifies all rows of an index, and keeps a durable list of damaged entries.
+"""Scrubs a ledger directory: verifies all entries that its index names, and keeps a list of damaged ones on disk.
 
-Rows are read in the order of ledger and entry, piece by piece.  A row that fails is looked up again: if it lies
-elsewhere by now, or its ledger was deleted, nothing is damaged.  A pass may take days: its findings and its place
-outlive the process, and the next process continues it.  Findings of compactions are added to the same list.
+Index rows are verified in the order of ledger and entry, piece by piece.  If a row fails, it is looked up again: if it
+was copied to another log meanwhile, or its ledger was deleted, nothing is damaged.  A pass may take days.  So its
+findings and its position are stored, and the next process continues the pass.  Damage that compactions find is added to
+the same list.
 """
 
 import json
@@ -21,19 +22,19 @@ from .row_reader import RowCutter, RowReader, Step
 
 FINDINGS = "damage.json"
 MOST_FINDINGS = 10_000
-"""Findings that are kept: a disk that is damaged all over is to be replaced, not to be listed."""
+"""Most findings that are kept: if there are more, the disk must be replaced, and a longer list would not help."""
 
 NO_LEDGER = -1
-"""The ledger of a finding in a journal, in which records of all ledgers lie."""
+"""The ledger id of damage in a journal, which holds records of all ledgers."""
 
 
 @attrs.frozen
 class DamagedEntries:
-    """Damaged entries ``first .. last`` of a ledger, or damage at a position of a journal.
+    """Damage of the entries ``first`` to ``last`` of a ledger, or of a place in a journal.
 
-    :ivar ledger_id: :data:`NO_LEDGER` for a journal.
-    :ivar found_at: seconds since the epoch.
-    :ivar text: file, offset and description of the damage.
+    :ivar ledger_id: the ledger; :data:`NO_LEDGER` for a journal.
+    :ivar found_at: when it was found, in seconds since the epoch.
+    :ivar text: file, offset, and what is wrong there.
     """
 
     ledger_id: int
@@ -44,17 +45,18 @@ class DamagedEntries:
 
     @property
     def key(self) -> tuple[int, int]:
-        """Return ledger id and first entry id, by which lists are ordered."""
+        """Return ledger id and first entry id, by which findings are sorted."""
         return self.ledger_id, self.first
 
 
 @attrs.frozen
 class ScrubRecord:
-    """The stored record of the passes over a directory.
+    """The stored findings and the position of the passes over one ledger directory.
 
-    :ivar findings: ascending; up to the place of the present pass its own, after it those of the previous pass.
-    :ivar after: ledger and first entry of the last row that the present pass has verified; None without a pass.
-    :ivar ended_at: seconds since the epoch when the last whole pass ended; 0 for never.
+    :ivar findings: the damage found, sorted.  Up to ``after`` the present pass has found it, behind that the previous
+        one.
+    :ivar after: ledger id and first entry id of the last row that the present pass has verified; None between passes.
+    :ivar ended_at: when the last complete pass ended, in seconds since the epoch; 0 if none has.
     """
 
     findings: tuple[DamagedEntries, ...] = ()
@@ -62,7 +64,7 @@ class ScrubRecord:
     ended_at: int = 0
 
     def joined(self, found: Iterable[DamagedEntries]) -> "ScrubRecord":
-        """Return the record with the new ones of the entries ``found`` added, as long as there is room."""
+        """Return a copy of the record to which the ``found`` damage is added, as far as it is new and there is room."""
         findings = list(self.findings)
         for each in found:
             at = bisect_left(findings, each.key, key=_key_of)
@@ -76,10 +78,10 @@ def _key_of(found: DamagedEntries) -> tuple[int, int]:
 
 
 def damage_now(index: IRunIndex, damage: LogDamageError, now: int) -> DamagedEntries | None:
-    """Return the damage of a row that failed, or None if the row has moved since, or its ledger was deleted.
+    """Return the damage of an index row that failed; None if its entries were copied meanwhile, or its ledger deleted.
 
-    :param damage: of the row.
-    :param now: seconds since the epoch.
+    :param damage: the error that the row raised.
+    :param now: the present time, in seconds since the epoch.
     """
     row = index.find(damage.ledger_id, damage.first)
     if row is None or (row.first, row.last, row.log_id) != (damage.first, damage.last, damage.log_id):
@@ -91,12 +93,12 @@ _NOTHING = ScrubRecord()
 
 
 class Scrub:
-    """One pass over a ledger directory, which verifies its rows step by step on the maintenance lane.
+    """One pass over a ledger directory, which verifies its index rows step by step.  Maintenance lane.
 
-    :ivar cutter: returns the steps to read.
-    :ivar record: to be stored during the pass.
-    :param now: seconds since the epoch, for the findings.
-    :param record: of earlier passes; a pass that has a place is continued.
+    :ivar cutter: returns the steps to verify.
+    :ivar record: the record of this pass, which the caller stores from time to time.
+    :param now: the present time, for the findings, in seconds since the epoch.
+    :param record: the stored record; if a pass is incomplete, it is continued.
     """
 
     def __init__(self, fs: IFileSystem, directory: DirectoryStorage, now: int, record: ScrubRecord = _NOTHING) -> None:
@@ -108,9 +110,9 @@ class Scrub:
         self.cutter = RowCutter(directory.index, after)
 
     def read(self, step: Step) -> list[DamagedEntries]:
-        """Verify the pieces of a step; pass the returned damage to :meth:`take`.
+        """Verify the pieces of a step, and return the damage; pass the result to :meth:`take`.
 
-        :raises OSError: the disk failed in another way than by unreadable places.
+        :raises OSError: the disk failed in another way than by unreadable bytes.
         """
         found: list[DamagedEntries] = []
         failed: IndexRow | None = None
@@ -129,9 +131,9 @@ class Scrub:
         return found
 
     def take(self, found: Sequence[DamagedEntries]) -> Sequence[DamagedEntries]:
-        """Replace the findings of the previous pass, as far as this pass has come, by the damage ``found``.
+        """Add the ``found`` damage of a step to the record, and remove older findings about the rows that it verified.
 
-        :returns: the damage for which the record had room.
+        :returns: the damage for which there was room in the record.
         """
         before, last = self.record, self.cutter.after
         passed = before.after or (-1, -1)
@@ -141,23 +143,23 @@ class Scrub:
         return found
 
     def ended(self, now: int) -> ScrubRecord:
-        """Return the record of the completed pass.
+        """Return the record after a complete pass.
 
-        :param now: seconds since the epoch.
+        :param now: the present time, in seconds since the epoch.
         """
         passed = self.record.after or (-1, -1)
         return ScrubRecord(tuple(each for each in self.record.findings if each.key <= passed), None, now)
 
     def close(self) -> None:
-        """Close the logs that were read."""
+        """Close the entry logs."""
         self._reader.close()
         self._reader.queue.close()
 
 
 def load_record(fs: IFileSystem, directory: str) -> ScrubRecord:
-    """Return the stored record of earlier passes, or an empty record if the file is missing or damaged.
+    """Return the stored record of a ledger directory; return an empty record if it is missing or damaged.
 
-    :param directory: the scrubbed directory, ``current`` included.
+    :param directory: path of the ledger directory, ending in ``current``.
     :raises OSError: the file cannot be read.
     """
     path = posixpath.join(directory, FINDINGS)
@@ -177,9 +179,9 @@ def load_record(fs: IFileSystem, directory: str) -> ScrubRecord:
 
 
 def save_record(fs: IFileSystem, directory: str, record: ScrubRecord) -> None:
-    """Replace the stored record of a directory, durably.
+    """Replace the stored record of a ledger directory; the new one is durable on return.
 
-    :param directory: the scrubbed directory, ``current`` included.
-    :param record: of the present pass, or of the last one.
+    :param directory: path of the ledger directory, ending in ``current``.
+    :param record: the new record.
     """
     replace_file(fs, posixpath.join(directory, FINDINGS), json.dumps(attrs.asdict(record), indent=1).encode())
