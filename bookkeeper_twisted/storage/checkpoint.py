@@ -1,12 +1,12 @@
-"""A checkpoint: writes the entries of the write caches to disk, then moves the journal marks.
+"""A checkpoint: writes the entries in the write caches to entry logs, then moves the journal marks.
 
-The order is what makes it safe (S7): entries into the logs, logs synced, rows and ledger states committed
-to the index, and only when every directory has done so the journal marks, which were taken before the
-caches were swapped.  Directories don't wait for each other.
+The order makes it safe (S7).  In each directory, the entries are written to logs, the logs are synced, and the index
+rows and ledger states are committed.  Only when all directories have done this, the journal marks are moved, to
+positions that were taken before the caches were swapped.  No directory waits for another one.
 
-Deletions free space, so they do not wait for entries that have no space: a directory without space commits them
-alone.  A power cut then leaves the same state as one between the commit of the index and the marks: deleted
-ledgers, and journals with records of them.
+A deletion frees space, so it must not wait for entries that find no space.  If a directory has no space, it commits the
+deletions alone.  A power cut after that is as safe as one between the commit of an index and the move of the marks: the
+ledgers are deleted, and journals still have records of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,11 +24,11 @@ PersistMarks = Callable[[Sequence[JournalPosition]], None]
 
 @implementer(ICheckpoint)
 class Checkpoint:
-    """One checkpoint in progress; its constructor swaps the write caches.
+    """A checkpoint in progress; the constructor swaps the write caches of all directories.
 
-    :param states: the ledger states of all directories.
-    :param directory_map: the directory of each ledger.
-    :param ended: called by :meth:`finish` with the success of the whole checkpoint.
+    :param states: the states of all ledgers.
+    :param directory_map: tells the directory of each ledger.
+    :param ended: called by :meth:`finish` with True if the marks were moved.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Checkpoint:
         self._rows: list[list[LedgerRow]] = [[] for _ in directories]
         self._deleted: list[list[int]] = [[] for _ in directories]
         self._written: set[int] = set()
-        # By directory: the ledgers whose deletion was committed although the entries of the cache could not be written.
+        # for each directory: ledgers whose deletion was committed, although entries could not be written
         self._gone: list[set[int]] = [set() for _ in directories]
         self._marked = False
         for row in states.take_dirty():
@@ -72,7 +72,7 @@ class Checkpoint:
         self._written.add(directory)
 
     def persist_marks(self) -> None:
-        # S7: a replay from the new marks would miss the entries of a directory that was not written.
+        # S7: if a directory was not written, a replay from the new marks would miss its entries
         if len(self._written) < self.n_directories:
             raise StorageError("a directory was not written, so the marks stay where they are")
         try:
@@ -82,7 +82,7 @@ class Checkpoint:
         self._marked = True
 
     def finish(self) -> None:
-        """Finish the checkpoint: directories that were written drop their flushed caches, the others keep them."""
+        """End the checkpoint: directories that were written empty their flushed caches, the others keep the entries."""
         for number, directory in enumerate(self._directories):
             deleted = set(self._deleted[number])
             gone = deleted if number in self._written else self._gone[number]

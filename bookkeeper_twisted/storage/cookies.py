@@ -1,12 +1,12 @@
-"""Cookie files, which prove at a start that every directory belongs to this bookie (S6).
+"""Cookie files, by which a start makes sure that every directory belongs to this bookie (S6).
 
-``current/IDENTITY`` of every journal, ledger and index directory holds the bytes that the metadata store
-keeps for the bookie.  Apache's bookie has the same bytes in ``VERSION``.  Its index is of another kind, so neither
-bookie may serve what the other has written since: Apache's, which finds no ``VERSION`` in directories that are not
-empty, refuses ours, and ours refuses directories with a ``VERSION`` unless it is to take them over.  The way back is
-:func:`stamp_for_apache`.
+Every journal, ledger and index directory has the file ``current/IDENTITY``, with the bytes that the metadata store
+keeps for the bookie.  Apache's bookie has the same bytes in the file ``VERSION``.  The two bookies have different
+indexes, so neither may serve directories that the other one has written since.  Apache's bookie refuses directories
+that have data but no ``VERSION``.  Ours refuses directories with a ``VERSION``, unless it is told to take them over.
+:func:`stamp_for_apache` gives directories back.
 
-The caller interprets the bytes; this table gives the result of their presence.
+The caller decodes the cookies.  What follows from their presence is in this table:
 
 ==================  =======================  ==========================================================
 metadata store      directories without it   result
@@ -19,8 +19,8 @@ present             some                     invalid, unless expansion is allowe
                                              were not known before: stamp all again
 ==================  =======================  ==========================================================
 
-All directories are stamped before the metadata store is: a cookie in the store proves that every directory
-had its own.  In a take-over, all directories get our cookie before the first cookie of Apache's is removed.
+All directories get the cookie before the metadata store does.  So if the store has a cookie, every directory has had
+its own.  In a take-over, all directories get our cookie before the first cookie of Apache's bookie is deleted.
 """
 
 import posixpath
@@ -40,17 +40,17 @@ _NOT_DATA = frozenset({COOKIE_NAME, COOKIE_NAME + ".tmp", LOCK_NAME})
 _MAX_COOKIE = 1 << 20
 
 Verify = Callable[[bytes, str], None]
-"""Given the bytes of a cookie and where they are from; raises InvalidCookieError unless it is ours."""
+"""A function that raises InvalidCookieError unless a cookie is ours: (bytes of the cookie, where it is from)."""
 
 
 @attrs.frozen
 class CookieFiles:
-    """The cookie files that a start finds in all directories.
+    """The cookie files that a start has found.
 
-    :ivar found: cookie bytes by configured directory.
+    :ivar found: for each directory with our cookie, its bytes.
     :ivar missing: directories without a cookie.
-    :ivar with_data: directories that hold files other than a cookie and a lock.
-    :ivar of_apache: cookie bytes of Apache's bookie by directory.
+    :ivar with_data: directories that have other files than a cookie and a lock.
+    :ivar of_apache: for each directory with a cookie of Apache's bookie, its bytes.
     """
 
     found: Mapping[str, bytes]
@@ -59,15 +59,15 @@ class CookieFiles:
     of_apache: Mapping[str, bytes] = attrs.field(factory=dict)
 
     def taken_over(self) -> "CookieFiles":
-        """Return a copy of these files that also accepts the cookies of Apache's bookie."""
+        """Return a copy in which cookies of Apache's bookie count as ours."""
         found = {**self.of_apache, **self.found}
         return attrs.evolve(self, found=found, missing=[d for d in self.missing if d not in found])
 
 
 def read_cookies(fs: IFileSystem, directories: Sequence[str]) -> CookieFiles:
-    """Read the cookies in all directories; list the directories without a cookie, and the directories with data.
+    """Read the cookies of all directories; find out which directories have none, and which have data.
 
-    :param directories: as configured, each once; one without ``current`` has neither cookie nor data.
+    :param directories: the directories as configured, each once; one without ``current`` has neither a cookie nor data.
     :raises OSError: a cookie cannot be read.
     """
     found, of_apache = _read(fs, directories, COOKIE_NAME), _read(fs, directories, APACHE_COOKIE_NAME)
@@ -78,7 +78,7 @@ def read_cookies(fs: IFileSystem, directories: Sequence[str]) -> CookieFiles:
 
 
 def _read(fs: IFileSystem, directories: Sequence[str], name: str) -> dict[str, bytes]:
-    """Read the file ``name`` in each directory that has it; return the contents by directory."""
+    """Return the content of the file ``name`` for each directory that has it."""
     found = {}
     for directory in directories:
         path = posixpath.join(current(directory), name)
@@ -100,17 +100,17 @@ def must_stamp(
     allow_expansion: bool = False,
     take_over: bool = False,
 ) -> bool:
-    """Decide by the table in the module docstring whether to write the cookie; raise if the bookie must not start.
+    """Decide whether to write the cookie, by the table in the module docstring.
 
-    :param files: the cookies in the directories.
-    :param expected: the bytes of the cookie by the configuration.
-    :param stored: the cookie in the metadata store.
+    :param files: the cookie files of the directories.
+    :param expected: the cookie that follows from the configuration.
+    :param stored: the cookie in the metadata store, None if it has none.
     :param verify: raises InvalidCookieError for a cookie of another bookie.
-    :param known: returns the directories that a cookie names.
-    :param allow_expansion: whether directories may have been added to the configuration.
-    :param take_over: whether directories of Apache's bookie become ours.
-    :returns: whether all directories and then the metadata store have to get the bookie's cookie.
-    :raises InvalidCookieError: the bookie must not start; the text says which directory and why.
+    :param known: returns the directories that are named in a cookie.
+    :param allow_expansion: whether the configuration may name more directories than the stored cookie.
+    :param take_over: whether to take over the directories of an Apache bookie.
+    :returns: whether all directories, and then the metadata store, must get the cookie.
+    :raises InvalidCookieError: the bookie must not start; the text tells which directory is the reason, and why.
     """
     if files.of_apache and not take_over:
         raise InvalidCookieError(
@@ -131,7 +131,7 @@ def must_stamp(
             )
         return True
     if stored is not None:
-        if not files.missing:  # no directory lacks its cookie, so no expansion was interrupted
+        if not files.missing:  # no expansion was interrupted, as each directory has its cookie
             return bool(files.of_apache) or (allow_expansion and set(known(stored)) != set(known(expected)))
         _check_expansion(files, stored, known, allow_expansion)
     for directory in files.missing:
@@ -144,15 +144,15 @@ def must_stamp(
 
 
 def stamp(fs: IFileSystem, directories: Sequence[str], cookie: bytes) -> None:
-    """Write the cookie to every directory, then remove the cookies of Apache's bookie; durable on return.
+    """Write the cookie to every directory, then delete the cookies of Apache's bookie; both are durable on return.
 
-    :param directories: as configured, without ``current``.
-    :param cookie: the bytes of the file.
-    :raises OSError: the write failed; some directories may have the cookie, others not.
+    :param directories: the directories as configured, without ``current``.
+    :param cookie: the bytes of the cookie.
+    :raises OSError: a write failed; some directories may have the cookie, others not.
     """
     for directory in directories:
         replace_file(fs, _cookie_path(directory), cookie)
-    # Remove Apache's cookies in a second loop: its indexes stay valid until every directory has our cookie.
+    # only now delete Apache's cookies: its indexes stay valid until every directory has our cookie
     for directory in directories:
         path = posixpath.join(current(directory), APACHE_COOKIE_NAME)
         if fs.exists(path):
@@ -161,9 +161,12 @@ def stamp(fs: IFileSystem, directories: Sequence[str], cookie: bytes) -> None:
 
 
 def stamp_for_apache(fs: IFileSystem, directories: Sequence[str]) -> None:
-    """Give directories back to Apache's bookie: write the cookies under Apache's file name, then remove our cookies.
+    """Give directories back to Apache's bookie: write its cookie files, then delete ours.
 
-    Our bookie refuses them from the first write on, Apache's until all are written.  A second call completes the first.
+    :param directories: the directories as configured.
+
+    From the first write on, our bookie refuses the directories; until the last write, Apache's does.  If it was
+    interrupted, call it again.
 
     :raises InvalidCookieError: a directory has no cookie.
     """
@@ -179,12 +182,13 @@ def stamp_for_apache(fs: IFileSystem, directories: Sequence[str]) -> None:
 
 
 def erase(fs: IFileSystem, directories: Sequence[str]) -> None:
-    """Remove all files of a bookie from directories, except the lock files, whose locks the caller holds.
+    """Delete all files of a bookie except the lock files, whose locks the caller holds.
 
-    The cookies go first: a bookie refuses directories that were erased in part.  Files outside ``current`` stay.
+    Cookies are deleted first, so that a bookie refuses directories that were erased only in part.  Files outside
+    ``current`` stay.
 
-    :param directories: as configured.
-    :raises OSError: a file could not be removed.
+    :param directories: the directories as configured.
+    :raises OSError: a file could not be deleted.
     """
     there = [current(directory) for directory in directories if fs.is_directory(current(directory))]
     for path in there:
@@ -207,12 +211,11 @@ def _erase_below(fs: IFileSystem, path: str, names: Sequence[str]) -> None:
 
 
 class DirectoryLocks:
-    """Locks on all directories of a bookie, held for the life of its process (S6)."""
+    """Locks on all directories of a bookie, which it holds as long as its process lives (S6)."""
 
     def __init__(self, fs: IFileSystem, directories: Sequence[str]) -> None:
-        """
-        :param directories: the configured directories, each once, all of which contain ``current``.
-        :raises DirectoryLockedError: another process serves one of the directories; no lock is held then.
+        """:param directories: the directories as configured, each once; all of them have the subdirectory ``current``.
+        :raises DirectoryLockedError: another process uses one of the directories; then no lock is held.
         """
         self._locks: list[ILock] = []
         try:
@@ -236,7 +239,7 @@ def _check_expansion(
             f"{files.missing[0]} has no cookie, although the metadata store has one: its data is lost, or the "
             "directory is new, which allowStorageExpansion=true accepts"
         )
-    # The metadata store gets its cookie last, so every directory that the stored cookie names has had a cookie.
+    # the store got its cookie last, so each directory that this cookie names has had one
     before = known(stored)
     for directory in files.missing:
         if directory in before:

@@ -1,13 +1,12 @@
-"""One ledger directory: its caches, entry logs and run index.
+"""The storage of one ledger directory: its write caches, entry logs and run index.
 
-The write cache has two halves.  The reactor fills the active one; a flush swaps them, and the flushing
-half stays readable until the reactor drops it, which is after the index commit.  So an entry is always in
-a half, or in the index, or in both: a reader that missed both halves on the reactor thread finds it on
-the read lane.
+There are two write caches.  The reactor thread adds entries to the active one.  A flush swaps them and writes out the
+other one, the flushing cache, which stays readable until its index rows are committed.  So an entry is always in a
+cache or in the index, or in both: if a reader found it in neither cache, it finds it in the index on the read lane.
 
-Memory has the rows of the newest flushes, and rows that the read lane has looked up.  The reactor adds and drops
-the latter, so that none of them outlives the arrival of a newer copy: a row that was looked up while the newer copy
-was being written is not kept.
+Index rows of two kinds are in memory: those of the newest flushes, and those that look-ups on the read lane have found.
+The reactor thread adds and drops the latter, so that none outlives the arrival of a newer copy of its entries.  A row
+that was found while the newer copy was being flushed is not kept.
 """
 
 import errno
@@ -32,45 +31,47 @@ from .mixed_rows import MOST_APART
 from .rebuild import Rebuilt
 
 _MOST_FOUND = 64
-"""Look-ups of the read lane whose rows wait for the reactor."""
+"""Most look-ups of the read lane whose rows wait until the reactor thread keeps them."""
 
 _ROWS_AHEAD = 500
-"""Rows that are looked up together: each time costs two changes of thread, some 100 us."""
+"""Most index rows that are looked up together, because each look-up costs two changes of the thread, some 100 us."""
 
 _NEAR = 2048
-"""Entries behind the last look-up of a ledger up to which the next one takes rows along: threads of the read lane take
-turns with the reads of one connection, some tens each."""
+"""If the next look-up in a ledger is at most so many entries further, it looks up several rows.
 
-_MOST_AHEAD = 64  # the number of ledgers for which index rows are kept on the read lane
+Not exactly the next entry is asked for, because several threads of the read lane serve the reads of one connection.
+"""
+
+_MOST_AHEAD = 64  # most ledgers with index rows kept for the read lane
 _MOST_ID = 2**63 - 1
 _FULL = (*NO_SPACE, errno.EROFS)
 _DELETED_TOGETHER = 64
-"""Ledgers of one commit of deletions alone: what a commit takes of a full disk is free again for the next."""
+"""Most ledgers that one commit deletes if the disk is full; the space it needs is free again for the next commit."""
 
 
 def storage_error(error: OSError, directory: str) -> StorageError:
-    """Convert an error of a file operation to a storage error.
+    """Convert an error of a file operation to a StorageError.
 
-    A full disk has a class of its own, because it may get space again.
+    A full disk has an error class of its own, because it may have space again later.
 
-    :param directory: named in the text if ``error`` names no file.
+    :param directory: the path to name if ``error`` names no file.
     """
     text = f"{error.filename or directory}: {error.strerror or error}"
     return NoWritableDirectoryError(text) if error.errno in _FULL else StorageError(text)
 
 
 class DirectoryStorage:
-    """The entries of the ledgers of one directory, in memory and on disk.
+    """The entries of all ledgers of one ledger directory, in memory and on disk.
 
-    :ivar path: the directory, ``current`` included.
-    :ivar active: the half of the write cache that takes entries.
-    :ivar flushing: the half that is written by a checkpoint, empty between checkpoints.
+    :ivar path: path of the directory, ending in ``current``.
+    :ivar active: the write cache to which entries are added.
+    :ivar flushing: the write cache that a checkpoint writes out; empty between checkpoints.
     :ivar recent: the index rows of the last flushes.
-    :ivar looked_up: rows that look-ups found in the index; none of them shares an entry with a newer copy.
-    :ivar reserve: disk space that entries may not use.
-    :ivar rebuilt: the result of the rebuild of the index, if this start made one.
-    :ivar flushed_bytes: bytes of the records written to entry logs and indexed.
-    :ivar entries: entries in entry logs at the last count, and entries flushed since.
+    :ivar looked_up: index rows that look-ups found; no entry of them has a newer copy.
+    :ivar reserve: disk space for deletions and compactions, which entries may not use; None without a reserve.
+    :ivar rebuilt: the result of the rebuild, if this start has rebuilt the index.
+    :ivar flushed_bytes: bytes of all records that were flushed so far.
+    :ivar entries: number of entries in entry logs: those of the last count, and those flushed since.
     """
 
     def __init__(
@@ -97,23 +98,23 @@ class DirectoryStorage:
         self.entries = 0
         self._n_written = 0
         self._found: deque[tuple[int, FoundRows]] = deque(maxlen=_MOST_FOUND)
-        self._rows: dict[int, tuple[int, FoundRows]] = {}  # short rows by ledger, those of the last look-ups
+        self._rows: dict[int, tuple[int, FoundRows]] = {}  # for each ledger, the short rows of its last look-up
 
-    # -- reactor --
+    # -- reactor thread --
 
     def add(self, entries: Entries) -> None:
-        """Add ``entries`` to the active write cache, and forget the rows of older copies."""
+        """Add ``entries`` to the active write cache; drop looked-up index rows of older copies."""
         self.active.add(entries)
         if self.looked_up:
             for ledger_id, first, last in entries.spans():
                 self.looked_up.discard(ledger_id, first, last)
 
     def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run of the write caches that holds ``entry_id`` of ``ledger_id``, or None.
+        """Return a run of a write cache that holds ``entry_id`` of ``ledger_id``, or None.
 
-        All its entries from ``entry_id`` on are the newest copies.
+        From ``entry_id`` on, all entries of the run are the newest copies.
 
-        :param max_count: most entries that the caller can use from there on.
+        :param max_count: most entries that the caller can use, from ``entry_id`` on.
         """
         held = self.active.find(ledger_id, entry_id, max_count)
         if held is not None:
@@ -126,7 +127,7 @@ class DirectoryStorage:
         return held
 
     def next_cached(self, ledger_id: int, entry_id: int) -> int:
-        """Return the lowest entry id of ``ledger_id`` in the write caches from ``entry_id`` upwards, or NO_ENTRY."""
+        """Return the lowest entry id of ``ledger_id`` in the write caches, from ``entry_id`` on, or NO_ENTRY."""
         return min(self.active.next_from(ledger_id, entry_id), self.flushing.next_from(ledger_id, entry_id))
 
     def resident(
@@ -134,12 +135,13 @@ class DirectoryStorage:
     ) -> EntryRun | None:
         """Return consecutive entries of an entry log if their index row and their bytes are in memory.
 
-        They end before the next entry of which a write cache has a newer copy.
+        They end before the next entry that a write cache holds, whose copy is newer.
 
-        :param entry_id: of the first entry, which the write caches do not hold.
-        :param max_count: most entries.
-        :param max_bytes: most bytes of the records; one entry is returned even if it is longer.
-        :param window: bytes to read if the wanted entries are only a small part of them.
+        :param entry_id: id of the first entry, which no write cache holds.
+        :param max_count: most entries to return.
+        :param max_bytes: most bytes of the returned records; a single entry may be longer.
+        :param window: if the entries are only a small part of so many bytes, read so many bytes instead, for later
+            reads.
         """
         row = self.recent.find(ledger_id, entry_id) or self.looked_up.find(ledger_id, entry_id)
         if row is None:
@@ -161,7 +163,7 @@ class DirectoryStorage:
         return lookup.found
 
     def learn(self) -> None:
-        """Keep the index rows that reading threads have found, except rows with entries that a write cache holds."""
+        """Keep the index rows that the read lane has found, except rows with an entry that a write cache holds."""
         while self._found:
             n_written, found = self._found.popleft()
             if n_written == self._n_written:
@@ -169,12 +171,15 @@ class DirectoryStorage:
                 self._discard_cached(found)
 
     def moved(self) -> None:
-        """Drop the looked-up rows, as a copy has moved some of their entries."""
+        """Drop all looked-up index rows, because a compaction has copied entries to other logs."""
         self.looked_up = LookedUpRows(self.recent.limit)
         self._n_written += 1
 
     def _discard_cached(self, found: FoundRows) -> None:
-        """Forget each row that a look-up ``found`` if a write cache holds an entry of it."""
+        """Drop each row of a look-up that has an entry in a write cache.
+
+        :param found: the rows that the look-up found.
+        """
         ledger_id = found.ledger_id
         for half in (*self.active.held(ledger_id), *self.flushing.held(ledger_id)):
             for row in found.rows() if half.overlaps(found.first, found.last) else ():
@@ -186,30 +191,30 @@ class DirectoryStorage:
         return max(self.active.last_entry(ledger_id), self.flushing.last_entry(ledger_id))
 
     def forget(self, ledger_id: int) -> None:
-        """Drop the deleted ledger ``ledger_id`` from memory; the next checkpoint deletes its rows."""
+        """Drop the deleted ledger ``ledger_id`` from memory; the next checkpoint deletes its index rows."""
         self.active.discard_ledger(ledger_id)
         self.flushing.discard_ledger(ledger_id)
         self.looked_up.discard(ledger_id, 0, _MOST_ID)
-        self._n_written += 1  # learn() then ignores rows of this ledger that the read lane has looked up meanwhile
+        self._n_written += 1  # so learn() ignores index rows that the read lane is looking up
 
     def swap(self) -> None:
-        """Swap the write caches for a flush.
+        """Make the active write cache the flushing one, and begin to fill the other one.
 
-        The cache of the last flush must be empty, because its entries would be lost (trap 12).
+        The other one must be empty, because its entries would be lost (trap 12).
         """
         assert not self.flushing
         self.active, self.flushing = self.flushing, self.active
         self.flushing.outgoing = None
 
     def written(self) -> None:
-        """Empty the flushing write cache after a successful flush."""
+        """Replace the flushing write cache by an empty one, after a successful flush."""
         self.active.outgoing, self.flushing = self.flushing, WriteCache()
         self._n_written += 1
 
     def not_written(self) -> None:
-        """End a failed flush: merge the two write caches, where the newer copy of an entry wins.
+        """End a failed flush: merge the two write caches; of several copies of an entry, the newest is kept.
 
-        So the next checkpoint writes all entries below the marks that it makes durable.
+        So the next checkpoint writes these entries, too, before it moves the marks beyond them.
         """
         self.flushing.absorb(self.active)
         self.active, self.flushing = self.flushing, WriteCache()
@@ -217,10 +222,11 @@ class DirectoryStorage:
     # -- flush lane --
 
     def write(self, ledgers: list[LedgerRow], deleted: Sequence[int] = ()) -> None:
-        """Write the flushing cache to entry logs, sync the logs, then commit the rows to the index atomically.
+        """Write the flushing cache to entry logs, sync these, then commit index rows, ledger states and deletions.
 
-        :param deleted: ledgers whose stored rows are deleted; all other rows of them in the commit are newer.
-        :raises StorageError: the write failed; none of the entries counts as written.
+        :param ledgers: the ledger states.
+        :param deleted: ids of ledgers whose stored index rows are deleted; rows of this flush are newer, and stay.
+        :raises StorageError: the flush failed; no entry counts as written.
         """
         batch = IndexBatch(ledgers=ledgers, deleted_ledgers=list(deleted))
         try:
@@ -230,7 +236,7 @@ class DirectoryStorage:
             self.log.sync()
         except OSError as e:
             raise storage_error(e, self.path) from e
-        # Commit after the sync: no row may refer to bytes that a power cut can lose.
+        # commit after the sync: index rows must not refer to bytes that a power cut can lose
         if batch:
             self.index.commit(batch)
         self.recent.discard_ledgers(deleted)
@@ -239,18 +245,18 @@ class DirectoryStorage:
         self.entries += self.flushing.count
 
     def make_room(self, ledgers: Sequence[LedgerRow], deleted: Sequence[int], done: set[int]) -> None:
-        """Commit only deletions of ledgers, so that a full disk gets free space; lend the space reserve if necessary.
+        """On a full disk, commit only the deletions of ledgers; if even that finds no space, lend the space reserve.
 
-        The next collection then removes logs.  The active log is ended, since otherwise it could not be collected for
-        as long as nothing can be appended.
+        The next garbage collection then deletes logs.  The active log is sealed, because otherwise it would stay
+        active, and could not be deleted, until entries can be appended again.
 
-        :param ledgers: ledger states; those of ``deleted`` ledgers are committed with the deletion: a fence stays
-            (S3).
-        :param deleted: ledgers whose stored rows are deleted.
-        :param done: receives each ledger whose deletion is durable, even if the rest fails.
-        :raises StorageError: the commit failed.
+        :param ledgers: ledger states; the state of a ledger in ``deleted`` is committed with the deletion, to keep its
+            fence (S3).
+        :param deleted: ids of ledgers whose index rows are deleted.
+        :param done: this function adds the ids of all ledgers whose deletion is durable, even if it then fails.
+        :raises StorageError: a commit failed.
         """
-        with suppress(OSError):  # an error is harmless: a log without a seal is scanned before its removal
+        with suppress(OSError):  # an error does no harm: an unsealed log is scanned before its deletion
             self.log.close()
         try:
             self._delete(ledgers, deleted, done)
@@ -272,7 +278,7 @@ class DirectoryStorage:
             done.update(part)
 
     def lend_reserve(self) -> bool:
-        """Free the disk space of the reserve; see :meth:`.SpaceReserve.lend`.
+        """Delete the files of the space reserve for now; see :meth:`.SpaceReserve.lend`.
 
         :raises StorageError: a disk failed.
         """
@@ -282,7 +288,7 @@ class DirectoryStorage:
             raise storage_error(e, self.path) from e
 
     def take_reserve_back(self) -> None:
-        """Allocate the space of the reserve again, as much as the disk has.
+        """Create the files of the space reserve again, as large as the disk allows.
 
         :raises StorageError: a disk failed.
         """
@@ -293,7 +299,7 @@ class DirectoryStorage:
             raise storage_error(e, self.path) from e
 
     def _append(self, batch: IndexBatch) -> None:
-        """Append the flushing cache to the entry logs, and add its rows to a batch."""
+        """Append the entries of the flushing cache to entry logs; add their index rows to ``batch``."""
 
         def of_run(run: EntryRun) -> None:
             batch.runs += self.log.append(run)
@@ -309,9 +315,9 @@ class DirectoryStorage:
         batch.mixed += short
 
     def count_live(self) -> dict[int, tuple[int, int]]:
-        """Count the live entries and bytes of each entry log; set :attr:`entries` to the total.  Maintenance lane.
+        """Return the number and the bytes of live entries in each entry log; set :attr:`entries`.  Maintenance lane.
 
-        See :meth:`~.interfaces.IRunIndex.live`.
+        An entry is live if an index row refers to it; see :meth:`~.interfaces.IRunIndex.live`.
 
         :raises StorageError: the index cannot be read.
         """
@@ -320,10 +326,10 @@ class DirectoryStorage:
         return live
 
     def commit_moved(self, rows: Sequence[IndexRow], moved_from: frozenset[int]) -> None:
-        """Commit the rows of entries that compaction has copied, except entries with a newer copy since then.
+        """Commit index rows of entries that compaction has copied, except entries that have a newer copy since then.
 
-        :param rows: the rows of the copies.
-        :param moved_from: ids of the logs that the entries were copied from.
+        :param rows: the index rows of the copies.
+        :param moved_from: ids of the entry logs from which the entries were copied.
         :raises StorageError: the commit failed; no row was committed.
         """
         self.index.commit(IndexBatch(moved=list(rows), moved_from=moved_from))
@@ -340,7 +346,7 @@ class DirectoryStorage:
             try:
                 return self.reader.read(row, entry_id, max_bytes)
             except DamageError:
-                # Look the entry up again: it may have been copied to another log before its old log was removed.
+                # the entry may have been copied to another log, and its old log deleted: look it up again
                 now = self._look_up(ledger_id, entry_id)
                 if now == row:
                     raise
@@ -348,7 +354,7 @@ class DirectoryStorage:
         return None
 
     def _look_up(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Find the index row of an entry, and often the next rows too, so that the next entries need no look-up."""
+        """Look up the index row of an entry, and often the next rows too, so that the next entries need no look-up."""
         n_written = self._n_written
         row = self.index.find(ledger_id, entry_id)
         if row is None:
@@ -356,33 +362,35 @@ class DirectoryStorage:
         found = self._rows_ahead(row)
         self._found.append((n_written, found))
         before = self._before(ledger_id)
-        # Keep the rows of another thread that reads this ledger a little ahead.
+        # do not replace rows that another reader of the ledger, which is a little ahead, still needs
         is_onward = before is None or not 0 < before.first - entry_id <= _NEAR
         if row.last - row.first < MOST_APART and is_onward:
             self._rows[ledger_id] = n_written, found
         return row
 
     def _before(self, ledger_id: int) -> FoundRows | None:
-        """Return the short rows that the last look-up in a ledger found, also if they may have changed since."""
+        """Return the short index rows that the last look-up in a ledger found; they may be out of date."""
         known = self._rows.get(ledger_id)
         return known[1] if known is not None else None
 
     def _ahead(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the row of an entry if the previous look-up found that row and no entry has moved since; else None."""
+        """Return the index row of an entry if the last look-up found it and nothing has changed since, else None."""
         known = self._rows.get(ledger_id)
         return known[1].find(entry_id) if known is not None and known[0] == self._n_written else None
 
     def _rows_ahead(self, row: IndexRow) -> FoundRows:
-        """Return the ``row`` that was found; add the next rows if the previous one was short and lies shortly before.
+        """Return ``row``, which was looked up, and the next rows of the ledger if a reader will probably need them.
 
-        A reader of a ledger that took turns with others meets a row for each entry, and so does a reader of a striped
-        ledger, of which this bookie has, for example, every third entry: such rows are looked up together.
+        That is so if the last look-up of the ledger found short rows shortly before this one.
+
+        There is a row for each entry if the ledger was written while many ledgers alternated, or if it is striped, so
+        that this bookie has only every third entry, for example.  Such rows are looked up together.
         """
         if len(self._rows) >= _MOST_AHEAD:
             self._rows.clear()
         before = self._before(row.ledger_id)
         if before is not None and 0 < row.first - before.last <= _NEAR:
-            # If the rows behind it cannot be read, the row that was found is enough.
+            # the row that was found suffices if the rows behind it cannot be read
             with suppress(StorageError):
                 found = FoundRows(row.ledger_id, self.index.rows_ahead(row.ledger_id, row.first, _ROWS_AHEAD))
                 if found.find(row.first) == row:
@@ -390,11 +398,11 @@ class DirectoryStorage:
         return FoundRows(row.ledger_id, [row])
 
     def entry_ranges(self, ledger_id: int, stored: bool = True) -> list[tuple[int, int]]:
-        """Return the first and last id, inclusive, of each contiguous range of a ledger, ascending.
+        """Return (first id, last id) of each range of consecutive entries of a ledger, ascending.
 
-        The caches are read first: an entry that leaves them meanwhile is in the index already.
+        The caches are read before the index: an entry that leaves a cache meanwhile is already in the index.
 
-        :param stored: whether entries on disk count, too.
+        :param stored: whether to include entries on disk.
         """
         ranges = self.active.ranges(ledger_id) + self.flushing.ranges(ledger_id)
         if stored:
@@ -402,9 +410,9 @@ class DirectoryStorage:
         return merged(ranges)
 
     def close(self) -> None:
-        """Seal the active log and close all files.
+        """Seal the entry log that is being written, and close all files.
 
-        :raises StorageError: a step failed; all files are closed all the same.
+        :raises StorageError: an operation failed; all files are closed nevertheless.
         """
         try:
             self.log.close()
@@ -416,7 +424,7 @@ class DirectoryStorage:
 
 
 def merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Merge ``ranges`` of ids, given in any order, into disjoint ascending ones; join adjacent ranges."""
+    """Merge ``ranges`` of ids that overlap or touch; return them in ascending order."""
     result: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if result and first <= result[-1][1] + 1:

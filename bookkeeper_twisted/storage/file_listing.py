@@ -1,4 +1,4 @@
-"""Lists the files in which our bookie and Apache's bookie keep entries."""
+"""Lists the journals, entry logs and index files of our bookie and of Apache's."""
 
 import posixpath
 import re
@@ -13,7 +13,7 @@ _HEXADECIMAL = re.compile("[0-9a-f]+")
 
 
 class FileKind(Enum):
-    """The kinds of files, with the suffixes of their names."""
+    """Kinds of files, with the suffixes of their names."""
 
     JOURNAL = (JOURNAL_SUFFIX,)
     ENTRY_LOG = (ENTRY_LOG_SUFFIX,)
@@ -21,9 +21,9 @@ class FileKind(Enum):
 
 
 def files_of(kind: FileKind, fs: IFileSystem, directories: Sequence[str]) -> list[str]:
-    """Return the paths of all files of a kind, ordered by directory, then by the number in the name.
+    """Return the paths of all files of a kind, sorted by directory and then by the number in the name.
 
-    :param directories: as configured, without ``current``.
+    :param directories: the directories as configured, without ``current``.
     :raises OSError: a directory cannot be read.
     """
     found: list[str] = []

@@ -1,8 +1,8 @@
-"""A read-only view of the files of a ledger directory, which a bookie may serve at the same time.
+"""A read-only view of a ledger directory, for tools; a bookie may serve the directory at the same time.
 
-The entries of an index row may have moved to another log, or been deleted, before they are read: they are looked
-up again before a report.  A directory that has no index yet, because Apache's bookie wrote it, is read
-through its entry logs; the later copy of an entry counts, as in a rebuild.
+After a row was read from the index, its entries may be copied to another log or deleted.  So they are looked up again
+before damage is reported.  A directory of Apache's bookie has no index of ours; it is read by scans of its entry logs,
+and the later copy of an entry is valid, as in a rebuild.
 """
 
 import posixpath
@@ -27,9 +27,9 @@ _first = attrgetter("first")
 
 @attrs.frozen
 class Inconsistency:
-    """A contradiction between index and entry logs.
+    """A contradiction between an index and entry logs, or damage in one of them.
 
-    :ivar ledger_id, entry_id: None for a whole entry log.
+    :ivar ledger_id, entry_id: the first entry concerned; None if it is a whole entry log.
     """
 
     reason: str
@@ -38,15 +38,15 @@ class Inconsistency:
 
 
 OpenIndex = Callable[[IFileSystem, str], IRunIndex | None]
-"""Opens the index of a directory for look-ups; None if there is none."""
+"""A function that opens the index in a directory for look-ups; it returns None if there is no index."""
 
 
 @attrs.frozen
 class StoredDirectory:
-    """The index and entry logs of one ledger directory, open for reading.
+    """The index and the entry logs of one ledger directory, opened for reading.
 
-    :ivar path: ``current`` included.
-    :ivar index: None if there is none, or one that does not cover every entry log.
+    :ivar path: path of the ledger directory, ending in ``current``.
+    :ivar index: the index; None if there is none, or if it does not cover all entry logs.
     """
 
     fs: IFileSystem
@@ -55,11 +55,11 @@ class StoredDirectory:
 
     @classmethod
     def open(cls, fs: IFileSystem, path: str, index_path: str, open_index: OpenIndex) -> "StoredDirectory":
-        """Open a directory for reading.
+        """Open a ledger directory for reading.
 
-        :param path: of the entry logs, ``current`` included.
-        :param index_path: of the index, likewise.
-        :param open_index: returns None where there is no index; an incomplete index counts as none.
+        :param path: path of the ledger directory, ending in ``current``.
+        :param index_path: path of its index directory, ending in ``current``.
+        :param open_index: opens the index; one that does not cover all entry logs is treated as missing.
         :raises StorageError: the index cannot be opened.
         """
         index = open_index(fs, index_path)
@@ -74,15 +74,15 @@ class StoredDirectory:
             self.index.close()
 
     def state(self, ledger_id: int) -> LedgerRow | None:
-        """Return the state of ``ledger_id`` in the index, or None if the state or the index is missing."""
+        """Return the state of ``ledger_id`` in the index; return None if the index, or the state, is missing."""
         if self.index is None:
             return None
         return next((row for row in self.index.ledgers() if row.ledger_id == ledger_id), None)
 
     def rows(self, ledger_id: int) -> Iterator[IndexRow]:
-        """Yield the rows of a ledger, ascending.
+        """Yield the index rows of a ledger, sorted by entry; without an index, make them from the entry logs.
 
-        :raises DamageError: the index, or an entry log where there is no index, is damaged.
+        :raises DamageError: the index is damaged; without an index: an entry log is damaged.
         """
         if self.index is not None:
             return self.index.rows(ledger_id)
@@ -97,13 +97,13 @@ class StoredDirectory:
         return held
 
     def bytes_to_read(self) -> int:
-        """Return the bytes that :meth:`inconsistencies` has to read."""
+        """Return the number of bytes that :meth:`inconsistencies` will read."""
         return log_bytes(self.fs, self.path) if self.index is None else live_bytes(self.index)
 
     def inconsistencies(self, advance: Callable[[int], object] = int) -> Iterator[Inconsistency]:
-        """Verify every entry in the index by the checksums of its block; without an index, read every log.
+        """Verify all entries in the index against their checksums; without an index, scan all entry logs.
 
-        :param advance: called with the number of bytes that were just read.
+        :param advance: called with the number of bytes that were read since its last call.
         """
         return self._of_logs(advance) if self.index is None else self._of_rows(self.index, advance)
 
@@ -135,7 +135,7 @@ class StoredDirectory:
 
 
 def _damage(index: IRunIndex, reader: EntryLogReader, row: IndexRow) -> str | None:
-    """Describe the damage of a row's entries, in whichever log they lie now; return None without damage."""
+    """Return what is wrong with the entries of an index row, wherever they are now; return None if nothing is."""
     while True:
         try:
             reader.read_slice(row, row.first, _WHOLE_ROW)
@@ -143,14 +143,14 @@ def _damage(index: IRunIndex, reader: EntryLogReader, row: IndexRow) -> str | No
         except (DamageError, OSError) as error:
             now = index.find(row.ledger_id, row.first)
             if now is None:
-                return None  # the ledger was deleted
+                return None  # its ledger was deleted
             if now == row:
                 return str(error)
             row = now
 
 
 def _put(held: list[IndexRow], row: IndexRow) -> None:
-    """Insert a row into ascending rows, and remove the parts of older rows that the row overlaps."""
+    """Insert an index row into sorted rows; remove the same entries from older rows."""
     low = max(bisect_right(held, row.first, key=_first) - 1, 0)
     high = bisect_right(held, row.last, key=_first)
     kept = [part for old in held[low:high] for part in without(old, row.first, row.last)]
@@ -158,8 +158,8 @@ def _put(held: list[IndexRow], row: IndexRow) -> None:
 
 
 def logs_of_id(fs: IFileSystem, directories: Sequence[str], log_id: int) -> list[str]:
-    """Return the directories that hold an entry log ``log_id``, as each directory has log ids of its own.
+    """Return the directories that have an entry log ``log_id``; different directories may have logs of one id.
 
-    :param directories: their paths, ``current`` included.
+    :param directories: paths of the ledger directories, each ending in ``current``.
     """
     return [path for path in directories if fs.exists(posixpath.join(path, entry_log_name(log_id)))]

@@ -1,4 +1,4 @@
-"""The interfaces of the engine.  Each has a real and a simulated provider and one contract suite."""
+"""The interfaces of the storage engine.  For each, tests have a simulated provider, and one contract suite for both."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -15,82 +15,84 @@ from .mixed_rows import MixedRows
 
 
 class IFile(Interface):
-    """An open file.  All methods block and raise :class:`OSError`; none retries.
+    """An open file.  All methods block, and may raise :class:`OSError`; none tries again after an error.
 
-    After a failed :meth:`sync` all writes since the last good one are in doubt; never repeat it (S10).
+    If :meth:`sync` fails, all writes since the last successful sync may be lost.  Never call it again: it could report
+    success without a reason (S10).
     """
 
     path: str = Attribute("The path it was opened with; the caller that renames the file sets it.")
     direct_descriptor: int | None = Attribute("The number by which the kernel reads it directly; None if it cannot.")
 
     def pread(size: int, offset: int) -> bytes:
-        """Read up to ``size`` bytes at ``offset``; fewer only at the end of the file."""
+        """Read ``size`` bytes at ``offset``; return fewer only at the end of the file."""
 
     def pread_resident(size: int, offset: int) -> bytes | None:
-        """Read as :meth:`pread` does if all ``size`` bytes are in memory, else return None; never wait for the disk.
+        """Read as :meth:`pread` does if all ``size`` bytes are in the page cache, else return None; never wait.
 
-        :raises OSError: ``EOPNOTSUPP``: this file system cannot tell which bytes are in memory.
+        :raises OSError: ``EOPNOTSUPP``: this file system cannot read from the page cache alone.
         """
 
     def pread_resident_each(sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
-        """Read many ranges as :meth:`pread_resident` does, by one call.
+        """Read many ranges in one call, each as :meth:`pread_resident` does.
 
-        :param sizes: bytes of each place.
-        :param offsets: one for each size.
-        :returns: the bytes of each place; None for a place that is not in memory as a whole.
+        :param sizes: the size of each range in bytes.
+        :param offsets: the offset of each range.
+        :returns: the bytes of each range; None for a range that is not completely in the page cache.
         """
 
     def pwrite(data: bytes, offset: int) -> None:
-        """Write all of ``data`` at ``offset``, extending the file if necessary.  Complete a short write, or raise."""
+        """Write all of ``data`` at ``offset``; extend the file if necessary."""
 
     def pwritev(parts: Sequence[Buffer], offset: int, durable: bool = False) -> None:
-        """Write the parts one after the other, as :meth:`pwrite` does.
+        """Write the bytes of several buffers one after the other, as :meth:`pwrite` does.
 
-        :param parts: any number of buffers.
-        :param offset: of the first part.
-        :param durable: make the parts durable before the return; allowed if all earlier writes are durable already.
+        :param parts: the buffers.
+        :param offset: offset in the file of the first buffer.
+        :param durable: whether to make the bytes durable before the return; allowed only if all earlier writes are
+            durable.
         """
 
     def sync(metadata: bool = False) -> None:
-        """Make everything written durable (``fdatasync``; ``fsync`` with ``metadata``) before the return."""
+        """Make all writes durable before the return: by ``fdatasync``, or with ``metadata`` by ``fsync``."""
 
     def truncate(size: int) -> None:
         """Cut the file to ``size`` bytes, or extend it with zeros; durable after :meth:`sync` with ``metadata``."""
 
     def allocate(size: int) -> None:
-        """Extend the file to ``size`` bytes, if it is shorter, and reserve disk space for all these bytes.
+        """Reserve disk space for ``size`` bytes of the file; extend the file if it is shorter.
 
-        :raises OSError: ``ENOSPC``: the disk has less; the file may have taken a part of it.
+        :raises OSError: ``ENOSPC`` if the disk has too little space; the file may have got a part of it.
         """
 
     def size() -> int:
-        """Return the bytes in the file."""
+        """Return the size of the file in bytes."""
 
     def start_writeback(offset: int, size: int) -> None:
-        """Ask the kernel to begin writing the ``size`` bytes at ``offset``: a hint without any guarantee."""
+        """Ask the kernel to begin writing the ``size`` bytes at ``offset`` to disk; it need not do so."""
 
     def will_read(offset: int, size: int) -> None:
-        """Ask the kernel to load the ``size`` bytes at ``offset`` into memory: a hint without any guarantee."""
+        """Ask the kernel to read the ``size`` bytes at ``offset`` into the page cache; it need not do so."""
 
     def close() -> None:
-        """Close the file without a sync; may raise.  A second call has no effect."""
+        """Close the file without a sync; errors are possible.  A second call has no effect."""
 
 
 class IFileSystem(Interface):
-    """All file access of the package (safety 3.1).  Paths are absolute strings; errors are :class:`OSError`.
+    """All access of the package to files (safety 3.1).  Paths are absolute strings; all errors are :class:`OSError`.
 
-    Creating, renaming and removing a name is durable only after :meth:`sync_directory` of its folder.
+    A name that is created, renamed or deleted is durable only after :meth:`sync_directory` of its directory.
     """
 
     def open(path: str, create: bool = False, direct: bool = False) -> IFile:
-        """Open a file for reading and writing.  With ``create`` the file must not exist, else it must exist.
+        """Open a file for reading and writing.  With ``create`` the file must not exist, without it must exist.
 
-        :param direct: make reads and writes bypass the page cache, if the system can.  A read then costs
-            the disk the blocks it touches and nothing else; offsets and sizes of writes are multiples of 512.
+        :param direct: whether reads and writes bypass the page cache, if the system can do that.  A read then makes the
+            disk read only the blocks that it touches.  Offsets and sizes of writes must be multiples of 512.
         """
 
     def exists(path: str) -> bool:
-        """Test whether the name ``path`` exists, even if it is a dangling link."""
+        """Test whether the name ``path`` exists; a link counts even if it leads nowhere."""
 
     def is_directory(path: str) -> bool:
         """Test whether ``path`` is a directory."""
@@ -99,50 +101,49 @@ class IFileSystem(Interface):
         """Return the names in the directory ``path``, sorted."""
 
     def make_directories(path: str) -> None:
-        """Create the directory ``path`` and its missing parents, each durable in its parent."""
+        """Create the directory ``path`` and its missing parents; all these names are durable on return."""
 
     def rename(old: str, new: str) -> None:
-        """Rename ``old`` to ``new`` atomically, replacing ``new``; both names are in one directory."""
+        """Rename ``old`` to ``new`` in one step, replacing a file ``new``; both names must be in one directory."""
 
     def unlink(path: str) -> None:
-        """Remove the file ``path``."""
+        """Delete the file ``path``."""
 
     def remove_directory(path: str) -> None:
-        """Remove the empty directory ``path``; the removal is durable in its parent."""
+        """Delete the empty directory ``path``; the deletion is durable on return."""
 
     def sync_directory(path: str) -> None:
-        """Make the names in the directory ``path`` durable."""
+        """Make all changes of names in the directory ``path`` durable."""
 
     def lock(path: str) -> "ILock":
-        """Lock the file ``path`` for the life of the process or until the release; create the file if necessary.
+        """Lock the file ``path`` until the lock is released or the process ends; create the file if necessary.
 
-        :raises bookkeeper_twisted.errors.DirectoryLockedError: another process or object holds it.
+        :raises bookkeeper_twisted.errors.DirectoryLockedError: the file is locked already, by any process.
         """
 
     def usage(path: str) -> tuple[int, int]:
-        """Return total and usable bytes of the disk that holds ``path``; usable means free for every user."""
+        """Return total and free bytes of the disk that holds ``path``; free means usable without privileges."""
 
     def allocatable(path: str) -> int:
-        """Return the usable bytes of the disk of ``path``, and the reserved bytes that this process may use."""
+        """Return the free bytes of the disk that holds ``path``, with reserved ones if this process may use them."""
 
     def disk(path: str) -> int:
-        """Return the number of the disk that holds ``path``; different disks have different numbers."""
+        """Return a number for the disk that holds ``path``; different disks have different numbers."""
 
 
 class ILock(Interface):
-    """A lock on a file, held until its release."""
+    """A lock on a file, which is held until it is released."""
 
     def release() -> None: ...
 
 
 class IndexRow(NamedTuple):
-    """Entries ``first .. last`` of a ledger, contiguous in entry log ``log_id``.
+    """An index row: the place of the consecutive entries ``first`` to ``last`` of a ledger in entry log ``log_id``.
 
-    :ivar offset: of the first record's size word.
-    :ivar sizes: bytes of every record (size word included) if uniform, else one ``u32`` big-endian
-        record size after the other.
-    :ivar checksums: one CRC32C (``u32`` big-endian) per :data:`CHECKSUM_BLOCK` bytes from ``offset``
-        on, the last one over what remains; empty if unknown (a trimmed or rebuilt row).
+    :ivar offset: offset of the size word of the first record.
+    :ivar sizes: bytes of each record, size word included: a number if all are equal, else big-endian ``u32`` numbers.
+    :ivar checksums: the CRC32C (big-endian ``u32``) of each block of :data:`CHECKSUM_BLOCK` bytes from ``offset`` on;
+        the last block may be shorter.  Empty if they are unknown, because the row was trimmed or rebuilt.
     """
 
     ledger_id: int
@@ -159,13 +160,13 @@ CHECKSUM_BLOCK = 64 * 1024
 
 @attrs.frozen
 class LedgerRow:
-    """The state of a ledger, which an index keeps besides the rows of entries.
+    """The state of a ledger, which an index stores besides the index rows.
 
-    :ivar master_key: empty if unknown: the first key sent replaces it.
-    :ivar explicit_lac: the client's LAC packet, or empty.
-    :ivar forgotten_at: seconds since the epoch when a fenced ledger was deleted here; 0 if it is not deleted, or has
-        entries again.  Such a ledger refuses late adds (S3); it keeps its master key if the cluster still
-        has the ledger on other bookies, so that recovery adds can bring it back.
+    :ivar master_key: the key of the ledger; empty if unknown, then the first key that a client sends is taken.
+    :ivar explicit_lac: the LAC packet that a client has sent, or empty.
+    :ivar forgotten_at: when a fenced ledger was deleted here, in seconds since the epoch; 0 if it was not deleted, or
+        has entries again.  Such a ledger refuses late adds (S3).  If other bookies of the cluster still have the
+        ledger, it keeps its master key, so that recovery adds can bring it back.
     """
 
     ledger_id: int
@@ -176,19 +177,22 @@ class LedgerRow:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the cluster had deleted the ledger, so that no request can bring the ledger back."""
+        """Whether the whole cluster had deleted the ledger, so that no request may bring it back."""
         return bool(self.forgotten_at) and not self.master_key
 
 
 @attrs.define
 class IndexBatch:
-    """One atomic change of the index: ``runs`` in order, then ``mixed`` rows, replace all rows with the same entries.
+    """A change of the index, applied as a whole.
 
-    :ivar deleted_ledgers: ledgers whose stored rows are deleted before the rest of the batch is applied.
-    :ivar moved: rows of copies in another log.  Only entries whose stored row lies in one of the logs
-        ``moved_from`` are replaced, so a newer copy stays and a deleted ledger does not come back (S8).
-    :ivar complete: from this commit on the index covers every entry log beside it.
-    :ivar without_runs: delete all stored rows of entries, and mark the index as incomplete; ledger states stay.
+    The rows in ``runs``, and then those in ``mixed``, replace older rows of the same entries.
+
+    :ivar deleted_ledgers: ids of ledgers whose stored index rows are deleted before the rest is applied.
+    :ivar moved: index rows of entries that were copied to another log.  They are applied only to entries that the index
+        still has in one of the logs ``moved_from``; so a newer copy stays, and a deleted ledger does not come back
+        (S8).
+    :ivar complete: whether the index covers all entry logs of its directory from this commit on.
+    :ivar without_runs: whether to delete all index rows first, and to mark the index as incomplete; ledger states stay.
     """
 
     runs: list[IndexRow] = attrs.field(factory=list)
@@ -205,10 +209,10 @@ class IndexBatch:
 
 
 class IRunIndex(Interface):
-    """A map from ``(ledger, entry)`` to rows, and from ``ledger`` to ``LedgerRow``, for one ledger directory.
+    """The index of one ledger directory: it has an index row for each entry, and the state of each ledger.
 
-    One thread may commit while another looks up; a look-up sees whole commits only.  All look-ups raise
-    :class:`~bookkeeper_twisted.errors.DamageError` if the index cannot be read (S5).
+    One thread may commit while others look up; a look-up sees a commit as a whole or not at all.  All look-ups raise
+    :class:`~bookkeeper_twisted.errors.DamageError` if the index is damaged (S5).
     """
 
     complete: bool = Attribute(
@@ -220,76 +224,75 @@ class IRunIndex(Interface):
     )
 
     def check() -> int:
-        """Verify that no row is hidden by damage to the file; takes long for a large index.  Maintenance lane.
+        """Verify that the file has no damage that hides rows; this takes long if the index is large.  Maintenance lane.
 
-        :returns: the bytes that were read.
-        :raises bookkeeper_twisted.errors.DamageError: the index is damaged: rows may be hidden.
-        :raises bookkeeper_twisted.errors.StorageError: a commit failed, and a restart may find its rows.
+        :returns: the number of bytes that were read.
+        :raises bookkeeper_twisted.errors.DamageError: the index is damaged, and rows may be hidden.
+        :raises bookkeeper_twisted.errors.StorageError: a commit has failed, but a restart may find its rows.
         """
 
     def interrupt() -> None:
-        """Make a running or later :meth:`check` fail soon with a StorageError.  Any thread."""
+        """Let a running :meth:`check`, and every later one, fail soon with a StorageError.  Any thread."""
 
     def commit(batch: IndexBatch) -> None:
-        """Apply the ``batch`` atomically; it is durable on return.  Flush lane.
+        """Apply a ``batch`` as a whole; it is durable on return.  Flush lane.
 
-        A new row replaces the entries it covers; older rows that overlap it are trimmed or split (without the checksums
-        of the part that is cut off).
+        A new row replaces the same entries in older rows, which are trimmed or split, and lose their checksums then.
 
-        :raises bookkeeper_twisted.errors.StorageError: the commit failed; nothing was applied, and a restart finds
-            nothing of it, unless :meth:`check` says otherwise.
+        :raises bookkeeper_twisted.errors.StorageError: the commit failed.  Nothing was applied, and a restart will find
+            nothing of it, unless :meth:`check` raises an error.
         """
 
     def find(ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the row that holds ``entry_id`` of ``ledger_id``, or None."""
+        """Return the index row that holds ``entry_id`` of ``ledger_id``, or None."""
 
     def rows_ahead(ledger_id: int, entry_id: int, limit: int) -> Sequence[IndexRow | bytes]:
-        """Return the row of an entry, then rows of the ledger behind it as far as they cost little to read.
+        """Return the index row that holds an entry, and following rows of the ledger that are cheap to read with it.
 
-        :returns: up to ``limit`` rows, ascending, some perhaps packed; no rows if the entry has none.
+        :returns: at most ``limit`` rows, sorted, some of them perhaps packed; no rows if no row holds the entry.
         """
 
     def rows(ledger_id: int) -> Iterator[IndexRow]:
-        """Yield the rows of ``ledger_id``, ascending."""
+        """Yield the index rows of ``ledger_id``, sorted by entry."""
 
     def last_entry(ledger_id: int) -> int:
         """Return the highest entry id of ``ledger_id`` in the index, or -1."""
 
     def ledgers() -> Iterator[LedgerRow]:
-        """Return the states of all ledgers, ascending."""
+        """Yield the states of all ledgers, sorted by ledger id."""
 
     def page(after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
-        """Return the next rows, ordered by ledger and first entry.
+        """Return the next index rows of all ledgers, sorted by ledger and entry.
 
-        :param after: ledger and first entry of the last row seen, ``(-1, -1)`` to begin.
-        :param log_ids: rows of these logs only.
+        :param after: ledger id and first entry id of the row after which to begin, ``(-1, -1)`` for the first row.
+        :param limit: most rows to return.
+        :param log_ids: if given, return only rows that refer to these entry logs.
         """
 
     def live() -> dict[int, tuple[int, int]]:
-        """Count by entry log, if it has any, the entries to which rows refer, and the bytes of their records."""
+        """Return, for each entry log that rows refer to, the number of these entries and the bytes of their records."""
 
     def close() -> None: ...
 
 
 IndexFactory = Callable[[IFileSystem, str, bool], IRunIndex]
-"""Opens the index of a directory; with the flag, begins a new one in the place of what is there."""
+"""A function that opens the index of a directory: (file system, path, whether to begin a new index in its place)."""
 
 
 @attrs.frozen(order=True)
 class JournalPosition:
-    """A position in a journal, which stands for all records before it.  Ordered by file, then offset."""
+    """A position in a journal; as a mark, it stands for all records before it.  Ordered by file, then by offset."""
 
     file_id: int = 0
     offset: int = 0
 
 
 class IJournal(Interface):
-    """One journal directory, in which groups are appended, files recycled and records replayed.
+    """The journal in one directory: it appends groups of records, recycles files, and replays records at a start.
 
-    Made by ``Journal.open``, which cuts a torn tail.  After any exception from a writing method the
-    journal is failed: every further call raises :class:`~bookkeeper_twisted.errors.StorageFailedError`.
-    Once the bookie serves, only the journal lane calls it, except that :meth:`prepare` and
-    :meth:`release` may run on one other lane.
+    ``Journal.open`` creates it.  After any exception from a writing method, the journal has failed: every further call
+    raises :class:`~bookkeeper_twisted.errors.StorageFailedError`.  While the bookie serves, only the journal lane calls
+    it; :meth:`prepare` and :meth:`release` may run on one other lane.
     """
 
     directory: str = Attribute("Where its files are, ``current`` included.")
@@ -297,41 +300,41 @@ class IJournal(Interface):
     durable: JournalPosition = Attribute("End of the last group synced.")
 
     def write_group(records: Sequence[bytes], sync: bool = True) -> JournalPosition:
-        """Append one group; with ``sync``, make this group and all earlier ones durable.
+        """Append a group of records; with ``sync``, make it and all earlier groups durable.
 
-        :param records: byte strings of one or more whole records each (``i32 length``, body).
-        :returns: the end of the group.  The file is rotated *after* a group, so that a group never
-            spans two files; the old file is synced and closed before any record in the new one is acked.
+        :param records: byte strings, each of one or more whole records (``i32 length``, body).
+        :returns: the position of the end of the group.  A new file is begun only between two groups, so that a group
+            never spans files; the old file is synced and closed before a record in the new one is acknowledged.
         """
 
     def sync() -> JournalPosition:
-        """Make all written groups durable."""
+        """Make all groups durable that were written."""
 
     def replay(mark: JournalPosition) -> Iterator[bytes]:
-        """Yield the bodies of all records after ``mark``, in order.  Only before the first write.
+        """Yield the body of each record behind ``mark``, in order; allowed only before the first write.
 
-        :raises bookkeeper_twisted.errors.JournalDamageError: records that were durable are missing.
+        :raises bookkeeper_twisted.errors.JournalDamageError: records are missing that were durable.
         """
 
     def release(mark: JournalPosition) -> None:
-        """Release the files that lie completely below a position: keep them as backups, recycle or remove them.
+        """Recycle or delete files that lie completely below ``mark``; the newest of these are kept as backups.
 
-        :param mark: the position; every later replay begins there or after it.
+        :param mark: the new mark; no later replay begins before it.
         """
 
     def prepare() -> bool:
-        """Take one bounded step to prepare the next file (recycled or zero-filled), so that a rotation is one rename.
+        """Do one short step to prepare the next file (recycled or filled with zeros), so that a rename can begin it.
 
-        :returns: whether no step is left, as the file is ready or the disk full; if not, call it again.
+        :returns: True if no step is left, because the file is ready or the disk is full; else call this again.
         """
 
     def close() -> None: ...
 
 
 class ILedgerStorage(Interface):
-    """The entries and ledger states of one bookie, in one or more ledger directories.
+    """The storage of one bookie: the entries and the states of its ledgers, in one or more ledger directories.
 
-    A ledger belongs to directory ``ledger_id mod n`` (as in Java's DbLedgerStorage).
+    A ledger belongs to the directory with number ``ledger_id mod n``, as in Java's DbLedgerStorage.
     """
 
     directories: Sequence[Any] = Attribute("Whose entry logs the bookie collects; empty if the storage does so itself.")
@@ -346,24 +349,24 @@ class ILedgerStorage(Interface):
     resident_hits: int = Attribute("Answers of resident() so far.")
 
     def pending_entries() -> int:
-        """Return the number of entries in the active write cache."""
+        """Return the number of entries in the active write caches."""
 
     def read_cache_bytes() -> int:
-        """Return the bytes in the read cache."""
+        """Return the number of bytes in the read cache."""
 
     def ledger_count() -> int:
         """Return the number of known ledgers."""
 
     def undeleted() -> int:
-        """Return the number of deleted ledgers whose deletion is not durable yet."""
+        """Return the number of ledgers that were deleted, but not yet durably."""
 
     def entry_count() -> int:
-        """Return the number of stored entries; those of earlier starts are included once they have been counted."""
+        """Return the number of stored entries; until those of earlier starts have been counted, they are missing."""
 
-    # -- reactor: memory only --
+    # -- reactor thread: memory only --
 
     def ledger(ledger_id: int) -> LedgerRow | None:
-        """Return the state of ``ledger_id``, or None if this bookie does not know the ledger."""
+        """Return the state of ``ledger_id``, or None if the bookie does not know this ledger."""
 
     def put_ledger(row: LedgerRow) -> None:
         """Set the state of a ledger to ``row``, even of a deleted ledger; the next checkpoint makes it durable."""
@@ -372,125 +375,126 @@ class ILedgerStorage(Interface):
         """Return the ids of all known ledgers, ascending."""
 
     def forget(ledger_ids: Sequence[int], now: int) -> None:
-        """Delete ledgers: their entries are gone immediately; the next checkpoint deletes their stored rows.
+        """Delete ledgers: their entries cannot be read any more; the next checkpoint deletes their index rows.
 
-        A later add to one of the ids makes a new ledger.  None should come: the caller
-        refuses adds to a ledger that :meth:`was_fenced`.
+        If an add to one of these ledgers comes later, the ledger exists again.  The caller refuses such adds if
+        :meth:`was_fenced` is true for the ledger.
 
-        :param now: seconds since the epoch.
+        :param now: the present time, in seconds since the epoch.
         """
 
     def was_fenced(ledger_id: int) -> bool:
-        """Test whether the deleted ledger ``ledger_id`` had been fenced here (S3); old fences are forgotten."""
+        """Test whether the deleted ledger ``ledger_id`` was fenced here (S3); after a long time this is forgotten."""
 
     def forget_fences(before: int) -> int:
-        """Forget the fences of ledgers that were deleted long ago, and return their number.
+        """Forget that ledgers were fenced which were deleted long ago; return their number.
 
-        :param before: seconds since the epoch; ledgers deleted earlier than this.
+        :param before: a time in seconds since the epoch; ledgers that were deleted before it are forgotten.
         """
 
     def add(entries: Entries) -> None:
-        """Insert ``entries`` into the write cache; the newest copy of an entry wins."""
+        """Insert ``entries`` into the write cache; they replace older copies."""
 
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run in memory that holds ``entry_id`` of ``ledger_id``, or None; prefer the write caches.
+        """Return a run in a write cache or the read cache that holds ``entry_id`` of ``ledger_id``, or None.
 
-        All its entries from ``entry_id`` on are the newest copies.
+        From ``entry_id`` on, all entries of the run are the newest copies.
 
-        :param max_count: most entries that the caller can use from there on; the run may have more, or fewer.
+        :param max_count: most entries that the caller can use, from ``entry_id`` on; the run may have more or fewer.
         """
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
-        """Return entries that are not :meth:`cached` as :meth:`load` does, but never wait for the disk.
+        """Return entries that are not :meth:`cached`, as :meth:`load` does, but only from the page cache.
 
-        All returned entries are the newest copies.
+        All returned entries are the newest copies.  This never waits for the disk.
 
-        It makes one system call, so it reads only the wanted entries, and more only if a client reads small
-        pieces in order: the other entries are then :meth:`cached` for a while.
+        It reads the wanted entries by one system call.  If a client reads small pieces in order, it reads more entries,
+        which are :meth:`cached` for a while.
 
-        :param max_count: entries wanted; the run may have more.
-        :returns: None if memory does not hold the entries, or they are damaged: :meth:`load` raises the error.
+        :param max_count: number of wanted entries; the run may have more.
+        :returns: None if the entries are not in the page cache, or if they are damaged; :meth:`load` then raises the
+            error.
         """
 
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
-        """Return single entries, in any order of ids, that :meth:`cached` or :meth:`resident` find, or fewer.
+        """Return single entries, with ids in any order, as far as :meth:`cached` or :meth:`resident` would find them.
 
-        :param max_bytes: the look-up ends when the entries have so many bytes; at least one is looked up.
+        :param max_bytes: the look-up ends when it has found so many bytes; it looks up at least one entry.
         """
 
     def last_cached(ledger_id: int) -> int:
         """Return the highest entry id of ``ledger_id`` in the write caches, or -1."""
 
     def keep(run: EntryRun, epoch: int) -> EntryRun:
-        """Accept a ``run`` that :meth:`load` read; cache it if the system cannot tell which bytes are in memory.
+        """Return the part of a loaded ``run`` that is up to date; cache it if :meth:`resident` cannot read it.
 
-        :param epoch: :attr:`epoch` at the request, in the turn in which its first entry was not :meth:`cached`.
-        :returns: its entries up to one that has, or may have, a newer copy; at least the first.
+        :param epoch: the value of :attr:`epoch` in the reactor turn in which the first entry was not :meth:`cached`.
+        :returns: the entries before the first one that has, or may have, a newer copy; at least the first entry.
         """
 
     def pending_bytes() -> int:
-        """Return the bytes in the active write cache."""
+        """Return the number of bytes in the active write caches."""
 
     def is_full() -> bool:
-        """Test whether the active write cache has reached its limit, so that adds must wait (S11)."""
+        """Test whether an active write cache has reached its limit, so that adds must wait (S11)."""
 
     def begin_checkpoint(marks: Sequence[JournalPosition]) -> "ICheckpoint | None":
-        """Begin a checkpoint by a swap of the write caches; return None while another checkpoint is in progress.
+        """Begin a checkpoint by swapping the write caches; return None if another checkpoint is in progress.
 
-        :param marks: one position per journal; the storage has every record below it already (S7).
+        :param marks: for each journal a position; the storage already has all records before it (S7).
         """
 
     # -- read lane --
 
     def load(ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
-        """Read contiguous entries of a log from ``entry_id`` upwards, as many as fit ``max_bytes``, at least one.
+        """Read consecutive entries of an entry log from ``entry_id`` on: as many as fit ``max_bytes``, at least one.
 
-        One ``pread``; checks the ids at both ends and the checksums of whole blocks.  The write caches may hold newer
-        copies, which :meth:`keep` finds.
+        One ``pread``.  The ids of the first and the last entry, and the checksums of whole blocks, are verified.  A
+        write cache may have newer copies; :meth:`keep` leaves these entries out.
 
-        :returns: None if the index knows that the entry is not there (S5).
+        :returns: None if the index can tell that the entry does not exist (S5).
         :raises bookkeeper_twisted.errors.DamageError: the bytes are not as they were written.
-        :raises OSError: the log could not be read.
+        :raises OSError: the entry log could not be read.
         """
 
     def last_entry(ledger_id: int) -> int:
-        """Return the highest entry id of ``ledger_id`` on disk, or -1.
+        """Return the highest entry id of ``ledger_id`` on disk, or -1 if there is none.
 
-        :raises bookkeeper_twisted.errors.DamageError: the index cannot be read.
+        :raises bookkeeper_twisted.errors.DamageError: the index is damaged.
         """
 
     def entry_ranges(ledger_id: int) -> list[tuple[int, int]]:
-        """Return the first and last id of each contiguous range of a ledger on disk and in the write caches.
+        """Return the ranges of consecutive entries of a ledger that are on disk or in a write cache.
 
-        :returns: ascending, both ids included.
-        :raises bookkeeper_twisted.errors.DamageError: the index cannot be read.
+        :returns: first and last id of each range, ascending.
+        :raises bookkeeper_twisted.errors.DamageError: the index is damaged.
         """
 
-    # -- life --
+    # -- end --
 
     def close() -> None:
-        """Close the files, without a checkpoint."""
+        """Close all files, without a checkpoint."""
 
 
 class ICheckpoint(Interface):
-    """One checkpoint in progress: :meth:`write` for each directory, then :meth:`persist_marks` and :meth:`finish`."""
+    """A checkpoint in progress: call :meth:`write` for each directory, then :meth:`persist_marks`, :meth:`finish`."""
 
     n_directories: int = Attribute("How many directories :meth:`write` has to be called for.")
 
     def write(directory: int) -> None:
-        """Write the entry logs of one directory, sync them, commit their index rows.  On the directory's flush lane.
+        """Write the entries of a directory to logs, sync these, and commit the index rows.  The directory's flush lane.
 
-        :param directory: its index, from 0.
-        :raises bookkeeper_twisted.errors.StorageError: it failed; the swapped entries of the directory stay readable
-            in memory, and the next checkpoint writes them again.
+        :param directory: number of the directory, from 0.
+        :raises bookkeeper_twisted.errors.StorageError: it failed.  The entries stay readable in memory, and the next
+            checkpoint writes them again.
         """
 
     def persist_marks() -> None:
-        """Write the new marks after every directory is written.  On any one lane.
+        """Write the new marks, after all directories were written.  On any one lane.
 
-        :raises bookkeeper_twisted.errors.StorageError: it failed, or a directory was not written (S7): the marks
-            have not moved.
+        :raises bookkeeper_twisted.errors.StorageError: it failed, or a directory was not written (S7); the marks are
+            unchanged.
         """
 
     def finish() -> None:
-        """Release the written caches, keep the others.  On the reactor thread, after every begun step has ended."""
+        """Empty the caches that were written, keep the others.  Reactor thread, after the last step has ended."""

@@ -1,7 +1,7 @@
-"""Names of files below the configured directories, and the assignment of ledgers to directories.
+"""Names of files in the configured directories, and the directory of each ledger.
 
-Everything lives in ``<directory>/current``.  Names are as in Apache's format: ids in lower-case
-hexadecimal without padding.
+All files are in ``<directory>/current``.  Names are as in Apache's format, with ids in lower-case hexadecimal without
+leading zeros.
 """
 
 import posixpath
@@ -19,30 +19,30 @@ _LAYOUT_2 = re.compile(r"VERSION|.*\.(txn|idx|log)")
 
 
 def current(directory: str) -> str:
-    """Return the subdirectory ``current`` of a configured ``directory``, which holds the files."""
+    """Return the path of the subdirectory ``current``, which holds the files of a configured ``directory``."""
     return posixpath.join(directory, "current")
 
 
 def distinct(*groups: Sequence[str]) -> list[str]:
-    """Return the directories of several lists in order, each directory once."""
+    """Return the directories of several lists, each directory once, in the order of their first occurrence."""
     return list(dict.fromkeys(directory for group in groups for directory in group))
 
 
 def journal_name(file_id: int) -> str:
-    """Return the name of the journal file ``file_id``: hexadecimal."""
+    """Return the file name of the journal file ``file_id``."""
     return f"{file_id:x}{JOURNAL_SUFFIX}"
 
 
 def entry_log_name(log_id: int) -> str:
-    """Return the name of the entry log ``log_id``: hexadecimal."""
+    """Return the file name of the entry log ``log_id``."""
     return f"{log_id:x}{ENTRY_LOG_SUFFIX}"
 
 
 def mark_name(journal_index: int, journal_count: int) -> str:
-    """Return the name of the replay mark of a journal in every ledger directory.
+    """Return the file name of the mark of a journal, in every ledger directory.
 
-    :param journal_index: from 0.
-    :param journal_count: Java names the mark of a single journal differently.
+    :param journal_index: number of the journal, from 0.
+    :param journal_count: number of journals; Java gives the mark of a single journal another name.
     """
     return "lastMark" if journal_count == 1 else f"lastMark.{journal_index}"
 
@@ -50,7 +50,7 @@ def mark_name(journal_index: int, journal_count: int) -> str:
 def journal_ids(fs: IFileSystem, directory: str) -> list[int]:
     """Return the ids of the journal files in a directory, ascending.
 
-    :raises StorageError: a file has the suffix of a journal and no hexadecimal name.
+    :raises StorageError: a file has the suffix of a journal file, but no hexadecimal number as its name.
     """
     return _ids(fs, directory, JOURNAL_SUFFIX)
 
@@ -58,23 +58,23 @@ def journal_ids(fs: IFileSystem, directory: str) -> list[int]:
 def entry_log_ids(fs: IFileSystem, directory: str) -> list[int]:
     """Return the ids of the entry logs in a directory, ascending.
 
-    :raises StorageError: a file has the suffix of an entry log and no hexadecimal name.
+    :raises StorageError: a file has the suffix of an entry log, but no hexadecimal number as its name.
     """
     return _ids(fs, directory, ENTRY_LOG_SUFFIX)
 
 
 def log_bytes(fs: IFileSystem, directory: str) -> int:
-    """Return the bytes of all entry logs of a directory; opens each of them.
+    """Return the bytes of all entry logs in a directory; each of them is opened for that.
 
-    :param directory: its path, ``current`` included.
+    :param directory: path of the ledger directory, ending in ``current``.
     """
     return _total_bytes(fs, directory, map(entry_log_name, entry_log_ids(fs, directory)))
 
 
 def journal_bytes(fs: IFileSystem, directory: str) -> int:
-    """Return the bytes of all journal files of a directory; opens each of them.
+    """Return the bytes of all journal files in a directory; each of them is opened for that.
 
-    :param directory: its path, ``current`` included.
+    :param directory: path of the journal directory, ending in ``current``.
     """
     return _total_bytes(fs, directory, map(journal_name, journal_ids(fs, directory)))
 
@@ -91,42 +91,43 @@ def _total_bytes(fs: IFileSystem, directory: str, names: Iterable[str]) -> int:
 
 
 def directory_index(ledger_id: int, count: int) -> int:
-    """Return the number of the journal or ledger directory, of ``count``, that keeps ``ledger_id``; the first is 0."""
+    """Return the number, from 0, of the journal or ledger directory, among ``count``, for ``ledger_id``."""
     return ledger_id % count
 
 
 @attrs.frozen
 class DirectoryMap:
-    """A map from ledgers to the directories that keep them.
+    """Tells in which directory each ledger is.
 
-    A ledger that was there before directories joined stays where it is.  So does one that is deleted, until the process
-    ends: rows of it may still be stored there.
+    A ledger that existed before directories were added stays in its directory.  So does a ledger that was deleted,
+    until the process ends, because index rows of it may still be stored there.
 
-    :ivar count: directories.
-    :ivar elsewhere: the ledgers that lie in another directory than :func:`directory_index` says, with its number.
+    :ivar count: number of directories.
+    :ivar elsewhere: for each ledger that is not in the directory that :func:`directory_index` returns, the number of
+        its directory.
     """
 
     count: int
     elsewhere: Mapping[int, int] = attrs.field(factory=dict)
 
     def of(self, ledger_id: int) -> int:
-        """Return the number of the directory of ``ledger_id``, counted from 0."""
+        """Return the number, from 0, of the directory of ``ledger_id``."""
         return self.elsewhere.get(ledger_id, ledger_id % self.count)
 
 
 def without_current(fs: IFileSystem, directories: Sequence[str]) -> list[str]:
-    """Return the directories without a subdirectory ``current``.
+    """Return those of the ``directories`` that have no subdirectory ``current``.
 
-    :param directories: as configured.
+    :param directories: the directories as configured.
     """
     return [directory for directory in directories if not fs.is_directory(current(directory))]
 
 
 def make_currents(fs: IFileSystem, directories: Sequence[str]) -> None:
-    """Create the subdirectory ``current`` in each directory that lacks it.
+    """Create the subdirectory ``current`` in each directory that does not have it.
 
-    :param directories: as configured; they are made as well.
-    :raises StorageError: a directory has a layout older than 3, which an upgrade has to change first; none was made.
+    :param directories: the directories as configured; missing ones are created, too.
+    :raises StorageError: a directory has a layout older than 3, which must be upgraded first; nothing was created.
     """
     missing = without_current(fs, directories)
     for directory in filter(fs.is_directory, missing):

@@ -1,7 +1,7 @@
-"""The states of all known ledgers in memory, and the changes that the index does not have yet.
+"""The states of all known ledgers in memory, and which of them are to be stored in the index.
 
-A ledger that is deleted is forgotten at once here, and by the index with the next checkpoint.  If it was fenced, a
-row remains that refuses late adds as before (S3).
+A deleted ledger disappears from here immediately, and from the index at the next checkpoint.  If it was fenced, this is
+remembered, so that late adds are still refused (S3).
 """
 
 from collections.abc import Iterable
@@ -14,10 +14,10 @@ _SPARE_KEYS = 1000
 
 
 class LedgerStates:
-    """A map from ledgers to their master key, fence and explicit LAC.
+    """The states of all known ledgers: master key, fence and explicit LAC.
 
-    All ledgers share one dictionary, and equal master keys are one object (most ledgers of a user have the same).  Keys
-    of deleted ledgers are dropped once they outnumber those in use: any peer can send new ones.
+    All are in one dictionary, and equal master keys are one object, because the ledgers of a user mostly have the same
+    key.  Any peer can send new keys; so keys of deleted ledgers are dropped when they outnumber those in use.
     """
 
     __slots__ = ("_rows", "_keys", "_dirty", "_deleted", "_deleting", "_forgotten")
@@ -46,11 +46,11 @@ class LedgerStates:
         return row if key is row.master_key else attrs.evolve(row, master_key=key)
 
     def get(self, ledger_id: int) -> LedgerRow | None:
-        """Return the state of ``ledger_id``, or None if the ledger is unknown."""
+        """Return the state of ``ledger_id``, or None if this ledger is unknown."""
         return self._rows.get(ledger_id)
 
     def put(self, row: LedgerRow) -> None:
-        """Set the state of a ledger to ``row``; a changed state is dirty until :meth:`take_dirty`."""
+        """Set the state of a ledger to ``row``; if it changes, the next :meth:`take_dirty` returns it."""
         if self._rows.get(row.ledger_id) != row:
             self._forgotten.pop(row.ledger_id, None)
             self._rows[row.ledger_id] = self._interned(row)
@@ -61,9 +61,9 @@ class LedgerStates:
         return sorted(self._rows)
 
     def forget(self, ledger_id: int, now: int) -> None:
-        """Delete a ledger; the next :meth:`take_deleted` returns it, so that the caller deletes its stored rows.
+        """Delete a ledger; the next :meth:`take_deleted` returns it, and the caller then deletes its index rows.
 
-        :param now: seconds since the epoch.
+        :param now: the present time, in seconds since the epoch.
         """
         row = self._rows.pop(ledger_id, None)
         if row is None:
@@ -73,25 +73,25 @@ class LedgerStates:
         self._deleted.add(ledger_id)
         self._dirty.discard(ledger_id)
         if row.fenced:
-            self._forgotten[ledger_id] = max(now, 1)  # at least 1, because 0 stands for a ledger that is not forgotten
+            self._forgotten[ledger_id] = max(now, 1)  # at least 1, as 0 means: not deleted
             self._dirty.add(ledger_id)
 
     def was_fenced(self, ledger_id: int) -> bool:
-        """Test whether ``ledger_id`` was fenced here before it was deleted."""
+        """Test whether ``ledger_id`` was deleted, and had been fenced here before."""
         return ledger_id in self._forgotten
 
     def is_deleted(self, ledger_id: int) -> bool:
-        """Test whether the index may still have rows of the deleted ledger ``ledger_id``.  Any thread."""
+        """Test whether ``ledger_id`` was deleted, but the index may still have rows of it.  Any thread."""
         return ledger_id in self._deleted or ledger_id in self._deleting
 
     def undeleted(self) -> int:
-        """Return the number of deleted ledgers that the index may still hold.  Any thread."""
+        """Return the number of deleted ledgers of which the index may still have rows.  Any thread."""
         return len(self._deleted) + len(self._deleting)
 
     def expire(self, before: int) -> int:
-        """Drop the states of ledgers that were forgotten ``before`` a time, in seconds since the epoch.
+        """Forget the fences of ledgers that were deleted ``before`` a time, in seconds since the epoch.
 
-        :returns: the number of dropped rows.
+        :returns: the number of these ledgers.
         """
         expired = [ledger_id for ledger_id, at in self._forgotten.items() if at < before]
         for ledger_id in expired:
@@ -102,14 +102,14 @@ class LedgerStates:
         return len(expired)
 
     def take_deleted(self) -> list[int]:
-        """Return the ledgers whose stored rows must be deleted before the states of :meth:`take_dirty` are stored."""
+        """Return the ledgers whose index rows must be deleted, before the states of :meth:`take_dirty` are stored."""
         taken = sorted(self._deleted)
         self._deleting |= self._deleted
         self._deleted = set()
         return taken
 
     def take_dirty(self) -> list[LedgerRow]:
-        """Return the states to be stored, and count them as stored."""
+        """Return the states that changed, and treat them as stored."""
         dirty, self._dirty = self._dirty, set()
         return [self._stored_form(ledger_id) for ledger_id in sorted(dirty)]
 
@@ -118,16 +118,19 @@ class LedgerStates:
         return row if row is not None else LedgerRow(ledger_id, fenced=True, forgotten_at=self._forgotten[ledger_id])
 
     def deleted(self, ledger_ids: Iterable[int], succeeded: bool) -> None:
-        """Report whether the ledgers of :meth:`take_deleted` were deleted.
+        """Report whether the index rows of ledgers that :meth:`take_deleted` returned were deleted.
 
-        :param ledger_ids: all that it returned.
-        :param succeeded: if False, the next call returns them again.
+        :param ledger_ids: these ledgers.
+        :param succeeded: if False, the next call of :meth:`take_deleted` returns them again.
         """
         self._deleting.difference_update(ledger_ids)
         if not succeeded:
             self._deleted.update(ledger_ids)
 
     def not_stored(self, rows: Iterable[LedgerRow]) -> None:
-        """Report that the ``rows`` of :meth:`take_dirty` were not stored; the next call returns their ledgers again."""
+        """Report that states were not stored; the next call of :meth:`take_dirty` returns these ledgers again.
+
+        :param rows: the states, which :meth:`take_dirty` returned.
+        """
         ids = [row.ledger_id for row in rows]
         self._dirty.update(i for i in ids if i in self._rows or i in self._forgotten)

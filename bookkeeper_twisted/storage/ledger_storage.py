@@ -1,4 +1,4 @@
-"""The entries and ledger states of a bookie in one or more ledger directories."""
+"""The storage of a bookie: the entries and states of its ledgers, in one or more ledger directories."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import repeat
@@ -36,18 +36,19 @@ _MIB = 1024 * 1024
 
 @attrs.frozen
 class StorageSettings:
-    """The limits of a ledger storage.
+    """Settings of the storage of a bookie.
 
-    :ivar log_size_limit: most bytes of an entry log, unless one entry is longer.
+    :ivar log_size_limit: most bytes of an entry log, unless a single entry is longer.
     :ivar log_direct: whether entry logs are written past the page cache.
-    :ivar write_cache_bytes: most bytes of both halves in all directories.
-    :ivar read_cache_bytes: most bytes in all directories.
-    :ivar recent_rows_bytes: most bytes of index rows in memory, for each directory.
-    :ivar max_open_logs: entry logs kept open for reading, for each directory.
-    :ivar rebuild_index: whether to replace the indexes by the contents of the entry logs.
-    :ivar reserve_bytes: most bytes of each disk that are kept for deletions and compactions (:mod:`.space_reserve`).
-    :ivar unfenced_because: why a rebuild may leave ledgers without the fences in an index; empty:
-        it may not (S3).
+    :ivar write_cache_bytes: most bytes of all write caches, two for each directory.
+    :ivar read_cache_bytes: most bytes of the read cache, for all directories together.
+    :ivar recent_rows_bytes: most bytes of index rows in memory for each directory.
+    :ivar max_open_logs: most entry logs that are kept open for reads, for each directory.
+    :ivar rebuild_index: whether to make new indexes from the entry logs.
+    :ivar reserve_bytes: most bytes that are reserved on each disk for deletions and compactions
+        (:mod:`.space_reserve`).
+    :ivar unfenced_because: the reason why a rebuild may leave ledgers unfenced that the old index does not know; empty
+        if it may not (S3).
     """
 
     log_size_limit: int = 1024 * _MIB
@@ -62,7 +63,7 @@ class StorageSettings:
 
 
 WINDOW = 256 * 1024
-"""Bytes that are read from memory at once for small reads in order: a system call each would cost more."""
+"""If a client reads small pieces in order, so many bytes are read at once: a system call for each would cost more."""
 
 _WINDOWS_BYTES = 16 * _MIB
 _MOST_ENDS = 1024
@@ -72,10 +73,11 @@ _MOST_ENDS = 1024
 class LedgerStorage:
     """The provider of :class:`~.interfaces.ILedgerStorage`; created by :meth:`open`.
 
-    :ivar write_cache_hits, read_cache_hits, cache_misses: answers of :meth:`cached` so far.
-    :ivar resident_hits: answers of :meth:`resident` so far, each after a miss of the caches.
-    :ivar loads: calls of :meth:`load` so far.
-    :ivar checkpoints, failed_checkpoints: finished so far.
+    :ivar write_cache_hits, read_cache_hits, cache_misses: number of calls of :meth:`cached` that found a run in a write
+        cache, in the read cache, or none.
+    :ivar resident_hits: number of calls of :meth:`resident` that found entries.
+    :ivar loads: number of calls of :meth:`load`.
+    :ivar checkpoints, failed_checkpoints: number of checkpoints that succeeded, and that failed.
     :ivar epoch: see :class:`~.interfaces.ILedgerStorage`.
     """
 
@@ -115,13 +117,13 @@ class LedgerStorage:
         make_index: IndexFactory,
         persist_marks: PersistMarks,
     ) -> "LedgerStorage":
-        """Open the storage of existing directories.
+        """Open the storage in existing directories.
 
-        :param ledger_dirs: the ``current`` directories of the entry logs.
-        :param index_dirs: directories of the indexes, paired by position.
+        :param ledger_dirs: paths of the ledger directories, each ending in ``current``.
+        :param index_dirs: for each ledger directory, the path of its index directory.
         :param make_index: opens an index.
-        :param persist_marks: writes the journal marks durably, on the flush lane.
-        :raises StorageError: the directories cannot be served; the text says why and what to do.
+        :param persist_marks: writes the journal marks durably; it is called on a flush lane.
+        :raises StorageError: the directories cannot be served; the text tells why and what to do.
         """
         if not ledger_dirs or len(ledger_dirs) != len(index_dirs):
             raise StorageError(f"{len(ledger_dirs)} ledger directories need as many index directories")
@@ -146,7 +148,7 @@ class LedgerStorage:
     def _directory(self, ledger_id: int) -> DirectoryStorage:
         return self.directories[self._directory_map.of(ledger_id)]
 
-    # -- reactor --
+    # -- reactor thread --
 
     def ledger(self, ledger_id: int) -> LedgerRow | None:
         return self._states.get(ledger_id)
@@ -206,9 +208,9 @@ class LedgerStorage:
         return run
 
     def _note_end(self, ledger_id: int, first: int, end: int) -> None:
-        """Record that a read of a ledger ended at ``end``, so that a read that begins there is known to continue it.
+        """Remember that a read of a ledger ended before entry ``end``: a read from there on is sequential.
 
-        The end recorded at ``first``, where this read began, is dropped.
+        The end of the previous read, at ``first``, is forgotten.
         """
         ends = self._ends
         ends.pop((ledger_id, first), None)
@@ -234,7 +236,7 @@ class LedgerStorage:
         directory = self._directory(run.ledger_id)
         directory.learn()
         if epoch != self.epoch:
-            # Entries left the write caches during the load, so newer copies may exist: keep only the first entry.
+            # a checkpoint has emptied write caches meanwhile, so newer copies may exist of all but the first entry
             return run.slice(run.first, 1)
         newest = directory.next_cached(run.ledger_id, run.first) - run.first
         if newest < run.count:
@@ -247,11 +249,11 @@ class LedgerStorage:
         return sum(directory.active.bytes for directory in self.directories)
 
     def pending_entries(self) -> int:
-        """Return the number of entries in the active write cache."""
+        """Return the number of entries in the active write caches."""
         return sum(directory.active.count for directory in self.directories)
 
     def read_cache_bytes(self) -> int:
-        """Return the bytes in the read cache, including bytes that were read ahead for sequential readers."""
+        """Return the bytes in the read cache, and those that were read in advance for sequential reads."""
         return self._read_cache.cost + self._windows.cost
 
     def ledger_count(self) -> int:
@@ -296,12 +298,12 @@ class LedgerStorage:
     def entry_ranges(self, ledger_id: int) -> list[tuple[int, int]]:
         return self._directory(ledger_id).entry_ranges(ledger_id, not self._states.is_deleted(ledger_id))
 
-    # -- life --
+    # -- end --
 
     def close(self) -> None:
-        """Seal the active logs, and close all files.
+        """Seal the entry logs that are being written, and close all files.
 
-        :raises StorageError: a step failed; all files are closed all the same.
+        :raises StorageError: an operation failed; all files are closed nevertheless.
         """
         failures = _close_all(self.directories)
         if failures:
@@ -339,7 +341,7 @@ def _open_directory(
 def _open_index_with(
     reserve: SpaceReserve | None, fs: IFileSystem, path: str, index_path: str, make_index: IndexFactory
 ) -> IRunIndex:  # fmt: skip
-    """Open an index; if the disk is full, use the space of the reserve."""
+    """Open an index; if the disk is full, lend the space reserve for that."""
     try:
         return _open_index(fs, path, index_path, make_index)
     except NoWritableDirectoryError:
@@ -352,7 +354,7 @@ def _open_index_with(
 
 
 def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFactory) -> IRunIndex:
-    """Open an index that covers all entry logs of its directory (S5)."""
+    """Open the index of a directory; it must cover all entry logs there, because an absence would be believed (S5)."""
     index = make_index(fs, index_path, False)
     try:
         if not index.complete:
@@ -369,9 +371,9 @@ def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFa
 
 
 def _stored_ledgers(directories: Sequence[DirectoryStorage]) -> dict[int, tuple[LedgerRow, int]]:
-    """Return the state of each ledger, and the number of its directory.
+    """Return, for each ledger, its state and the number of its directory.
 
-    :raises StorageError: two directories hold the same ledger: it is unknown which of them has an entry (S5).
+    :raises StorageError: two directories have the same ledger; then nobody knows which of them has an entry (S5).
     """
     stored: dict[int, tuple[LedgerRow, int]] = {}
     for number, directory in enumerate(directories):

@@ -1,7 +1,7 @@
-"""Packed index rows for entries of many ledgers, as a flush writes them if the ledgers alternate.
+"""Packed index rows, which a flush writes for short runs of many ledgers.
 
-An object with a place of its own in the index for each entry would cost several times as much as the entry.  A packed
-row is 36 bytes, big-endian, so that the bytes of rows sort by ledger and entry::
+If each of these runs had a row of its own in the table of runs, that would cost several times as much as the entries.
+A packed row is 36 bytes, big-endian, so that byte order is the order of ledgers and entries::
 
     0   i64   ledger
     8   i64   first entry
@@ -22,15 +22,15 @@ import attrs
 PACKED_ROW = struct.Struct(">qqIIIII")
 
 MOST_APART = 16
-"""Entries of different sizes that follow each other are packed one by one, up to so many."""
+"""A run of at most so many entries is packed as one row for each entry if its records differ in size."""
 
 
 @attrs.frozen
 class MixedRows:
-    """Rows ordered by ledger and entry, which share no entry.
+    """Packed rows of one entry log, sorted by ledger and entry; no two have an entry in common.
 
-    :ivar ledger_ids: one per row, as are ``first_ids`` and ``last_ids``.
-    :ivar packed: the rows.
+    :ivar ledger_ids: the ledger id of each row; ``first_ids`` and ``last_ids`` are parallel to it.
+    :ivar packed: the rows as bytes.
     """
 
     log_id: int
@@ -43,7 +43,7 @@ class MixedRows:
         return len(self.packed)
 
     def but(self, left_out: Sequence[bool]) -> "MixedRows":
-        """Return these rows except those marked True in ``left_out``."""
+        """Return a copy without the rows whose items in ``left_out`` are True."""
         kept = list(map(not_, left_out))
         return MixedRows(
             self.log_id, list(compress(self.ledger_ids, kept)), list(compress(self.first_ids, kept)),
@@ -52,5 +52,5 @@ class MixedRows:
 
 
 def packed_of(mixed: Iterable[MixedRows]) -> list[bytes]:
-    """Return all rows of ``mixed``, in order."""
+    """Return the packed rows of all ``mixed``, sorted by ledger and entry."""
     return sorted(chain.from_iterable(rows.packed for rows in mixed))

@@ -1,16 +1,16 @@
-"""Rebuilds the index of a ledger directory from its entry logs, including those of Java bookies.
+"""Makes a new index of a ledger directory from its entry logs, even if Apache's bookie has written them.
 
-Logs are read in the order of their ids, and the later copy of an entry wins.  A new index is not
-*complete* before it has the last log, so a rebuild that was cut off is begun anew.
+Entry logs are read in the order of their ids; of several copies of an entry, the last one is valid.  The new index is
+marked as complete only after the last log, so that an interrupted rebuild begins again.
 
-A ledger lies in one directory.  A ledger that was deleted and replicated here again may lie in another one than before,
-as directories have joined; the logs of the old one still hold its old entries.  The indexes know which of them is
-valid, so a directory leaves out the ledgers that only the index of another one knows.
+A ledger is in one directory.  But if directories were added, a ledger that was deleted and later replicated to this
+bookie again may be in another directory than before, while the logs of the old one still have its old entries.  The
+indexes tell which directory is right.  So a directory leaves out each ledger that is only in the index of another one.
 
-Entry logs have no fences and no master keys.  The states in the old index stay, or the states that the caller
-gives are used; any other ledger gets an empty key, which the next one sent replaces, and is fenced, because a
-writer that was refused once must not succeed now (S3).  Fences of ledgers without any entry are lost with an old
-index that cannot be read.
+Entry logs contain neither fences nor master keys.  The states in the old index are kept, unless the caller gives
+others.  Any other ledger gets an empty key, which the next key that a client sends replaces.  It becomes fenced,
+because a writer that was refused once must not succeed now (S3).  If the old index is unreadable, the fences of ledgers
+without entries are lost.
 """
 
 import posixpath
@@ -35,9 +35,9 @@ BATCH_ROWS = 1000
 class Rebuilt:
     """The result of a rebuild.
 
-    :ivar index: the complete, open index.
-    :ivar kept_states: number of ledgers with a state in the old index, or from the caller.
-    :ivar torn: ``path offset`` of unsealed logs that end in the middle of a record.
+    :ivar index: the new index, complete and open.
+    :ivar kept_states: number of ledgers whose states came from the old index or the caller.
+    :ivar torn: for each unsealed log that ends inside a record, the text ``path offset``.
     """
 
     index: IRunIndex
@@ -48,9 +48,9 @@ class Rebuilt:
 
 
 def logs_with_data(fs: IFileSystem, directory: str) -> list[int]:
-    """Return the ids of the entry logs that are longer than a header.
+    """Return the ids of the entry logs that have more than a header.
 
-    :param directory: their path, ``current`` included.
+    :param directory: path of the ledger directory, ending in ``current``.
     """
     found = []
     for log_id in entry_log_ids(fs, directory):
@@ -68,7 +68,8 @@ def known_elsewhere(
 ) -> list[frozenset[int]]:
     """Return, for each directory, the ledgers that its own index lacks and the index of another directory has.
 
-    :param index_directories: of all indexes of a bookie, ``current`` included; an unreadable one counts as empty.
+    :param index_directories: paths of all index directories, each ending in ``current``; an unreadable index counts as
+        empty.
     :param make_index: opens an index.
     """
     if len(index_directories) == 1:
@@ -98,17 +99,17 @@ def rebuild_index(
     states: Sequence[LedgerRow] | None = None,
     elsewhere: Collection[int] = (),
 ) -> Rebuilt:
-    """Replace the index of a directory by the contents of its entry logs.
+    """Make a new index of a directory from its entry logs, in place of the old one.
 
-    :param directory: of the entry logs, ``current`` included.
-    :param index_directory: of the index, likewise.
-    :param make_index: makes a new index.
-    :param unfenced_because: the reason why ledgers the old index does not know are left unfenced, for instance that
-        their fences are imported next; empty: they are fenced.
-    :param advance: called with the size of each entry log that was read.
-    :param states: the known states of ledgers; by default those in the old index.
-    :param elsewhere: ledgers that lie in other directories, see :func:`known_elsewhere`.
-    :raises DamageError: a sealed log does not agree with its ledgers map.
+    :param directory: path of the ledger directory, ending in ``current``.
+    :param index_directory: path of the index directory, ending in ``current``.
+    :param make_index: creates a new index, or opens the old one.
+    :param unfenced_because: the reason why ledgers that the old index does not know are left unfenced, for example
+        because their fences are imported next.  If it is empty, they become fenced.
+    :param advance: called with the size of each entry log after it was read.
+    :param states: the states of ledgers; if None, those in the old index.
+    :param elsewhere: ids of ledgers that are in other directories, see :func:`known_elsewhere`.
+    :raises DamageError: a sealed log has a torn tail, or other records than its ledgers map says.
     """
     if states is None:
         index = _without_runs(fs, index_directory, make_index)
@@ -132,9 +133,9 @@ def rebuild_index(
 
 
 def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactory) -> IRunIndex:
-    """Return the old index without its rows of entries; ledger states stay, even if the rebuild is interrupted (S3).
+    """Delete all rows of entries in the old index; ledger states stay, even if the rebuild is interrupted (S3).
 
-    :returns: the emptied index; if it is damaged or cannot be opened, a new one with the readable states.
+    :returns: the old index; if it is damaged or cannot be opened, a new one with the states that are readable.
     """
     states: list[LedgerRow] = []
     try:
@@ -160,7 +161,7 @@ def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactor
 def _anew(
     fs: IFileSystem, index_directory: str, make_index: IndexFactory, states: Sequence[LedgerRow]
 ) -> IRunIndex:
-    """Replace the old index by a new, empty one."""
+    """Create an empty index in place of the old one, and store the given ledger states in it."""
     index = make_index(fs, index_directory, True)
     try:
         if states:
@@ -194,9 +195,9 @@ def _take_log(rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], dea
 
 
 def counted(scan: LogScan, sizes: dict[int, int]) -> Iterator[Record]:
-    """Yield the records of a log, and add up their bytes.
+    """Yield the records of an entry log, and sum up their bytes for each ledger.
 
-    :param sizes: receives the bytes of the records of each ledger, size words included.
+    :param sizes: receives the sum of each ledger, size words included.
     """
     for record in scan:
         sizes[record.ledger_id] = sizes.get(record.ledger_id, 0) + record.size
@@ -204,11 +205,11 @@ def counted(scan: LogScan, sizes: dict[int, int]) -> Iterator[Record]:
 
 
 def check_sealed(scan: LogScan, sizes: dict[int, int]) -> None:
-    """Check that a sealed log has no torn tail, and that its ledgers map counts every record (S5).
+    """Check that a sealed log has no torn tail, and that its ledgers map agrees with its records (S5).
 
-    :param scan: an exhausted scan.
-    :param sizes: the sizes that :func:`counted` has added up.
-    :raises DamageError: the tail is torn, or the map is wrong.
+    :param scan: a scan of the log, which has ended.
+    :param sizes: the sums that :func:`counted` has made.
+    :raises DamageError: the log has a torn tail, or its map is wrong.
     """
     if not scan.sealed:
         return
@@ -224,9 +225,9 @@ def check_sealed(scan: LogScan, sizes: dict[int, int]) -> None:
 
 
 def rows_of(records: Iterator[Record], log_id: int) -> Iterator[IndexRow]:
-    """Combine records with consecutive ids and offsets into rows without checksums.
+    """Combine records that are consecutive in their ledger and in the log into index rows, without checksums.
 
-    :param records: of the log ``log_id``, in the order of their offsets or of their ids.
+    :param records: records of the entry log ``log_id``, sorted by offset or by entry.
     """
     head: Record | None = None
     sizes: list[int] = []
