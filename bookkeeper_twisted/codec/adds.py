@@ -179,7 +179,7 @@ def stored_adds(master_key: bytes, run: EntryRun, flags: int = 0, deferred_sync:
 
     :param flags: the flags of the adds on the wire; ``RECOVERY_ADD`` for fenced ledgers.
     :param deferred_sync: whether bookies acknowledge before they sync.
-    :raises CodecError: the key is not of 20 bytes.
+    :raises CodecError: the master key does not have 20 bytes.
     """
     ids = (run.ledger_id,) * run.count, range(run.first, run.first + run.count)
     return Adds(*ids, requests_out.encode_adds(master_key, run, flags), _offsets_of(run), deferred_sync)
@@ -192,7 +192,7 @@ def scattered_adds(
 
     :param entry_ids: ids of the entries, ascending, at least one.
     :param entries: header, digest and payload of each entry.
-    :raises CodecError: the key is not of 20 bytes.
+    :raises CodecError: the master key does not have 20 bytes.
     """
     # the run numbers its entries consecutively, which may be wrong; only the ids inside the stored entries are sent
     run = EntryRun.of_entries(ledger_id, entry_ids[0], entries)

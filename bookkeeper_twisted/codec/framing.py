@@ -37,8 +37,8 @@ class FrameBuffer:
     """A buffer for the received bytes of an incomplete frame.
 
     The pieces of a frame are joined once, when it is complete: a large frame is copied once, whatever the size of the
-    chunks.  Small pieces are appended to one bytearray, so that a peer that sends byte by byte does not cost an object
-    a byte.
+    chunks.  Small pieces are appended to one bytearray, so that no object is kept for each byte if a peer sends byte by
+    byte.
     """
 
     __slots__ = ("_limit", "_pieces", "_have", "_need")

@@ -1,4 +1,4 @@
-"""One frozen class for each request other than adds and plain reads, and for each of their responses.
+"""A frozen class for each kind of request other than adds and plain reads, and for each kind of response.
 
 A response has the ``header`` of its request, which correlates the two and determines the encoding.  An encoder ignores
 the fields that its protocol does not have.

@@ -120,7 +120,7 @@ class ReadRun:
     """Plain reads (no fencing, no long poll) that arrived one after the other.
 
     :ivar ledger_ids: the ledger id of each read; the other sequences are parallel to it.
-    :ivar entry_ids: -1 asks for the last entry.
+    :ivar entry_ids: the entry id of each read; -1 for the last entry of the ledger.
     :ivar txn_ids: the txnIds in V3; empty in V2.
     """
 

@@ -38,7 +38,7 @@ def same_columns(data: bytes, at: int, sizes: tuple[int, ...], fixed: tuple[int,
     The first frame, at offset ``at``, must be complete.  The number of frames that are compared at once grows while all
     of them match, so that a short series costs little.
 
-    :param sizes: bytes of the parts of a frame.
+    :param sizes: the size in bytes of each part of the layout.
     :param fixed: indexes of the parts that must be equal in all frames; the first frame that differs ends the series.
     :returns: for each part, a list of its bytes in each frame; the series has at least one frame.
     """

@@ -361,7 +361,7 @@ class ILedgerStorage(Interface):
         """Return the number of ledgers that were deleted, but not yet durably."""
 
     def entry_count() -> int:
-        """Return the number of stored entries; until those of earlier starts have been counted, they are missing."""
+        """Return the number of stored entries; those of earlier starts are missing until they are counted."""
 
     # -- reactor thread: memory only --
 

@@ -27,7 +27,7 @@ def encode_adds(master_key: bytes, entries: EntryRun, flags: int = 0, version: i
 
     :param flags: bits of :mod:`.operations`.
     :param version: the version in the header word, which the replies repeat.
-    :raises CodecError: the key is not of 20 bytes.
+    :raises CodecError: the master key does not have 20 bytes.
     """
     bodies = entries.pieces()
     fronts = add_fronts(master_key, list(map(len, bodies)), flags, version)
@@ -45,7 +45,7 @@ def add_fronts(
     :param sizes: bytes of each entry.
     :param flags: bits of :mod:`.operations`.
     :param version: the version in the header word, which the replies repeat.
-    :raises CodecError: the key is not of 20 bytes.
+    :raises CodecError: the master key does not have 20 bytes.
     """
     if sizes.count(sizes[0]) == len(sizes):
         return [add_front(master_key, sizes[0], flags, version)] * len(sizes)
@@ -58,7 +58,7 @@ def add_front(master_key: bytes, size: int, flags: int = 0, version: int = VERSI
 
     :param flags: bits of :mod:`.operations`.
     :param version: the version in the header word, which the replies repeat.
-    :raises CodecError: the key is not of 20 bytes.
+    :raises CodecError: the master key does not have 20 bytes.
     """
     if len(master_key) != MASTER_KEY_SIZE:
         raise CodecError(f"V2 carries a key of {MASTER_KEY_SIZE} bytes, not {len(master_key)}")
@@ -68,7 +68,7 @@ def add_front(master_key: bytes, size: int, flags: int = 0, version: int = VERSI
 def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, version: int = VERSION) -> bytes:
     """Encode a plain read for each of some entries of one ledger.
 
-    :param entry_ids: -1 asks for the last entry.
+    :param entry_ids: the ids of the wanted entries; -1 for the last entry of the ledger.
     :param version: the version in the header word, which the replies repeat.
     """
     word = header_word(version, V2Op.READ, flags)
@@ -78,7 +78,7 @@ def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, versi
 def encode_batch_read(request: BatchRead) -> bytes:
     """Encode a batch read.  Previous LAC and timeout are not sent, because only V3 has them.
 
-    :raises CodecError: the request has a key that is not of 20 bytes.
+    :raises CodecError: the request has a master key that does not have 20 bytes.
     """
     key = _key(request.master_key)
     word = header_word(request.version, V2Op.BATCH_READ, request.flags)

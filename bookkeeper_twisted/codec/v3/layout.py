@@ -1,7 +1,7 @@
 """Layouts of V3 frames: keys of fields, flags, and the header, which requests and responses share.
 
-A frame is a length word and one ``Request`` or ``Response``: header (1), in a response status (2), then the message of
-the operation (100 and above).
+A frame is a length word and a ``Request`` or ``Response``.  The fields of both are the header (1), in a response the
+status (2), and then the message of the operation (100 and above).
 """
 
 import struct

@@ -248,7 +248,7 @@ def encode_response(message: object) -> bytes:
 
 
 def _response_header(message: Any) -> m.Header:
-    """Return the header of a response: of an AUTH request its own, else one of version 3 without a priority."""
+    """Return the header of a response: for AUTH that of the request, else one of version 3 without a priority."""
     header: m.Header = message.header
     if isinstance(message, m.AuthResponse):
         return header

@@ -85,7 +85,7 @@ def _interleaved(heads: bytes, size: int, bodies: Sequence[bytes], last: bytes) 
 def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, first_txn_id: int = 0) -> bytes:
     """Encode a plain read for each of some entries of one ledger, with consecutive txnIds.
 
-    :param entry_ids: -1 asks for the last entry.
+    :param entry_ids: the ids of the wanted entries; -1 for the last entry of the ledger.
     :param flags: ``HIGH_PRIORITY``; other bits are ignored.
     """
     ledger = b"\x08" + varint(ledger_id) + b"\x10"

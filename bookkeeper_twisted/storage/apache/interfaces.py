@@ -12,7 +12,7 @@ Pair = tuple[bytes, bytes]
 class IKeyValues(Interface):
     """A map of byte strings on disk, ordered by key.  Its methods block; only one thread may use it.
 
-    All methods raise :class:`~bookkeeper_twisted.errors.StorageError`.
+    All methods raise :class:`~bookkeeper_twisted.errors.StorageError` if the database fails.
     """
 
     def items(first: bytes = b"") -> Iterator[Pair]:

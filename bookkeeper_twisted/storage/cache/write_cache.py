@@ -174,15 +174,15 @@ class WriteCache:
         return [each for each in found if each is not None]
 
     def last_entry(self, ledger_id: int) -> int:
-        """Return the highest entry id of ``ledger_id`` here, or -1."""
+        """Return the highest entry id of ``ledger_id`` in this cache, or -1."""
         runs, single = self._ledgers.get(ledger_id), self._mixed.last(ledger_id)
         return max(runs.last, single) if runs is not None else single
 
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
         """Return the first and last id, inclusive, of each run of ``ledger_id``; a run may be listed twice.
 
-        Any thread may call it: it reads the columns first, whose entries reach the runs before they leave the columns,
-        and then a copy of the list of runs, made in one step.
+        Any thread may call it.  Entries that move from the columns to the runs are added to the runs first.  So if the
+        columns are read first, and then a copy of the list of runs, which is made in one step, no entry is missed.
         """
         single, runs = self._mixed.ranges(ledger_id), self._ledgers.get(ledger_id)
         return [(run.first, run.last) for run in list(runs.runs)] + single if runs is not None else single

@@ -224,7 +224,7 @@ class EntryLogWriter:
 
     @property
     def active_log_id(self) -> int | None:
-        """Return the id of the log that is being written, which compaction must leave alone; None if there is none."""
+        """Return the id of the log that is being written, which must not be collected; None if there is none."""
         return self._log.log_id if self._log is not None else None
 
     def append(self, run: EntryRun) -> list[IndexRow]:

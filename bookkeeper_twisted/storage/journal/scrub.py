@@ -89,7 +89,7 @@ class JournalScrub:
         return 0
 
     def _found(self, file_id: int, text: str) -> None:
-        """Record damage, unless the file was released meanwhile: then a recycled file may have overwritten it."""
+        """Record damage, unless the file was released during the read, and may be overwritten as a recycled file."""
         if self._fs.exists(self._path(file_id)):
             self.damages.append(text)
 

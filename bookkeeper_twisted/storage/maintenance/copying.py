@@ -1,7 +1,7 @@
 """Copies the live entries of sealed entry logs to new logs.
 
 Index rows are copied whole, sorted by ledger and entry; consecutive rows of a ledger become one row.  Only verified
-rows are copied, so that no damage is.  The bytes are written from the buffers into which they were read.
+rows are copied, so that damage is never copied.  The bytes are written from the buffers into which they were read.
 """
 
 import posixpath
@@ -35,8 +35,8 @@ class _JoinedRow:
         # for each joined row: its record sizes as in an index row, and the number of its records
         self._sizes: list[tuple[int | bytes, int]] = []
         self._n_bytes = 0
-        self._checksums: list[int] = []  # of each whole block
-        self._checksum = 0  # of a last block that is not whole
+        self._checksums: list[int] = []  # CRC32C of each whole block
+        self._checksum = 0  # CRC32C of a last block that is not whole
 
     def takes(self, row: IndexRow, n_bytes: int) -> bool:
         """Test whether ``row``, with records of ``n_bytes`` bytes, can be joined to the end of this row."""

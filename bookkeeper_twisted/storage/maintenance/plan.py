@@ -33,7 +33,7 @@ class LogUsage:
 
 
 def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0) -> list[LogUsage]:
-    """Return the logs whose live share is below a threshold; those with the lowest share, the best ones, first.
+    """Return the logs whose live share is below a threshold, the lowest first: it frees most per copied byte.
 
     A log without live bytes is left out, because it is deleted without compaction.
 
