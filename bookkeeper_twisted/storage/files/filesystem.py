@@ -50,7 +50,7 @@ _SYS_RESOURCE = 24  # the number of the capability CAP_SYS_RESOURCE
 _NOWAIT = getattr(os, "RWF_NOWAIT", 0)
 _MANY_PARTS = 64
 _GAP = 2048
-"""The most bytes between two ranges that are read by one call: to copy them costs less than another call."""
+"""Most bytes between two ranges that one call reads: to read some bytes too many costs less than a second call."""
 
 _DURABLE = getattr(os, "RWF_DSYNC", 0)
 

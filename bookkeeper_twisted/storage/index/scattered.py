@@ -77,11 +77,11 @@ class Lookup:
         return None
 
     def _note(self, row: IndexRow, position: int, entry_id: int) -> int:
-        """Note that an entry has to be read, unless a read of its whole row is needed to verify it.
+        """Add an entry to those to be read, unless only a read of its whole index row could verify it.
 
         :param row: the index row that holds the entry.
-        :param position: of the entry in the list of requested entries.
-        :returns: the bytes of the record, 0 if it is not to be read.
+        :param position: index of the entry in the request.
+        :returns: the bytes of the record, 0 if the entry is not to be read.
         """
         _, first, last, log_id, offset, size, checksum = row
         if isinstance(size, int):

@@ -1,4 +1,4 @@
-"""Index rows of one ledger that are unpacked together, since a look-up is usually followed by one of a near entry."""
+"""A table of packed index rows that unpacks several at once, as the next look-up is usually for an entry near by."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from ..interfaces import IndexRow
 
 MOST_TOGETHER = 32
-"""The most rows that are unpacked together: each then costs half as much as alone."""
+"""Most rows that are unpacked together; a row then takes half the time that it takes alone."""
 
 
 class UnpackedRows:
-    """A table of the index rows of one ledger that has the rows at the last look-up unpacked, for use by one thread.
+    """A table of the index rows of one ledger, of which the rows at the last look-up are kept unpacked.
 
-    A subclass has the packed rows, and implements :meth:`_from`.
+    Only one thread may use it.
+
+    A subclass holds the packed rows, and implements :meth:`_from`.
     """
 
     __slots__ = ("_unpacked", "_unpacked_firsts", "_next_index", "_n_together")
@@ -35,13 +37,15 @@ class UnpackedRows:
         return rows[0] if rows and rows[0].last >= entry_id else None
 
     def _from(self, entry_id: int) -> Sequence[IndexRow]:
-        """Return the last row that begins at or before ``entry_id``, and perhaps rows that follow it."""
+        """Return the last row that begins at or before ``entry_id``, and perhaps some rows that follow it."""
         raise NotImplementedError
 
     def _count_from(self, index: int) -> int:
-        """Return how many rows to unpack from a row on: twice as many as before if the look-ups go on there, else one.
+        """Return how many rows to unpack from a row on.
 
-        :param index: of the row among the packed rows.
+        If the look-ups go on where the last one ended, it is twice as many as last time; else one.
+
+        :param index: index of the row among the packed rows.
         """
         goes_on = 0 <= index - self._next_index <= self._n_together
         self._n_together = min(2 * self._n_together, MOST_TOGETHER) if goes_on and self._n_together else 1
