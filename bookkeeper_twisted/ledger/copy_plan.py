@@ -30,10 +30,10 @@ class CopyRun:
 
 
 def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: Mapping[int, str]) -> Iterator[CopyRun]:
-    """Yield, ascending by entry id, the runs to copy until no target bookie lacks an entry.
+    """Yield the runs of entries that must be copied so that no target bookie lacks an entry, by ascending entry id.
 
-    :param losses: the losses of this fragment alone.
-    :param targets: bookies by position; the losses of a position without one are left out.
+    :param losses: the lost entries of this fragment, of no other one.
+    :param targets: the bookie to copy to, by position in the ensemble; a position without one gets no copies.
     """
     lacking: dict[int, list[tuple[int, int]]] = {}
     for loss in losses:
@@ -58,13 +58,13 @@ def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: 
 def losses_of_targets(
     fragment: LedgerFragment, lost: Mapping[int, Sequence[ReplicaLoss]], targets: Mapping[int, str]
 ) -> list[ReplicaLoss]:
-    """Return the losses of each target bookie.
+    """Return the entries that each target bookie lacks, as losses.
 
-    A target that has its position already lacks the lost entries of the position; any other target lacks all its
-    entries.
+    A target that is the bookie of its position already lacks only the lost entries.  A new bookie lacks all entries of
+    its position.
 
-    :param lost: the lost ranges by position.
-    :param targets: bookies by position, for some of the positions with losses.
+    :param lost: the losses that a check found, by position in the ensemble.
+    :param targets: the bookie to copy to, by position; some positions with losses may have none.
     """
     found: list[ReplicaLoss] = []
     for position, target in targets.items():
@@ -77,11 +77,11 @@ def losses_of_targets(
 
 
 def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> Iterator[CopyRun]:
-    """Yield the runs that no bookie of their write set can return, according to ``losses``.
+    """Yield the runs of entries that every bookie of their write set has lost, according to ``losses``.
 
-    Losses of the kind ``LEAVING`` do not count, as such a bookie can still be read.
+    Losses of the kind ``LEAVING`` do not count, as such a bookie can still return its entries.
 
-    :param losses: the losses of this fragment alone.
+    :param losses: the lost entries of this fragment, of no other one.
     :returns: runs in ascending order; ``targets`` are the bookies of the write set.
     """
     lost = [loss for loss in losses if loss.kind is not LossKind.LEAVING]
@@ -91,9 +91,11 @@ def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> 
 
 
 def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[CopyRun]:
-    """Subtract runs from a ``plan``; a planned run is split in two if only its middle is subtracted.
+    """Yield the runs of a copy ``plan`` without the entries that are in ``left_out``.
 
-    :param left_out: runs in ascending order; their targets do not count.
+    A run of which only the middle is left out becomes two runs.
+
+    :param left_out: the entries not to copy, as runs in ascending order; their targets are ignored.
     """
     for run in plan:
         at = run.first
@@ -107,7 +109,7 @@ def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[Co
 
 
 def _kept(fragment: LedgerFragment, position: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Return the parts of ``ranges`` that a position keeps, as first and last ids; overlapping ranges count once."""
+    """Yield first and last id of each series of entries in ``ranges`` that a position keeps; each entry once."""
     done = fragment.first - 1
     for first, last in sorted(ranges):
         low, high = max(first, done + 1), min(last, fragment.last)

@@ -18,14 +18,14 @@ from ..errors import DigestMatchError, MissingLibraryError
 from ..model import Entry
 
 LAC_AT, LENGTH_AT = 4 + 16, 4 + 24
-"""Offset in a record of the LAC that its writer knew, and of the length of the ledger up to its entry."""
+"""Offsets in an entry's record: of the LAC of its writer, and of the ledger length up to and including the entry."""
 
 
 class EntryBatch:
-    """One or more entries, ids ``first .. last``.
+    """One or more verified entries of a ledger, with the ids ``first .. last``.
 
-    An iteration yields an :class:`~bookkeeper_twisted.model.Entry` for each; :attr:`payloads` costs less.  To make
-    no object for an entry at all, use :meth:`to_arrow`, or cut :attr:`buffer` by :attr:`starts` and :attr:`sizes`.
+    An iteration makes an :class:`~bookkeeper_twisted.model.Entry` for each of them; :attr:`payloads` costs less.  To
+    make no object for an entry at all, use :meth:`to_arrow`, or cut :attr:`buffer` by :attr:`starts` and :attr:`sizes`.
     """
 
     __slots__ = ("_run", "_digester", "_payloads")
@@ -68,7 +68,7 @@ class EntryBatch:
 
     @property
     def starts(self) -> Sequence[int]:
-        """The offset in the buffer of the data of each entry."""
+        """The offset of each entry's data in :attr:`buffer`."""
         start = self._digester.payload_at
         if self._run.offsets is None:
             return range(start, self._run.size, self._run.stride)
@@ -122,9 +122,9 @@ class EntryBatch:
 
 
 def verified_prefix(run: EntryRun, digester: Digester) -> EntryRun:
-    """Return the one or more entries of a ``run`` before the first entry with wrong ids or a wrong digest (S18).
+    """Return the entries of a ``run`` before the first one with wrong ids or a wrong digest (S18), at least one.
 
-    :raises bookkeeper_twisted.errors.DigestMatchError: the first entry is wrong.
+    :raises bookkeeper_twisted.errors.DigestMatchError: the first entry of the run has wrong ids or a wrong digest.
     """
     try:
         digester.verify(run)

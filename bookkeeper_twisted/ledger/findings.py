@@ -1,4 +1,4 @@
-"""The findings of a check: lost entries by fragment and position, and positions without a result."""
+"""The result of a check of a ledger: the entries that its bookies lack, and the replicas that could not be checked."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -23,10 +23,10 @@ class LossKind(Enum):
 
 @attrs.frozen
 class ReplicaLoss:
-    """The entries that one position of a fragment lacks.
+    """The entries of a fragment that the bookie at one position of the ensemble cannot return.
 
-    :ivar ranges: first and last ids, ascending; a range stands for those of its entries that the position keeps.
-        Empty if the position keeps nothing: the ensemble names a bookie that is gone, but no entry is lost.
+    :ivar ranges: first and last ids, ascending.  Of a striped ledger, only those entries of a range are meant that the
+        position keeps.  Empty if the position keeps no entry: the ensemble names a lost bookie, but no entry is lost.
     """
 
     position: int
@@ -37,9 +37,9 @@ class ReplicaLoss:
 
 @attrs.frozen
 class Inconclusive:
-    """A position whose check did not end, so that the state of its entries is unknown.
+    """A position of the ensemble whose check failed, so that it is unknown which entries its bookie has.
 
-    :ivar cause: text of the last error, of a bookie that is overloaded, slow or unreachable.
+    :ivar cause: text of the last error; the bookie was overloaded, slow or unreachable.
     """
 
     position: int
@@ -61,7 +61,7 @@ class CheckReport:
     """The result of the check of a ledger.
 
     :ivar fragments: the checked fragments, in ascending order.
-    :ivar requests: number of requests that bookies answered or failed.
+    :ivar requests: number of requests, whether they were answered or failed.
     :ivar entries: number of entries that were read.
     :ivar n_bytes: bytes of these entries.
     """
@@ -74,7 +74,7 @@ class CheckReport:
 
     @property
     def damaged(self) -> tuple[FragmentReport, ...]:
-        """The fragments where a position lacks entries, or where the ensemble names a lost bookie."""
+        """The fragments of which a bookie lacks entries, or whose ensemble names a lost bookie."""
         return tuple(report for report in self.fragments if report.losses)
 
     @property
@@ -84,7 +84,7 @@ class CheckReport:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is certain that no position lacks an entry."""
+        """Whether every replica was checked, and no bookie lacks an entry."""
         return not any(report.losses or report.inconclusive for report in self.fragments)
 
     @property
@@ -93,7 +93,7 @@ class CheckReport:
         return not any(report.inconclusive for report in self.fragments)
 
     def whole(self) -> Iterator[tuple[int, int, int, str]]:
-        """Yield first entry, last entry, position and bookie for each position of a final fragment without losses."""
+        """Yield each replica that lacks no entry of a final fragment: first entry, last entry, position, bookie."""
         for report in self.fragments:
             fragment = report.fragment
             bad = {loss.position for loss in report.losses} | {one.position for one in report.inconclusive}
@@ -102,6 +102,6 @@ class CheckReport:
                     yield fragment.first, fragment.last, position, bookie_id
 
     def losses(self) -> Iterator[ReplicaLoss]:
-        """Yield the losses of all fragments."""
+        """Yield the lost entries of all fragments."""
         for report in self.fragments:
             yield from report.losses

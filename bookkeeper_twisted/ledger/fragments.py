@@ -1,4 +1,4 @@
-"""The fragments of a ledger: the entries that an ensemble keeps, and the sample of them that a check reads."""
+"""The fragments of a ledger, each the entries that one ensemble keeps, and the sample of entries that a check reads."""
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -42,7 +42,7 @@ class LedgerFragment:
         return self.schedule.ends(position, self.first, self.last)
 
     def moves(self, bookies: Mapping[int, str]) -> "Moves":
-        """Return the replacements of bookies, without positions whose bookie stays the same.
+        """Return the bookie replacements in this fragment; positions that keep their bookie are left out.
 
         :param bookies: the bookies that have the entries now, by position; some may be in the ensemble already.
         """
@@ -55,9 +55,9 @@ class LedgerFragment:
         They are the first and the last, and about ``percentage`` percent of the others, spread evenly.
 
         :param position: index in the ensemble, from 0.
-        :param percentage: of the entries, from 0 to 100.
-        :param chance: draws the entries between.
-        :returns: ascending ids; None for every entry that the position keeps.
+        :param percentage: percentage of the entries to read, from 0 to 100.
+        :param chance: source of random numbers; it draws the entries between the first and the last.
+        :returns: ascending ids; None means all entries that the position keeps.
         """
         ends = self.ends(position)
         if ends is None:
@@ -126,7 +126,7 @@ def fragments_of(ledger_id: int, metadata: LedgerMetadata, last_confirmed: int) 
     schedule = schedule_of(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
     newest = metadata.segments[-1].first_entry_id
     end = metadata.last_entry_id if metadata.closed else last_confirmed
-    # Older fragments are final (S16) once the known LAC, which may be old, reaches the newest ensemble.
+    # The known LAC may be old.  Once it reaches the newest ensemble, all older fragments are final (S16).
     settled = metadata.closed or last_confirmed >= newest - 1
     starts = [segment.first_entry_id for segment in metadata.segments]
     for segment, (start, following) in zip(metadata.segments, pairwise([*starts, end + 1]), strict=True):

@@ -1,9 +1,9 @@
 """The arithmetic of placement: draws by weight, and racks for the positions of an ensemble.
 
-The rule of racks: each write set, that is each window of ``Wq`` positions around the ensemble, spans a
-wanted number of racks.  :class:`RackSearch` assigns racks to positions one after the other, prefers unused racks,
-and goes back to an earlier position where the rule cannot be kept any more; so it finds an ensemble that
-keeps the rule if there is one.
+The rule of racks: each write set, that is each window of ``Wq`` positions around the ensemble, spans a wanted number of
+racks.  :class:`RackSearch` assigns racks to positions one after the other and prefers unused racks.  Where the rule
+cannot be kept any more, it goes back to an earlier position; so it finds an ensemble that keeps the rule if there is
+one.
 """
 
 from collections import Counter
@@ -51,14 +51,14 @@ class Candidates:
 
 
 def shuffled(candidates: Candidates, taken: Collection[str], chance: Chance, max_multiple: float) -> list[str]:
-    """Draw all the bookies that may be chosen, without replacement, and return them in the order of the draws.
+    """Return the bookies that may be chosen, in a random order that prefers free space.
 
-    Bookies with more known free space tend to come first.  A bookie without free space, or of unknown
-    space, has the smallest weight of the others, so that it is drawn at all.
+    Bookies with more known free space tend to come first.  A bookie with no free space, or of unknown free space, gets
+    the smallest weight that another bookie has; with weight 0 it would never be drawn.
 
     :param taken: ids of bookies that are in the ensemble already, which are left out.
     :param chance: source of random numbers; one seed gives one order.
-    :param max_multiple: greatest weight of a bookie, in medians of the known free space; 0 for no limit.
+    :param max_multiple: greatest weight of a bookie, as a multiple of the median free space; 0 for no limit.
     """
     # Sort the bookies, so that one seed gives one order.
     bookies = sorted(set(candidates.writable) - set(candidates.excluded) - set(taken))
@@ -73,14 +73,14 @@ def shuffled(candidates: Candidates, taken: Collection[str], chance: Chance, max
 
 
 MAX_STEPS = 10_000
-"""Racks tried in one search: far more than real clusters need, and an end to it in any case."""
+"""Most racks that one search tries: far more than real clusters need, but every search ends."""
 
 NOWHERE = ""
-"""The rack of a bookie that was never looked up: it adds nothing to a write set."""
+"""The rack name of a bookie whose rack was never looked up; it does not count as a rack of a write set."""
 
 
 def windows(size: int, write_quorum: int, position: int) -> Iterator[list[int]]:
-    """Yield the write sets to which a position belongs, each as ordered positions.
+    """Yield each write set that contains a position of the ensemble, as a list of positions in order.
 
     :param size: number of bookies in the ensemble.
     :param position: index in the ensemble, from 0.
@@ -91,7 +91,7 @@ def windows(size: int, write_quorum: int, position: int) -> Iterator[list[int]]:
 
 
 def can_span(racks: Sequence[str | None], write_quorum: int, position: int, wanted: int) -> bool:
-    """Test whether each write set of a position spans enough racks, or can do so once it is complete.
+    """Test whether each write set of a position spans enough racks, or still can once all its bookies are chosen.
 
     :param racks: one for each position of the ensemble, None if no bookie is chosen yet.
     :param position: index in the ensemble, from 0.
@@ -121,7 +121,7 @@ class RackSearch:
     steps: int = 0
 
     def run(self) -> list[str] | None:
-        """Return the rack of each position, or None if no assignment keeps the rule."""
+        """Return the rack of each position, or None if the search found no assignment that keeps the rule."""
         self.racks = [None] * self.size
         return [rack for rack in self.racks if rack] if self._fill(0) else None
 
@@ -146,7 +146,7 @@ class RackSearch:
         self.used[rack] += count
 
     def _order(self, position: int) -> list[str]:
-        """Return the racks in the order of trial: least used first; for position 0 first the rack of this machine."""
+        """Return the racks in the order to try them: least used first, at position 0 the local rack before all."""
         racks = [rack for rack, count in self.free.items() if count > 0]
         local = self.first if position == 0 else None
         return sorted(racks, key=lambda rack: (rack != local, self.used[rack]))

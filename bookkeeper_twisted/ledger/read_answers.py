@@ -5,8 +5,8 @@ consecutive entries, and the right ones before a damaged entry are kept.  Single
 replica of each entry, then the next replica for those that are missing.  An entry is missing only if every replica
 answered so (:func:`most_telling`).
 
-The client, whose reads do not wait for a slow bookie, tasks with plain sockets, and the repair of replicas send the
-requests, each in its way, and pass the answers to this module.
+Three users send the requests, each in its own way, and pass the answers to this module: the client, which does not wait
+for a slow bookie; tasks, which use plain sockets; and the repair of replicas.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,16 +27,16 @@ from ..errors import (
 from .entry_batch import verified_prefix
 
 FIRST_GUESS = 4 << 10
-"""Bytes that an entry is taken to have before one was read."""
+"""The assumed size of an entry in bytes, until the first entry was read."""
 
 FIRST_ENTRIES = 32
-"""Most entries that a first request asks for, as long as their size is unknown: each may have megabytes."""
+"""Most entries to request while their size is unknown, because each may have megabytes."""
 
 
 class UsualSize:
-    """The expected bytes of an entry: the mean of the entries received last.
+    """The expected size of an entry: the mean size of the entries received last.
 
-    :ivar n_bytes: bytes, > 0.
+    :ivar n_bytes: the expected size in bytes, > 0.
     """
 
     __slots__ = ("n_bytes", "_is_known")
@@ -47,7 +47,7 @@ class UsualSize:
         self._is_known = bool(known)
 
     def entries_in(self, n_bytes: int, most: int) -> int:
-        """Return the number of entries to request for a number of bytes.
+        """Return how many entries to request so that the reply is not expected to exceed ``n_bytes``.
 
         :param n_bytes: most bytes of the reply.
         :param most: most entries; at least one is requested.
@@ -71,8 +71,8 @@ def most_telling(errors: Iterable[Exception]) -> Exception:
     An entry is called missing only if every bookie answered so.
 
     :param errors: one error of each bookie, at least one.
-    :returns: the first that is neither "missing" nor "no connection"; else one of a bookie that could not be asked;
-        else the last.
+    :returns: the first error that is neither "no such entry or ledger" nor "no connection"; without one, the first "no
+        connection"; else the last error.
     """
     errors = list(errors)
     for error in errors:
@@ -88,8 +88,8 @@ def requested_batch(run: EntryRun | None, ledger_id: int, first: int, count: int
     """Return the unverified entries in the reply to a batch read.
 
     :param run: the run as it was received.
-    :param ledger_id: the requested ledger, as ``first`` is the requested entry.
-    :param count: most entries.
+    :param ledger_id: the requested ledger; ``first`` is the id of the first requested entry.
+    :param count: number of requested entries; any more are left out.
     :raises UnexpectedConditionError: the reply has no entries, or others than requested.
     """
     if run is None or run.first != first or run.ledger_id != ledger_id:
@@ -98,19 +98,19 @@ def requested_batch(run: EntryRun | None, ledger_id: int, first: int, count: int
 
 
 def verified_batch(run: EntryRun | None, ledger_id: int, first: int, count: int, digester: Digester) -> EntryRun:
-    """Return the entries in the reply to a batch read before the first wrong entry (S18).
+    """Return the entries in the reply to a batch read, up to the first one whose verification fails (S18).
 
     :param run, ledger_id, first, count: see :func:`requested_batch`.
-    :raises DigestMatchError: the first entry is wrong.
+    :raises DigestMatchError: the verification of the first entry fails.
     :raises UnexpectedConditionError: the reply has no entries, or others than requested.
     """
     return verified_prefix(requested_batch(run, ledger_id, first, count), digester)
 
 
 def entry_or_error(reply: ReadReply, ledger_id: int, entry_id: int) -> bytes | Exception:
-    """Return the unverified entry in the reply to a single read, or the error.
+    """Return the entry in the reply to a single read, or the error that the reply means.
 
-    :param ledger_id: the requested ledger, as ``entry_id`` is the requested entry.
+    :param ledger_id: the requested ledger; ``entry_id`` is the requested entry.
     :returns: the bytes of the entry, not verified, or an error.
     """
     if reply.status is not Status.EOK:
@@ -121,10 +121,10 @@ def entry_or_error(reply: ReadReply, ledger_id: int, entry_id: int) -> bytes | E
 
 
 class SingleReads:
-    """The single reads of entries of one ensemble.
+    """The answers of bookies to single reads of entries that one ensemble keeps.
 
-    Answers are verified by :meth:`check`, all columns of a range at once if all of it was received: a tenth of the time
-    that entries take one by one.
+    :meth:`check` verifies the answers.  If all entries of a range were received, it verifies them by one call, which
+    takes a tenth of the time of a call for each entry.
 
     :ivar wanted: the ids of the entries.
     :ivar stored: verified entries by id.
@@ -143,7 +143,7 @@ class SingleReads:
         self._run: EntryRun | None = None
 
     def missing(self) -> list[int]:
-        """Return the ids of the entries that no replica has sent; :meth:`check` makes damaged entries missing, too."""
+        """Return the ids of the entries that no replica has sent; after :meth:`check` also of damaged ones."""
         given = {entry_id for entry_id, _, _ in self._given}
         return [entry_id for entry_id in self.wanted if entry_id not in self.stored and entry_id not in given]
 
@@ -195,9 +195,9 @@ class SingleReads:
         self.errors.setdefault(entry_id, {})[bookie_id] = error
 
     def run(self) -> EntryRun:
-        """Return the entries before the first one that no replica has sent; there is at least one.
+        """Return the verified entries before the first missing entry, at least one.
 
-        :raises Exception: :func:`most_telling`: the first entry is missing.
+        :raises Exception: the first entry is missing; :func:`most_telling` chooses the error.
         """
         if self._run is not None:
             return self._run

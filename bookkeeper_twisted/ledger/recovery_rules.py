@@ -1,7 +1,7 @@
 """The rules for the decisions of a recovery (S17), without I/O.
 
-Each rule is one method, and nothing else in a recovery decides: to see the purpose of a rule, replace
-it by a weaker one and watch acknowledged entries get lost.
+Each rule is one method; the rest of a recovery makes no decisions.  To see the purpose of a rule, replace it by a
+weaker one and watch acknowledged entries get lost.
 """
 
 from collections.abc import Collection
@@ -42,8 +42,8 @@ class RecoveryRules:
     def is_covered(self, answered: Collection[int]) -> bool:
         """Test whether the bookies that have not answered, and may be unfenced, are too few to acknowledge an entry.
 
-        Then no write set acknowledges a new entry while entries are read, and no LAC that an ack quorum
-        received is missed.
+        If so, no write set can acknowledge a new entry while recovery reads entries, and recovery knows every LAC that
+        an ack quorum received.
 
         :param answered: positions in the last ensemble whose bookies answered.
         """
@@ -52,8 +52,8 @@ class RecoveryRules:
     def confirmed(self, heard_lac: int) -> int:
         """Return the id of the last entry that recovery need not read.
 
-        An ensemble begins right after the writer's LAC, so the entries before the newest one are
-        acknowledged even if its bookies hold no entry.
+        A new ensemble begins right after the writer's LAC.  So the entries before the newest ensemble are acknowledged,
+        even if its bookies hold no entry.
 
         :param heard_lac: the highest LAC that a bookie of the last ensemble knows, -1 if none does.
         """
@@ -72,20 +72,22 @@ class RecoveryRules:
 
 
 class Verdict(Enum):
-    """The result of a vote of bookies on one entry."""
+    """The result of a vote of bookies: does recovery keep the entry?"""
 
     OPEN = auto()
-    """Answers are to come."""
+    """Too few bookies have answered yet."""
     KEPT = auto()
-    """Some bookie has it."""
+    """A bookie returned the entry, so recovery keeps it."""
     NEVER_ACKNOWLEDGED = auto()
     """Enough bookies do not have the entry: no ack quorum ever had it, and the ledger ends before it."""
     UNDECIDABLE = auto()
-    """All bookies were asked, and it may or may not have been acknowledged."""
+    """All bookies of the write set were asked, but the entry may or may not have been acknowledged."""
 
 
 class EntryVote:
-    """A vote of bookies on one entry; the first verdict other than OPEN is final.
+    """A vote of the bookies of a write set: does recovery keep one entry?
+
+    The first verdict other than OPEN is final.
 
     :ivar verdict: the present verdict.
     :ivar errors: the errors of bookies that did not return the entry.
@@ -103,9 +105,9 @@ class EntryVote:
             self.verdict = Verdict.KEPT
 
     def failed(self, error: Exception) -> None:
-        """Count the failure of one bookie of the write set, and update :attr:`verdict`.
+        """Count that one bookie of the write set did not return the entry, and update :attr:`verdict`.
 
-        :param error: the error of the answer, or of the request; at most one for each bookie.
+        :param error: the error that the bookie answered, or with which the request failed; at most one for each bookie.
         """
         self.errors.append(error)
         if self.verdict is not Verdict.OPEN:

@@ -1,11 +1,11 @@
 """A scan of the entries that one replica should hold, without I/O.
 
-A :class:`ReplicaScan` yields questions (a batch, or some entries one by one), is sent the answers of the bookie, and
-turns them into findings: every entry is verified, and the ledger length in its header must grow by its payload.
-Findings have five states: *ok*, *missing* (the bookie says that it does not have the entry), *damaged* (its bytes
-are not as they were written, or it cannot read its disk), *unreachable* (nothing is known: no connection, no reply in
-time, a bookie that is overloaded or refuses the reader), *length* (the entry is whole, but its length contradicts the
-entry before it).
+A :class:`ReplicaScan` yields questions: batch reads, or single reads of some entries.  Its caller puts each question to
+the bookie and sends the answer into the scan, which turns it into findings.  The scan verifies every entry, and
+compares the ledger length in an entry with the length in the entry before it.  Findings have five states: *ok*,
+*missing* (the bookie says that it does not have the entry), *damaged* (its bytes are not as they were written, or it
+cannot read its disk), *unreachable* (nothing is known: no connection, no reply in time, a bookie that is overloaded or
+refuses the reader), *length* (the entry is whole, but its length contradicts the entry before it).
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -31,12 +31,12 @@ from .schedule import Schedule
 OK, MISSING, DAMAGED, UNREACHABLE, LENGTH = "ok", "missing", "damaged", "unreachable", "length"
 
 MAX_SINGLES = 512
-"""Entries asked for one by one at a time."""
+"""Most single reads in one question."""
 
 
 @attrs.frozen
 class Finding:
-    """A range of entries of a replica in the same state.
+    """A range of entries of one replica that are all in the same state.
 
     :ivar entries: number of entries of the range that the replica should keep; with striping not all of them.
     :ivar n_bytes: bytes that were read.
@@ -69,7 +69,7 @@ class Singles:
 Question = BatchQuestion | Singles
 
 Answer = EntryRun | Mapping[int, bytes | Exception] | BookKeeperError
-"""A run to a :class:`BatchQuestion`, bytes or an error for each entry to :class:`Singles`, one error to either."""
+"""A run for a :class:`BatchQuestion`; bytes or an error for each entry of :class:`Singles`; or one error for all."""
 
 Scanning = Generator[Question, Answer, None]
 
@@ -77,8 +77,8 @@ Scanning = Generator[Question, Answer, None]
 def state_of(error: Exception) -> str:
     """Return the state of an entry for which a bookie answered ``error``.
 
-    A bookie that does not know of its loss does not have the entry, so it is *missing*; a refusal says nothing
-    about the entry.
+    An entry is also *missing* if the bookie answers that it may have lost entries (:class:`DataUnknownError`).  A
+    refusal says nothing about the entry, so the state is *unreachable*.
     """
     if isinstance(error, NoSuchEntryError | NoSuchLedgerError | DataUnknownError):
         return MISSING
@@ -86,7 +86,7 @@ def state_of(error: Exception) -> str:
 
 
 def _says_all(error: Exception) -> bool:
-    """Test whether the error of a batch read holds for all its entries."""
+    """Test whether the error that answers a batch read applies to all the entries that were requested."""
     if isinstance(error, BadRequestError):  # the bookie does not support batch reads
         return False
     return isinstance(error, NoSuchLedgerError) or state_of(error) == UNREACHABLE
@@ -114,8 +114,8 @@ class ReplicaScan:
     def whole(self, first: int, last: int) -> Scanning:
         """Scan every entry of ``first .. last``, inclusive, that the position keeps.
 
-        :returns: a generator of questions, to which each answer is sent; :attr:`findings` are complete when it
-            ends.
+        :returns: a generator that yields questions; send the answer of the bookie into it after each.  When it ends,
+            :attr:`findings` are complete.
         """
         at, self._length = first, None
         while at <= last and self.batching:
@@ -152,7 +152,7 @@ class ReplicaScan:
     def _each(self, wanted: Sequence[int], last: int) -> Generator[Question, Answer, bool]:
         """Read some entries one by one, and record the finding for each.
 
-        :returns: whether the scan can go on.
+        :returns: False if an error applies to all later entries too, so that the scan ends.
         """
         answer = yield Singles(wanted)
         if isinstance(answer, EntryRun):
@@ -239,7 +239,7 @@ class ReplicaScan:
 def lost_ranges(findings: Sequence[Finding], state: str) -> Iterator[tuple[int, int]]:
     """Yield first and last id of each finding that has a given state.
 
-    :param state: :data:`MISSING` or another of the five.
+    :param state: one of the five states, for example :data:`MISSING`.
     """
     for one in findings:
         if one.status == state:

@@ -1,7 +1,7 @@
 """The distribution schedule: which positions of an ensemble keep an entry.
 
-Entry ``n`` of a ledger is kept by the ``Wq`` positions of the ensemble that begin at ``n mod E``; an
-add succeeds at ``Aq`` of them.  Ids have 64 bits here, as everywhere.
+Entry ``n`` of a ledger is kept by the ``Wq`` positions of the ensemble that begin at ``n mod E``.  An add succeeds once
+the bookies of ``Aq`` of them have stored the entry.  Entry ids have 64 bits.
 """
 
 from bisect import bisect_right
@@ -56,7 +56,7 @@ class Schedule:
         """Yield first id and count of each series of consecutive entries that a position keeps.
 
         :param position: index in the ensemble, from 0.
-        :param first: entries ``first .. last``, both included, count.
+        :param first: first id of the range of entries; the range includes ``last``.
         """
         if not self.striped:
             yield first, last - first + 1
@@ -77,7 +77,7 @@ class Schedule:
         """Return the lowest and the highest id that a position keeps, or None if it keeps no entry.
 
         :param position: index in the ensemble, from 0.
-        :param first: entries ``first .. last``, both included, count.
+        :param first: first id of the range of entries; the range includes ``last``.
         """
         size = self.ensemble_size
         # the position keeps entry n if (position - n) mod E < Wq
@@ -112,9 +112,9 @@ def schedule_of(ensemble_size: int, write_quorum: int, ack_quorum: int) -> Sched
 
 
 def fewest_replicas(schedule: Schedule, first: int, last: int, listed: Sequence[Ranges]) -> int:
-    """Return the smallest number of replicas that an entry has at the positions of its write set.
+    """Return the number of replicas of that entry of a range which has the fewest in its write set.
 
-    :param first: entries ``first .. last``, both included, count.
+    :param first: first id of the range of entries; the range includes ``last``.
     :param listed: the ranges of entries that the bookie of each position has.
     :returns: the write quorum if the range is empty.
     """
@@ -128,9 +128,9 @@ def fewest_replicas(schedule: Schedule, first: int, last: int, listed: Sequence[
 
 
 def _fewest(start: int, last: int, period: int, listed: Sequence[Ranges]) -> int:
-    """Return the lowest number of replicas of every ``period``-th entry from ``start`` upwards.
+    """Return the lowest number of replicas that one of the entries ``start``, ``start + period``, ... has.
 
-    The number of replicas changes only at the ends of ranges, so a few entries stand for all.
+    The number changes only where a listed range begins or ends, so only the entries next to these ids are counted.
     """
     points = {start}
     for ranges in listed:

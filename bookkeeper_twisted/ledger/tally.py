@@ -1,8 +1,8 @@
 """Counts acknowledgements of the adds of a batch: which entries have an ack quorum, and which cannot reach it.
 
-Entries have places in a batch, and a set of places is an integer with a bit for each.  A *level* is the set of places
-for which more than a number of bookies have answered, so that an answer for a thousand entries is a few operations on
-integers, whatever the quorums, the striping and the order of the answers.
+The index of an entry in its batch is called its place.  A set of entries is an integer with one bit for each place.
+*Level* ``n`` is the set of entries for which more than ``n`` bookies have answered.  So counting an answer for a
+thousand entries takes a few operations on integers, whatever the quorums, the striping and the order of the answers.
 """
 
 from collections.abc import Hashable, Sequence
@@ -26,15 +26,15 @@ class Tally:
 
     @property
     def reached(self) -> int:
-        """The entries of the batch that enough bookies have answered for, as a set of bits."""
+        """The entries for which enough bookies have answered, as a set of bits."""
         return self._levels[-1]
 
     def add(self, voter: Hashable, places: int) -> int:
-        """Count the answer of a bookie (voter) for entries (places) of the batch; a second call has no effect.
+        """Count the answer of a bookie for entries of the batch; counting it again has no effect.
 
-        :param voter: any value that distinguishes it from others.
-        :param places: a set of bits.
-        :returns: the places that have enough voters since this call.
+        :param voter: the bookie, as any value that distinguishes it from others.
+        :param places: the entries, as a set of bits.
+        :returns: the entries for which enough bookies have answered by this call, but not before, as a set of bits.
         """
         votes, levels = self._votes, self._levels
         if voter in votes:
@@ -48,7 +48,7 @@ class Tally:
         return below & ~level
 
     def take_back(self, voter: Hashable, places: int) -> None:
-        """Remove the answers of the bookie ``voter`` for ``places``; places without its answer stay as they are."""
+        """Remove the answers of the bookie ``voter`` for the entries in ``places``, a set of bits."""
         if self._votes.get(voter, 0) & places:
             self._votes[voter] &= ~places
             votes, self._votes, self._levels = self._votes, {}, [0] * len(self._levels)
@@ -66,7 +66,7 @@ class AckTally(Tally):
     A voter is one request to one bookie: a repeated request, to another bookie or to the same one, is another
     voter.  Answers of a voter that was replaced do not count (S16).
 
-    :ivar replaced: the places for which voters were replaced, by voter.
+    :ivar replaced: for each replaced voter, the entries that another bookie stores instead, as a set of bits.
     """
 
     __slots__ = ("_failures", "_spare", "replaced")
@@ -78,18 +78,18 @@ class AckTally(Tally):
         self.replaced: dict[Hashable, int] | None = None
 
     def acknowledge(self, voter: Hashable, places: int) -> int:
-        """Count the acknowledgements of the bookie ``voter`` for the entries at ``places``.
+        """Count that the bookie ``voter`` has stored the entries in ``places``, a set of bits.
 
-        :returns: the places that have their ack quorum since this call.
+        :returns: the entries that have their ack quorum by this call, but not before, as a set of bits.
         """
         if self.replaced is not None:
             places &= ~self.replaced.get(voter, 0)
         return self.add(voter, places)
 
     def fail(self, voter: Hashable, places: int) -> int:
-        """Record that the bookie ``voter`` failed to store entries, given as the bits ``places`` of their indexes.
+        """Count that the bookie ``voter`` failed to store the entries in ``places``, a set of bits.
 
-        :returns: the places where the failure counts: the voter was not replaced there.
+        :returns: the entries for which the failure counts, because no other bookie stores them instead.
         """
         if self.replaced is not None:
             places &= ~self.replaced.get(voter, 0)
@@ -102,7 +102,7 @@ class AckTally(Tally):
         """Ignore the past and future answers of a bookie for some entries that another bookie will store.
 
         :param voter: the request that no longer counts.
-        :param places: a set of bits.
+        :param places: the entries, as a set of bits.
         """
         if self.replaced is None:
             self.replaced = {}
@@ -112,11 +112,11 @@ class AckTally(Tally):
             self._failures.take_back(voter, places)
 
     def is_replaced(self, voter: Hashable, places: int) -> bool:
-        """Test whether the bookie ``voter`` was replaced for all entries at ``places``."""
+        """Test whether all entries in ``places``, a set of bits, are stored elsewhere than on the bookie ``voter``."""
         return self.replaced is not None and not places & ~self.replaced.get(voter, 0)
 
     def failed(self, voter: Hashable, places: int) -> bool:
-        """Test whether the bookie ``voter`` failed for at least one of the entries at ``places``."""
+        """Test whether the bookie ``voter`` failed to store at least one entry in ``places``, a set of bits."""
         return self._failures is not None and bool(self._failures.of(voter) & places)
 
     @property
@@ -126,18 +126,18 @@ class AckTally(Tally):
 
 
 def places_of(bits: int) -> Sequence[int]:
-    """Return the indexes of the bits of a set, ascending.
+    """Return the indexes of the entries in a set of bits, ascending.
 
-    :param bits: the set, not empty; bit 0 is the place of the first entry.
+    :param bits: the set, not empty; bit 0 stands for the first entry of the batch.
     """
     low = (bits & -bits).bit_length() - 1
-    if not bits & (bits + (1 << low)):  # the places are consecutive
+    if not bits & (bits + (1 << low)):  # the bits are consecutive
         return range(low, bits.bit_length())
     return [place for place, bit in enumerate(bin(bits)[:1:-1]) if bit == "1"]
 
 
 def set_of(places: Sequence[int]) -> int:
-    """Encode one or more ``places`` as an integer with one bit for each place."""
+    """Return the set of bits for the entries with one or more indexes (``places``)."""
     if isinstance(places, range) and places.step == 1:
         return ((1 << len(places)) - 1) << places.start
     bits = bytearray(-(-(max(places) + 1) // 8))
@@ -149,8 +149,8 @@ def set_of(places: Sequence[int]) -> int:
 def items_at(items: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
     """Return the ``items`` at the given indexes.
 
-    :param places: in ascending order, at least one.
-    :returns: the sequence itself if the places are all of its places.
+    :param places: the indexes, ascending, at least one.
+    :returns: ``items`` itself if all of its items are chosen.
     """
     if len(places) == len(items):
         return items
@@ -160,7 +160,7 @@ def items_at(items: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
 
 
 def leading(bits: int, first: int) -> int:
-    """Return how many places in a row, from ``first`` upwards, are in a set.
+    """Return how many consecutive entries, from the index ``first`` upwards, are in a set of bits.
 
     :param bits: the set.
     """
