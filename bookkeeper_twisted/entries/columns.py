@@ -1,4 +1,4 @@
-"""Columns of records of equal size, cut out by a few C calls."""
+"""Cuts columns out of records of equal size, by a few C calls."""
 
 import struct
 from collections.abc import Callable, Sequence
@@ -6,10 +6,10 @@ from functools import lru_cache, partial
 from typing import Any
 
 _BLOCKS = (512, 64)
-"""Records that are unpacked together, so that few formats serve all counts."""
+"""Numbers of records that one call unpacks, so that a few ``struct`` formats serve any number of records."""
 
 Unpack = Callable[[bytes, int], tuple[Any, ...]]
-"""Unpacks some records from an offset on."""
+"""A function that unpacks some records, given the bytes and the offset of the first record."""
 
 
 def unpack_all(unpack: Callable[[int], Unpack], data: bytes, at: int, stride: int, count: int) -> Sequence[Any]:

@@ -21,18 +21,18 @@ _IDS = struct.Struct(">qq")
 _LAC = struct.Struct(">q")
 
 NOWHERE: Mapping[int, int] = MappingProxyType({})
-"""No ledgers that have another number than the others."""
+"""An empty mapping: each ledger belongs to the part with the number ``ledger id mod n``."""
 
 T = TypeVar("T")
 
 _VIEWED = 512
-"""Bytes of a record from which a view of its entry costs less than a copy."""
+"""Size of a record in bytes from which a memory view of its entry costs less than a copy."""
 
 
 def lay_out(entries: Sequence[bytes]) -> tuple[bytes, int, Sequence[int] | None]:
-    """Return the records of entries, and their stride and offsets, as the fields of :class:`EntryRun`.
+    """Join entries to records; return the records, their stride and their offsets as in :class:`EntryRun`.
 
-    :param entries: bytes of each, at least one.
+    :param entries: the bytes of each entry, at least one.
     """
     sizes = list(map(len, entries))
     size = sizes[0]
@@ -99,7 +99,7 @@ class EntryRun:
     def last(self) -> int:
         return self.first + self.count - 1
 
-    # -- the methods of all entries (:class:`~.interfaces.Entries`): one ledger is the case of a constant column --
+    # -- the methods of :class:`~.interfaces.Entries`; a run has the same ledger for all entries --
 
     @property
     def ledger_ids(self) -> Sequence[int]:
@@ -154,7 +154,7 @@ class EntryRun:
         return self.offsets[index], self.offsets[index + count]
 
     def slice(self, first: int, count: int) -> "EntryRun":
-        """Return ``count`` entries of the run from ``first`` upwards; without a copy if that is the whole run."""
+        """Return ``count`` entries of the run from ``first`` upwards; the whole run is not copied."""
         if count == self.count:
             return self
         index, stride, offsets = first - self.first, self.stride, self.offsets
@@ -217,7 +217,7 @@ class EntryRun:
 
         :param max_count: most entries, > 0.
         :param budget: bytes left for entries; each entry costs its record size plus ``overhead``.
-        :returns: 0 if not even the first one fits.
+        :returns: number of entries, 0 if not even the first one fits.
         """
         limit = min(max_count, self.last - first + 1)
         if self.offsets is None:

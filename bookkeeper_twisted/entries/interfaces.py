@@ -1,7 +1,7 @@
-"""One set of methods for all entries that a bookie adds together, whatever their shape.
+"""The methods of entries that a bookie adds together, the same for one ledger and for many.
 
-The shape is decided once, by the decoder: a run of one ledger (:mod:`.entry_run`), or a mixture (:mod:`.mixed_runs`).
-Every other module calls these methods, each of which costs a run no more than one call.
+Only the decoder of requests decides whether entries become a run of one ledger (:mod:`.entry_run`) or a mixture of
+ledgers (:mod:`.mixed_runs`).  Every other module calls these methods; for a run, each of them costs one call.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,8 +16,9 @@ T = TypeVar("T")
 class Entries(Protocol):
     """The entries of one request to add, at least one, in the order of arrival.
 
-    They are runs, or single entries where ledgers take turns.  Three columns have an item for each of these:
-    ``ledger_ids``, ``entry_ids``, the id of its last entry, and ``lacs``, the LAC field of that entry.
+    They are runs, or single entries where entries of several ledgers alternate.  Three sequences have one item for each
+    run or single entry: ``ledger_ids`` its ledger, ``entry_ids`` the id of its last entry, and ``lacs`` the LAC field
+    of that last entry.
     """
 
     @property
@@ -66,5 +67,5 @@ class Entries(Protocol):
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Iterable[tuple[int, Entries]]":
         """Split the entries by ``ledger id mod n``; return the number and the entries of each part that is not empty.
 
-        :param elsewhere: the numbers of ledgers that have another one.
+        :param elsewhere: part numbers of ledgers that are not in the part ``ledger id mod n``, by ledger id.
         """

@@ -1,8 +1,8 @@
-"""Entries of several ledgers that a bookie handles as one item: they share one key and lie together in a chunk.
+"""Entries of several ledgers that a bookie handles as one item: they arrived together, with the same master key.
 
-They are single entries (:class:`MixedRun`) if writers take turns, and runs (:class:`RunSequence`) if each ledger gets a
-run in its turn.  A request, a journal item, a completion and a reply for each short run would cost more than its
-entries.
+They are single entries (:class:`MixedRun`) if the ledger changes with each entry, and runs (:class:`RunSequence`) if
+each ledger has several entries before the next ledger.  A request, a journal item, a completion and a reply for each
+short run would cost more than the entries themselves.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +17,8 @@ T = TypeVar("T")
 class MixedRun:
     """Entries of several ledgers in the order of arrival, with ids in any order, never empty.
 
-    A chunk holds them if writers take turns: a run for each entry would cost more than the entry itself.
+    A received chunk holds such entries if the adds of several writers alternate.  A run for each entry would cost more
+    than the entry itself.
 
     :ivar ledger_ids: one per entry, as are the other sequences.
     :ivar lacs: the LAC field of each entry.
@@ -131,7 +132,7 @@ class RunSequence:
 
 
 def _chosen(ledger_ids: Sequence[int], n: int, elsewhere: Mapping[int, int]) -> Iterator[tuple[int, Sequence[bool]]]:
-    """Yield the number of each part into which the ledgers are split, and which of them are in it."""
+    """Yield the number of each part of a split, and for each of the ledgers whether it is in this part."""
     numbers = [ledger_id % n for ledger_id in ledger_ids]
     if elsewhere:
         numbers = list(map(elsewhere.get, ledger_ids, numbers))
@@ -140,5 +141,5 @@ def _chosen(ledger_ids: Sequence[int], n: int, elsewhere: Mapping[int, int]) -> 
 
 
 def sequence(runs: Sequence[EntryRun]) -> EntryRun | RunSequence:
-    """Combine one or more ``runs`` to one item; return a single run unchanged."""
+    """Combine one or more ``runs`` to one object with the methods of entries; return a single run unchanged."""
     return runs[0] if len(runs) == 1 else RunSequence(runs)
