@@ -1,7 +1,7 @@
-"""Speed limits of background work, and a clock for the time that a peer had for its answer.
+"""Speed limits of background work, and a clock that measures how long a peer had time to answer.
 
-Theory of operation.  Each background reader or writer asks a limiter of its own before each piece of work
-(:mod:`.throttle`), whose arithmetic is a token bucket that gets the time as an argument (:mod:`.ratelimit`).  All
-limiters of a process are slowed down together while clients wait too long (:mod:`.adaptive`).  Deadlines that peers
-have to meet leave out the time in which this process did not attend to them (:mod:`.attended_time`).
+Theory of operation.  Each background reader or writer has its own limiter (:mod:`.throttle`) and asks it before each
+piece of work.  A limiter is a token bucket (:mod:`.ratelimit`).  While clients wait too long for replies, all limiters
+of a process are slowed down together (:mod:`.adaptive`).  Deadlines of peers leave out the time in which this process
+was held up and did not read from them (:mod:`.attended_time`).
 """

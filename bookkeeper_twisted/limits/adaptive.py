@@ -1,14 +1,14 @@
 """A controller that slows down all limiters of a process while clients wait too long for replies.
 
-Theory of operation.  Every second :class:`AdaptiveThrottles` asks for the latency of the foreground, the 99th
-percentile of the waits of clients since the last question, and passes it to a :class:`YieldController`, which
-keeps a single factor from 1 (full speed) downwards.  A latency above the bound lowers it in proportion, at most by a
-fifth at first, as a single slow second may be chance, and at most to a half for each second that follows.  A latency
-well below raises it, slowly close to the bound, faster far below it, fastest where there is no foreground at
-all.  Between the two it stays, so that a steady load leads to a steady speed without oscillation.
+Theory of operation.  Once a second :class:`AdaptiveThrottles` asks for the latency of client requests: the 99th
+percentile of their waits since the last question.  It passes this latency to a :class:`YieldController`, which keeps
+one factor: 1 is full speed, less is slower.  A latency above the bound lowers the factor in proportion.  The first such
+second lowers it by a fifth at most, as one slow second may be chance; each further second halves it at most.  A latency
+well below the bound raises the factor: slowly close to the bound, faster far below it, fastest without any client
+request.  In between, the factor stays, so that a steady load leads to a steady speed without oscillation.
 
-The factor applies to every limiter.  A limiter without a limit gets a part of the speed that was measured when
-the work began to yield, and none when the factor is 1 again.
+The factor applies to every limiter.  A limiter without a limit grants a part of the speed that its work had when the
+factor fell below 1; once the factor is 1 again, it has no limit as before.
 
 The controller has neither clock nor metrics: bookies and autorecovery use it alike, each with a latency of its own.
 """
@@ -32,7 +32,7 @@ INTERVAL = 1.0
 """Seconds between two samples."""
 
 LEAST_FACTOR = 0.02
-"""Background work never stops for the sake of clients: space has to come back, damage has to be found."""
+"""The lowest factor.  It is not 0, because even then disk space must be reclaimed and damage must be found."""
 
 _FIRST_CUT, _NEXT_CUT = 0.8, 0.5
 _HOLD_FROM = 0.7
@@ -44,8 +44,8 @@ _FULL = 0.98
 class YieldController:
     """A controller of the factor by which background work is slowed down.
 
-    :ivar bound: latency that the foreground should not exceed; 0: there is no bound, and the factor is 1.
-    :ivar factor: the present part, from :data:`LEAST_FACTOR` to 1.
+    :ivar bound: latency that client requests should not exceed; 0 for no bound: then the factor is 1.
+    :ivar factor: the part of full speed at which background work may run, from :data:`LEAST_FACTOR` to 1.
     """
 
     def __init__(self, bound: float) -> None:
@@ -56,18 +56,18 @@ class YieldController:
     def change(self, bound: float) -> None:
         """Change the bound; without a bound the factor becomes 1 immediately.
 
-        :param bound: in the unit of the latencies; 0 for none.
+        :param bound: the new bound, in the unit of the latencies; 0 for none.
         """
         self.bound = bound
         if not bound:
             self.factor = 1.0
 
     def observe(self, latency: float | None, at_work: bool = True) -> float:
-        """Update the factor from a sample.
+        """Update the factor from a new sample of the latency of client requests.
 
-        :param latency: of the foreground, in the unit of the bound; None without foreground.
-        :param at_work: whether background work ran.  If not, less of it would not help.
-        :returns: the factor from now on.
+        :param latency: the sample, in the unit of the bound; None if no client made a request.
+        :param at_work: whether background work ran; if not, slowing it down would not help.
+        :returns: the new factor.
         """
         if not self.bound:
             return self.factor
@@ -93,8 +93,9 @@ class YieldController:
 class AdaptiveStatus:
     """The present state of an :class:`AdaptiveThrottles`.
 
-    :ivar bound: in milliseconds; 0: the limiters are left alone.
-    :ivar latency: the 99th percentile of the last sample in milliseconds, None without foreground.
+    :ivar bound: latency in milliseconds that client requests should not exceed; 0: the limiters are not slowed down.
+    :ivar latency: the last sample: 99th percentile of the latency of client requests in milliseconds, None without
+        requests.
     """
 
     bound: float
@@ -105,10 +106,10 @@ class AdaptiveStatus:
 class AdaptiveThrottles:
     """A control loop that samples the latency of client requests and sets the factor of all limiters.
 
-    :param observe: returns the 99th percentile of the foreground's latency since the last call in milliseconds, None
-        without foreground.
-    :param bound: most milliseconds of that latency; 0: the limiters are left alone.
-    :param labels: of its metrics.
+    :param observe: returns the 99th percentile of the latency of client requests since the last call, in milliseconds,
+        or None without requests.
+    :param bound: most milliseconds of that latency; 0: the limiters are not slowed down.
+    :param labels: labels of the metrics.
     """
 
     _log = Logger()
@@ -131,14 +132,14 @@ class AdaptiveThrottles:
 
     @property
     def status(self) -> AdaptiveStatus:
-        """The bound, the factor and the latency."""
+        """The present bound, factor and latency."""
         return AdaptiveStatus(self._controller.bound, self._controller.factor, self._latency)
 
     def start(self) -> None:
-        """Sample every :data:`INTERVAL` while there is a bound."""
+        """Sample the latency of client requests every :data:`INTERVAL` seconds while there is a bound."""
         self._running = True
         if self._controller.bound and not self._timer.running:
-            self._observe()  # discard the sample of the time before the first interval
+            self._observe()  # discard what was measured before the first interval
             self._speeds()
             self._timer.start(INTERVAL, now=False).addErrback(self._failed)
 
@@ -148,7 +149,7 @@ class AdaptiveThrottles:
         self._end()
 
     def change(self, bound: float) -> None:
-        """Change the bound.
+        """Change the latency that client requests should not exceed.
 
         :param bound: milliseconds; 0: the limiters grant their whole limits again.
         """
@@ -178,7 +179,7 @@ class AdaptiveThrottles:
             throttle.yield_to(factor, speeds[throttle.name])
 
     def _speeds(self) -> dict[str, Rate]:
-        """Return the amount per second that each limiter has granted since the last call."""
+        """Return how many entries and bytes per second each limiter has granted since the last call."""
         now = self._clock.seconds()
         elapsed, self._sampled_at = max(now - self._sampled_at, INTERVAL / 2), now
         found = {}

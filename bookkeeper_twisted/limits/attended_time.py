@@ -1,20 +1,21 @@
 """A clock for the deadlines of peers, which counts only the time in which this process handles its events.
 
-A process that is stopped, swapped out or busy does not read what its peers have sent, and may not have sent
-their requests.  Its timers are late then, all at once, and fire before the sockets are read.  The peers could not use
-the seconds by which a timer is late, so these are subtracted from the clock.
+A process that is stopped, swapped out or busy does not read what its peers have sent, and may not even have sent them
+its requests.  When it goes on, all its timers are late, and fire before it reads the sockets.  The peers could not use
+the seconds by which a timer is late, so the clock leaves these seconds out.
 """
 
 from collections.abc import Callable
 
 TOLERANCE = 0.1
-"""Seconds by which a timer may be late without counting: the length of a turn."""
+"""Seconds by which a timer may be late although the process was not held up: the length of a reactor turn."""
 
 
 class AttendedTime:
     """A clock in seconds that omits the time in which the process was held up.
 
-    It measures that time by the timer of its owner, who reports for when a call is scheduled, and when it came.
+    It measures this time by a timer of its owner, which calls :meth:`scheduled` when it starts the timer and
+    :meth:`arrived` when the timer fires.
 
     :ivar held_up: seconds in which the process was held up.
     """
@@ -36,7 +37,7 @@ class AttendedTime:
         self._due = self._seconds() + delay
 
     def arrived(self) -> bool:
-        """Record that the scheduled call runs now; if it is late, its delay is not counted as time of the clock.
+        """Record that the scheduled call runs now; if it is late, the clock leaves the delay out.
 
         :returns: whether it was late.
         """

@@ -29,7 +29,7 @@ class Rate:
         return bool(self.entries or self.bytes)
 
     def __mul__(self, factor: float) -> "Rate":
-        """Return the limit times a factor, as for one of several tasks, or for background work that is slowed down."""
+        """Return the limit times a factor: the share of one of several tasks, or a limit for slower work."""
         return Rate(self.entries * factor, self.bytes * factor)
 
 
@@ -54,7 +54,8 @@ class _Bucket:
     def change(self, rate: float) -> None:
         """Set the rate.
 
-        A debt keeps its amount, so a higher rate pays it sooner; savings shrink at the next fill.
+        A debt keeps its amount, so a higher rate pays it off sooner.  Unused tokens beyond the new rate are lost at the
+        next fill.
         """
         if not (self.rate and rate):
             self.balance = 0.0

@@ -5,8 +5,8 @@ each piece of work::
 
     await throttle.acquire(n_bytes)
 
-Requests are granted in the order in which they were made.  Work whose amount is only known afterwards
-requests an estimate and corrects the difference, so that the cost counts at once::
+Requests are granted in the order in which they were made.  If the amount of the work is only known afterwards, the work
+requests an estimate and then corrects it::
 
     await throttle.acquire(expected)
     throttle.correct(found - expected)
@@ -62,7 +62,7 @@ class Throttle:
 
     :ivar name: its name in metrics, HTTP and the shell.
     :ivar limit: the limit set by the operator.
-    :param rate: that limit at first, see :class:`~bookkeeper_twisted.limits.ratelimit.Rate`.
+    :param rate: the limit at the start, see :class:`~bookkeeper_twisted.limits.ratelimit.Rate`.
     """
 
     def __init__(
@@ -100,7 +100,8 @@ class Throttle:
     def acquire(self, n_bytes: int = 0, entries: int = 1) -> Deferred[None]:
         """Wait until a piece of work may begin.
 
-        The amount of the work is taken at the grant; a request that is cancelled before that takes nothing.
+        The limiter takes the tokens for the work when it grants the request; a request cancelled before that takes
+        none.
 
         :param n_bytes: bytes that the work reads or writes.
         :param entries: number of entries in the work.
@@ -137,8 +138,8 @@ class Throttle:
         """Grant only a part of the limit, so that requests of clients are served first.
 
         :param factor: the part, above 0; 1 grants the whole limit again.
-        :param speed: how fast the work is now, of which a limiter without a limit grants a part.  The first one that
-            is not 0 counts until the factor is 1 again: later ones are the work of this method.
+        :param speed: the present speed of the work.  A limiter without a limit grants a part of the first speed that is
+            not 0, until the factor is 1 again; later speeds are ignored, as this method has already lowered them.
         """
         known = self._speed
         if factor >= 1:
@@ -163,7 +164,7 @@ class Throttle:
         metrics.granted_bytes.value = max(metrics.granted_bytes.value, self._bytes)
 
     def _grant(self) -> None:
-        """Grant the waiting requests in order; a request that a callback makes waits behind them."""
+        """Grant the waiting requests in order; a new request that a callback makes waits behind them."""
         self._timer = None
         while self._waiters:
             now = self._clock.seconds()
