@@ -1,13 +1,14 @@
 """Reads of bookies over plain blocking sockets, for programs without a reactor: Spark tasks, scripts, checks.
 
-Theory of operation.  A :class:`~.connection.BookieConnection` is one blocking TCP socket and the frames on it; the
-time-outs are the kernel's, so that a reply of any size is received by one system call into the memory it stays in.
-A :class:`~.pool.SocketPool` keeps at most one idle connection to a bookie for each wire version, for all ledgers
-of the process.  :mod:`.requests` sends batch reads, single reads and reads of the last add confirmed, and returns an
-:class:`~bookkeeper_twisted.entries.entry_run.EntryRun` not verified yet.  :class:`~.fragment_reader.FragmentReader`
-reads a range of entries that one ensemble keeps: it verifies every entry (S18), goes to the next replica on any error,
-and asks for the next batch before the caller works on the last one.  :mod:`.confirmed` reads the last add confirmed of
-ledgers that are still written.  :mod:`.adds` copies stored entries to several bookies.
+Theory of operation.  A :class:`~.connection.BookieConnection` sends and receives frames over one blocking TCP socket.
+The time-outs are the kernel's, so that one system call receives a reply of any size into its final memory.  A
+:class:`~.pool.SocketPool` keeps at most one idle connection to a bookie for each wire version, for all ledgers of the
+process.  :mod:`.requests` sends batch reads, single reads and reads of the last add confirmed, and returns the entries
+as an :class:`~bookkeeper_twisted.entries.entry_run.EntryRun` that is not verified yet.
+:class:`~.fragment_reader.FragmentReader` reads a range of entries that one ensemble keeps: it verifies every entry
+(S18), asks the next replica after any error, and requests the next batch before the caller works on the present one.
+:mod:`.confirmed` reads the last add confirmed of unclosed ledgers.  :mod:`.adds` copies stored entries to several
+bookies.
 
 Nothing here imports Twisted.  Only :mod:`.connection` opens sockets; time is an argument.
 """

@@ -1,7 +1,7 @@
 """Adds of stored entries over blocking connections, to copy them from one bookie to others.
 
-The same bytes go to all targets; they are sent to all of them before the first reply is received.  Adds use V2,
-which every bookie knows and whose frames are made once.
+The same bytes are sent to all targets before the first reply is received.  Adds use V2: every bookie understands it,
+and the same frames serve all targets.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,17 +18,17 @@ _WIRE = 2
 _AT_ONCE = 64 << 10
 
 Load = tuple[Adds, Sequence[Address]]
-"""Adds and the bookies that get them."""
+"""Some adds, and the bookies to which they are sent."""
 
 
 def receive_acknowledgements(
     connection: IBookieConnection, adds: Adds, max_frame_size: int = DEFAULT_MAX_FRAME_SIZE
 ) -> None:
-    """Receive the replies to adds that were sent by an earlier call.
+    """Receive a bookie's replies to adds that were sent before, until all adds are answered.
 
     :param adds: the adds that were sent.
     :param max_frame_size: bytes of the longest frame with its length word.
-    :raises bookkeeper_twisted.errors.BookieError: the bookie did not take one of the entries.
+    :raises bookkeeper_twisted.errors.BookieError: the bookie did not store one of the entries.
     """
     missing = set(zip(adds.ledger_ids, adds.entry_ids, strict=True))
     failure: BookKeeperError | None = None
@@ -64,7 +64,7 @@ class CopyTargets:
 
         A bookie that fails is recorded in :attr:`failed`, and gets no more entries.
 
-        :param loads: adds and bookies; all are sent before the first reply is received.
+        :param loads: the adds for each group of bookies; all are sent before the first reply is received.
         """
         under_way: list[tuple[Address, Adds, IBookieConnection | None]] = []
         for adds, targets in loads:

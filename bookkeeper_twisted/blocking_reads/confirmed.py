@@ -31,10 +31,10 @@ class UnclosedLedger:
 
 @attrs.frozen
 class LastConfirmed:
-    """The last confirmed entry of a ledger, as one or more bookies know it.
+    """The last confirmed entry of a ledger, according to one or more bookies.
 
     :ivar last_add_confirmed: the highest LAC that a bookie knows, -1 if none.
-    :ivar entry_id: the highest id of an entry that a bookie gave, -1 if none.
+    :ivar entry_id: the highest id of an entry that a bookie returned, -1 if none.
     :ivar length: bytes of all payloads up to and including that entry.
     """
 
@@ -51,7 +51,7 @@ class LastConfirmed:
 
 
 class _Question:
-    """The answers so far to the question for the LAC of one ledger."""
+    """The answers that bookies have given so far about the LAC of one ledger."""
 
     def __init__(self, ledger: UnclosedLedger) -> None:
         self.ledger = ledger
@@ -62,7 +62,7 @@ class _Question:
 
     @property
     def covered(self) -> bool:
-        """Whether enough bookies have answered: too few are left for an ack quorum with a higher LAC (S17)."""
+        """Whether so many bookies have answered that the others cannot be an ack quorum with a higher LAC (S17)."""
         return self._schedule.is_covered(self._heard)
 
     def answered(self, address: Address, answer: requests.LacAnswer | Exception) -> None:
@@ -116,7 +116,7 @@ def read_last_add_confirmed(
 
 def _ask(pool: SocketPool, address: Address, questions: dict[int, _Question]) -> None:
     missing = dict(questions)
-    for fresh in (False, True):  # tries again over a new connection, because the bookie may have closed an idle one
+    for fresh in (False, True):  # try again over a new connection, because the bookie may have closed the idle one
         try:
             with pool.use(address, 3, fresh) as connection:
                 for ledger_id, answer in requests.read_lacs(connection, list(missing)):

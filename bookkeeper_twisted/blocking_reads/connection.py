@@ -1,6 +1,6 @@
 """One blocking TCP connection to a bookie, which sends and receives whole frames.
 
-This is the package's door to the network.  The socket blocks, and its time-outs are the kernel's
+Only this module of the package uses the network.  The socket blocks, and its time-outs are the kernel's
 (``SO_RCVTIMEO``, ``SO_SNDTIMEO``): with ``MSG_WAITALL`` one system call receives a reply of megabytes into the bytes
 object that the caller keeps, without the interpreter lock.
 """

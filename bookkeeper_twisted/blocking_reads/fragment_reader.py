@@ -1,8 +1,8 @@
 """Reading a range of entries of one ensemble: verified, from any replica that has them undamaged.
 
-If every bookie keeps every entry, batch reads go to one bookie as long as it answers well; the request for the next
-batch is sent before the last one is verified.  Entries of striped ledgers, and of bookies that do not know batch
-reads, are read one by one, a window at a time, from all bookies concurrently.
+If every bookie keeps every entry, batch reads go to one bookie until it fails; the next batch is requested before the
+received one is verified.  Entries of striped ledgers, and of bookies without batch reads, are read by single reads: a
+number of them is sent to all bookies concurrently, then their replies are received.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -60,7 +60,7 @@ class ReadLimits:
     """The settings of reads from bookies.
 
     :ivar wire: version of the wire protocol of reads, 2 or 3.
-    :ivar batch_bytes: bytes of a batch read.
+    :ivar batch_bytes: most bytes that a batch read, or a group of single reads, requests.
     :ivar max_frame_size: bytes of the longest reply.
     """
 
@@ -84,8 +84,8 @@ def read_failure(ledger_id: int, entry_id: int, errors: Mapping[str, Exception])
 class FragmentReader:
     """The reader of one fragment; it can be used once.
 
-    :param preferred: index of the replica to ask first, from the first of the write set; readers of different parts
-        of a ledger spread the load by different numbers.
+    :param preferred: index in the write set of the replica to ask first; readers of different parts of a ledger use
+        different indexes to spread the load.
     """
 
     def __init__(
@@ -102,14 +102,14 @@ class FragmentReader:
         order = [*fragment.bookies[turn:], *fragment.bookies[:turn]]
         self._order = sorted(order, key=pool.is_suspect)
         self._connection: IBookieConnection | None = None
-        self._asked: int | None = None  # the first entry of the batch read under way, None without such a read
+        self._asked: int | None = None  # the first entry of the outstanding batch read, None without one
         self._usual_size = UsualSize()
 
     def runs(self) -> Generator[EntryRun, None, None]:
-        """Yield verified runs of the entries in order.  Closing the iterator ends the request under way.
+        """Yield verified runs of the entries in order.  Closing the iterator ends the outstanding request.
 
-        :raises NoSuchEntryError: no replica has an entry.
-        :raises ReadError: no replica gave an entry, for other reasons.
+        :raises NoSuchEntryError: every replica answered that it does not have an entry.
+        :raises ReadError: no replica returned an entry, at least one of them for another reason.
         """
         at, last = self._fragment.first, self._fragment.last
         try:
@@ -133,7 +133,7 @@ class FragmentReader:
         return None
 
     def _ahead(self, at: int) -> EntryRun:
-        """Receive a batch, and request the next batch."""
+        """Receive the batch that begins at entry ``at``, then request the next batch."""
         if not self._pool.expects_batches(self._order[0]):
             raise BadRequestError(self._fragment.ledger_id, at)
         if self._asked != at:
@@ -276,7 +276,7 @@ class FragmentReader:
         self._order.insert(0, address)
 
     def _leave(self) -> None:
-        """Give the connection back to the pool, or close the connection if a reply is under way."""
+        """Give the connection back to the pool, or close the connection if a reply is still expected."""
         if self._asked is not None:
             self._hang_up()
         elif self._connection is not None:

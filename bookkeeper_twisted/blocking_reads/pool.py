@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from .connection import Address, IBookieConnection
 
 BATCH_SUPPORT_REMEMBERED = 300.0
-"""Seconds for which a bookie that refused a batch read is asked entry by entry."""
+"""Seconds for which a bookie that refused a batch read gets single reads only."""
 
 FAILURE_REMEMBERED = 60.0
 """Seconds for which a bookie that could not be reached is asked after the other replicas."""
@@ -83,7 +83,7 @@ class SocketPool:
     def refused_batch(self, address: Address) -> None:
         """Record that the bookie at an ``address`` does not support batch reads.
 
-        It gets one again after :data:`BATCH_SUPPORT_REMEMBERED` seconds.
+        After :data:`BATCH_SUPPORT_REMEMBERED` seconds it gets batch reads again.
         """
         self._without_batches[address] = self._now() + BATCH_SUPPORT_REMEMBERED
 

@@ -1,8 +1,8 @@
-"""Requests to one bookie over one connection, and its replies.
+"""Sends requests to one bookie over one connection, and receives its replies.
 
-This module only verifies that a reply belongs to its request.  A status that is not EOK is raised as its
-:class:`~bookkeeper_twisted.errors.BookieError`.  Sending a request and receiving its reply are separate functions, so
-that the bookie works while the caller does; the bookie may answer reads in any order.
+This module only verifies that a reply belongs to its request.  A reply with another status than EOK raises the
+:class:`~bookkeeper_twisted.errors.BookieError` of this status.  Sending a request and receiving its reply are separate
+functions, so that the caller can work while the bookie does.  The bookie may answer reads in any order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -118,11 +118,11 @@ def _note_reply(
 
 
 LacAnswer = tuple[bytes | None, bytes | None]
-"""Explicit LAC packet and last entry, as stored; None if the bookie has none."""
+"""The stored explicit LAC packet and the last entry of a ledger; None for what the bookie does not have."""
 
 
 def read_lacs(connection: IBookieConnection, ledger_ids: Sequence[int]) -> Iterator[tuple[int, LacAnswer | Exception]]:
-    """Read the last add confirmed of ledgers from a bookie, all requests in one write; V3 only.
+    """Read the last add confirmed of ledgers from a bookie, all requests in one write; needs V3.
 
     :param ledger_ids: ids that are all different.
     :returns: ledger id, and the answer or the bookie's error, in the order in which they arrive.
