@@ -1,19 +1,20 @@
-"""A TCP transport that sends within the write call, and that sends several pieces without a join.
+"""A TCP transport that sends within the write call, and that sends several pieces of bytes without joining them.
 
-Twisted's transport leaves every write to the next turn of its reactor: two changes of the set of watched
-descriptors and one more wait for each write, a copy if several pieces are written, and another copy of all the
-rest with every write event of a slow peer.  This transport passes the bytes to the kernel inside the write.  Only the
-bytes that the kernel refuses are queued for a write event, in their pieces; a piece that is a view is then copied, so
-that a peer that does not read never pins the memory that was written from.
+Twisted's own transport postpones every write to the next turn of the reactor.  Each write then costs two changes of the
+set of watched descriptors and one more wait.  Several pieces are copied to join them, and for a slow peer all unsent
+bytes are copied again with each write event.  This transport passes the bytes to the kernel inside the write.  Only the
+bytes that the kernel does not accept are queued for a write event, without a join.  Queued memory views are copied, so
+that a peer that does not read keeps no memory of the writer in use.
 
-A peer that reads as fast as it is sent to gets a mebibyte a turn; then other connections have their turn.
+A connection sends at most a mebibyte in one turn of the reactor, even if its peer reads fast enough for more; then
+other connections have their turn.
 
-The queue is this module's own.  Everything else (producers, closing, half-closing, aborting, losing, TLS) is the base
-class's, whose own ``doWrite`` runs whenever this queue is empty; an error of a send inside a write is left to the write
-event that follows: a connection is never lost from inside a write.
+Only the queue is made here.  Everything else (producers, closing, half-closing, aborting, losing, TLS) is done by
+Twisted's base class, whose ``doWrite`` runs whenever this queue is empty.  If a send inside a write fails, nothing
+happens until the next write event, so that ``connectionLost`` is never called from inside a write.
 
-The names of Twisted used beyond its documented interfaces are in :data:`BORROWED`, checked at import.  If one is
-missing, :data:`DIRECT` is false, the log has one line, and both ends use Twisted's own transport.
+:data:`BORROWED` lists the undocumented names of Twisted that are used here; the import checks that they exist.  If one
+is missing, one log line says so, :data:`DIRECT` is False, and both ends use Twisted's own transport.
 """
 
 import sys
@@ -40,16 +41,16 @@ from .peer_lines import INTERVAL
 Piece = bytes | memoryview
 
 GATHER_SIZE = 16 * 1024
-"""Pieces that are shorter on the average are sent sooner joined than gathered."""
+"""Average size of pieces in bytes below which joining them is faster than passing several to the kernel."""
 
 MAX_GATHERED = 1024
-"""Pieces one system call takes (``IOV_MAX``)."""
+"""Most pieces that one system call accepts (``IOV_MAX``)."""
 
 MAX_BURST = 1024 * 1024
-"""Bytes sent between two events of a connection before its producer is paused, so that others have their turn."""
+"""Bytes sent between two events of a connection, after which its producer is paused so that others have their turn."""
 
 MAX_QUEUED = 64 * 1024
-"""Queued bytes from which the producer is paused; ``bufferSize`` is the size of a received chunk."""
+"""Queued bytes above which the producer is paused; ``bufferSize`` is not used, as it limits a received chunk here."""
 
 BORROWED: Mapping[type, Sequence[str]] = {
     FileDescriptor: ("_writeDisconnected", "producer", "producerPaused", "streamingProducer"),
@@ -57,7 +58,7 @@ BORROWED: Mapping[type, Sequence[str]] = {
     Port: ("transport", "_logger"),
     Connector: ("_makeTransport",),
 }
-"""Attributes of Twisted's classes that are used here."""
+"""The undocumented attributes of Twisted's classes that are used here, by class."""
 
 _FULL = frozenset({EAGAIN, EWOULDBLOCK, ENOBUFS})
 _log = Logger()
@@ -75,12 +76,12 @@ def missing(borrowed: Mapping[type, Sequence[str]] = BORROWED) -> list[str]:
 
 
 DIRECT = not missing()
-"""Whether connections can send inside the write with this version of Twisted."""
+"""Whether this version of Twisted has all the attributes that are needed to send inside the write call."""
 
 
 @implementer(IGatheringTransport)
 class DirectConnection(Connection):
-    """Either end of a connection that sends within the write call; a base class before Twisted's class of that end."""
+    """A base class for both ends of a connection that sends within the write call; Twisted's class comes after it."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -99,7 +100,7 @@ class DirectConnection(Connection):
         return int.from_bytes(found, sys.byteorder)
 
     def write(self, data: bytes) -> None:
-        """Send as much of ``data`` as the kernel takes now, and queue the rest."""
+        """Send as many bytes of ``data`` as the kernel accepts now, and queue the rest."""
         if self.TLS:
             super().write(data)
         else:
@@ -116,7 +117,7 @@ class DirectConnection(Connection):
         self._send_or_queue(pieces, size)
 
     def _send_or_queue(self, pieces: Sequence[Piece], size: int) -> None:
-        """Send as much of some pieces as the kernel takes now, and queue the rest.
+        """Send as many bytes of some pieces as the kernel accepts now, and queue the rest.
 
         :param size: bytes of all pieces.
         """
@@ -128,7 +129,7 @@ class DirectConnection(Connection):
             try:
                 sent = self._send(pieces)
             except OSError:
-                pass  # ignore the error: the next attempt to write finds room, or fails too
+                pass  # ignore the error: the write event tries again and succeeds, or fails and ends the connection
             self._burst += sent
             self.taken += sent
         if sent < size:
@@ -146,9 +147,9 @@ class DirectConnection(Connection):
             self.producer.pauseProducing()  # type: ignore[attr-defined]
 
     def _send(self, pieces: Sequence[Piece]) -> int:
-        """Send as many bytes as the kernel has room for.
+        """Send as many bytes of the pieces as the kernel accepts.
 
-        :returns: the number of bytes that the kernel has taken.
+        :returns: the number of bytes that the kernel has accepted.
         """
         if len(pieces) == 1:
             return self.socket.send(pieces[0])
@@ -159,9 +160,9 @@ class DirectConnection(Connection):
         return super().doRead()
 
     def doWrite(self) -> Any:
-        """Send the queued pieces when the kernel has room, then run the base class's postponed actions.
+        """Send queued pieces; once all are sent, let the base class resume the producer or close the connection.
 
-        :returns: what ended the connection, or None.
+        :returns: the reason if the connection has ended, else None.
         """
         self._burst = 0
         if self._queued:
@@ -201,7 +202,7 @@ class DirectConnection(Connection):
 def _rest(pieces: Iterable[Piece], sent: int) -> list[Piece]:
     """Return the pieces without their first ``sent`` bytes.
 
-    Views of memory that its owner may free are copied.
+    Memory views are copied, because the owner of the memory may free it.
 
     :raises TypeError: a piece is not bytes.
     """
@@ -233,7 +234,7 @@ class DirectServer(DirectConnection, Server):
 class _OneAMinute:
     """A filter that passes one event per minute to an observer of a log.
 
-    A port that has no descriptor for a connection logs that for each of them: those who connect would fill the log.
+    When no descriptor is free, a port logs this for every connection attempt; peers that connect could fill the log.
     """
 
     def __init__(self, observer: Callable[[LogEvent], None], seconds: Callable[[], float]) -> None:
@@ -273,8 +274,8 @@ class DirectConnector(Connector):
 class _DirectReactor:
     """A reactor whose plain TCP connections send within the write call.
 
-    Sockets of files, TLS and systemd are Twisted's own.  Names, time-outs and cancellation are left to Twisted's
-    endpoints.
+    Unix sockets, Twisted's TLS and sockets from systemd are not changed.  Name resolution, time-outs and cancellation
+    are left to Twisted's endpoints.
     """
 
     def __init__(self, reactor: PosixReactorBase) -> None:
@@ -301,8 +302,9 @@ def direct_reactor(reactor: Any, direct: bool = DIRECT) -> Any:
 
     The reactor itself is never changed.
 
-    :param reactor: a reactor that does not make its connections from sockets itself (in memory, completion ports) is
-        returned as it is.
-    :param direct: False to return any reactor as it is; by default whether this version of Twisted has the names.
+    :param reactor: the reactor; one whose connections are not plain sockets (in memory, completion ports) is returned
+        unchanged.
+    :param direct: False to return any reactor unchanged; the default is whether this version of Twisted has the needed
+        attributes.
     """
     return _DirectReactor(reactor) if direct and isinstance(reactor, PosixReactorBase) else reactor

@@ -1,4 +1,4 @@
-"""The interfaces between a connection and the session that answers its requests."""
+"""The interfaces between a connection of a bookie and the session that answers its requests."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from .turns import Turns
 
 
 class IServerConnection(Interface):
-    """The connection to a peer that sends requests, for the code that answers them.  Reactor thread."""
+    """A bookie's connection to a client, as the code that answers its requests sees it.  Reactor thread."""
 
     peer: str = Attribute("The other end, for logs.")
     host: str = Attribute("The address of the other end, the same for all connections from there.")
@@ -42,30 +42,31 @@ class IServerConnection(Interface):
     def expect(n_bytes: int) -> None:
         """Count bytes of replies in preparation towards the limit of all connections (S11).
 
-        :param n_bytes: negative for counted bytes that are queued now, or will not come.
+        :param n_bytes: bytes of replies that will be made; negative if counted bytes are queued now or will never be
+            made.
         """
 
     def flush() -> None:
         """Write the replies queued on this connection without waiting for the outbox."""
 
     def turn_is_over() -> bool:
-        """Test whether other connections are to have their turn now.
+        """Test whether this connection has used up its share of the reactor turn.
 
-        :returns: if True, the session is called in a later turn, as after a lack of room.
+        :returns: if True, the session must stop; its ``writable`` is called in a later turn.
         """
 
     def enter(state: ConnectionState) -> None:
-        """Report the start or the end of the authentication, and that requests are answered.
+        """Set the state of the connection: authentication has begun, it has ended, or requests are answered.
 
         :param state: the next state.
-        :raises ValueError: it must not follow the present one.
+        :raises ValueError: the present state does not allow the next one.
         """
 
     def permit_silence() -> None:
-        """Set no time limit for the first frame, as the peer need not prove who it is."""
+        """Lift the time limit for the first frame, because this peer need not authenticate."""
 
     def encrypt(creator: IOpenSSLServerConnectionCreator, encrypted: Callable[[], None]) -> None:
-        """Begin the TLS handshake behind the queued replies; drop all that was received and not passed on.
+        """Begin the TLS handshake after the queued replies; drop received bytes that were not passed to the session.
 
         :param encrypted: called once the handshake is complete; :attr:`principal` is known then.
         """
@@ -76,7 +77,7 @@ class IServerConnection(Interface):
     def hold(held: bool) -> None:
         """Stop or resume reading requests from the peer.
 
-        :param held: True to stop.  Requests already received are still passed on.
+        :param held: True to stop.  Requests that were received before are still passed to the session.
         """
 
 
@@ -88,18 +89,18 @@ class IRequestSession(Interface):
     def received(items: Sequence[Any]) -> None:
         """Accept the requests of one chunk; the outbox is flushed afterwards.
 
-        :param items: runs and messages, in the order of arrival.
+        :param items: requests, as runs or single messages, in the order of arrival.
         """
 
     def writable() -> None:
-        """Resume requests, as the connection has room or its turn again; the outbox is flushed afterwards."""
+        """Resume answering requests: the connection has room or its turn again.  The outbox is flushed afterwards."""
 
     def lost() -> None:
         """End the session of a connection that was lost."""
 
 
 class IGatheringTransport(ITransport):
-    """A transport that accepts memory views, and sends several pieces without a join."""
+    """A transport that accepts memory views, and sends several pieces of bytes without joining them."""
 
     taken: int = Attribute("Bytes that the kernel has taken of what was written.")
     unread: int = Attribute("Of these, bytes of which the other end has not told that it has them; 0 if unknown.")

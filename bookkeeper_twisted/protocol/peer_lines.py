@@ -1,6 +1,6 @@
-"""Limits the log lines that peers can cause, so that a peer that sends nonsense cannot fill the log.
+"""Limits the log lines about peers, so that a peer that sends invalid requests cannot fill the log.
 
-Lines that are left out are counted, and the next logged line gives their number.
+Omitted lines are counted, and the next logged line says how many were omitted.
 """
 
 from collections.abc import Callable
@@ -12,11 +12,11 @@ INTERVAL = 60.0
 """Seconds between two lines about peers of one host."""
 
 MAX_HOSTS = 100
-"""Hosts with lines in one interval; lines about more hosts are left out."""
+"""Most hosts that lines are logged about in one interval; lines about further hosts are omitted."""
 
 
 def peer_name(address: IAddress | None) -> str:
-    """Return the name of a peer for log lines: host and port, or the text of an ``address`` that has none."""
+    """Return the name of a peer for log lines: its host and port, or the text of an ``address`` without them."""
     host = getattr(address, "host", None)
     return f"{host}:{getattr(address, 'port', 0)}" if host else str(address)
 
@@ -35,9 +35,9 @@ class PeerLines:
         self._left_out = 0
 
     def log(self, write: Callable[..., None], template: str, peer: str, **fields: Any) -> None:
-        """Write a line about a ``peer``, or count the line as omitted.
+        """Log a line about a ``peer``, or count the line as omitted.
 
-        :param write: the method of a logger.
+        :param write: the method of a logger that logs the line.
         :param template: text with the names of fields, ``{peer}`` among them.
         :param peer: host and port, or another name.
         """

@@ -1,9 +1,9 @@
-"""The turns of the reactor, shared among the connections of a bookie so that small requests go first.
+"""Divides the time of each reactor turn among the connections of a bookie, so that small requests go first.
 
-The requests of all connections together take :data:`TURN` of a turn of the reactor, however many connections there are.
-Bytes that arrive then are put off, undecoded, until a later turn.  There, connections that sent little come first,
-then those that were put off with more, then, in rotation, those whose requests took longer than a share: a peer that
-asks for little waits for a turn or two, whatever others ask for.
+In one turn of the reactor, the requests of all connections together may take :data:`TURN` seconds, however many
+connections there are.  Bytes that arrive after that are kept undecoded for a later turn.  In that turn connections with
+few kept bytes come first, then those with many, and last, in rotation, those whose requests used up their share of
+time.  So a peer with small requests waits for a turn or two, whatever other peers request.
 """
 
 from collections.abc import Callable
@@ -12,19 +12,19 @@ from typing import Protocol
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 TURN = 0.02
-"""Seconds that the requests of all connections may take of a turn of the reactor, but for those that have begun."""
+"""Seconds of a reactor turn after which no connection begins another request."""
 
 SHARE = 0.005
-"""Seconds of these that one connection may take, but for the request that has begun."""
+"""Seconds of a reactor turn after which one connection begins no other request."""
 
 SMALL_SHARE = 0.001
-"""The same for a connection that was put off: many wait then."""
+"""Seconds after which a connection that had to wait for its turn begins no other request: less, as many wait then."""
 
 SMALL = 4096
-"""Bytes up to which what was put off goes before all that is longer."""
+"""Number of kept bytes up to which a connection comes before all that have more."""
 
 _COUNTED = 0.001
-"""Seconds of work from which it matters in which turn they were: a timer for each chunk would cost as much as it."""
+"""Seconds of requests below which no timer is set for the end of the turn: it would cost as much as the requests."""
 
 
 class Waiting(Protocol):
@@ -34,9 +34,9 @@ class Waiting(Protocol):
 
 
 class Turns:
-    """A scheduler that chooses the connection that may work now.
+    """A scheduler of connections: it decides which of them may process requests now, and for how long.
 
-    :param flush: writes the replies made so far.
+    :param flush: a function that writes the replies made so far.
     """
 
     __slots__ = ("_clock", "_flush", "_spent", "_began", "_share", "_little", "_much", "_more", "_next")
@@ -58,10 +58,10 @@ class Turns:
         return self._spent >= TURN
 
     def begin(self) -> bool:
-        """Begin to measure the time of requests.
+        """Begin to measure the time that the requests of a connection take.
 
-        :returns: False if it is counted already, as they come from the work of others; else the caller calls
-            :meth:`end`.
+        :returns: False if the time is measured already, because another connection's work has caused these requests.
+            Otherwise the caller must call :meth:`end`.
         """
         if self._began is not None:
             return False
@@ -77,16 +77,16 @@ class Turns:
             self._go_on_later()
 
     def is_over(self) -> bool:
-        """Test whether the working connection has to let other connections work."""
+        """Test whether the connection that processes requests now must stop for the others."""
         if self._began is None:
             return self.is_spent
         elapsed = self._clock.seconds() - self._began
         return elapsed >= self._share or self._spent + elapsed >= TURN
 
     def wait(self, connection: Waiting, n_bytes: int | None = None) -> None:
-        """Have ``take_turn`` of a ``connection`` called in a later turn.
+        """Call ``take_turn`` of a ``connection`` in a later turn of the reactor.
 
-        :param n_bytes: bytes that were put off; None if it had its share, and has more to do.
+        :param n_bytes: number of bytes kept for later; None if the connection used up its share and has more requests.
         """
         waiting = self._more if n_bytes is None else self._little if n_bytes <= SMALL else self._much
         waiting[connection] = None
@@ -106,7 +106,7 @@ class Turns:
             self._next = self._clock.callLater(0, self._go_on)
 
     def _go_on(self) -> None:
-        """Begin a turn for the waiting connections, at most one turn for each."""
+        """Let the waiting connections process requests, each at most once, until the time of this turn is used up."""
         self._next = None
         self._spent = 0.0
         for _ in range(self._n_waiting):

@@ -1,4 +1,4 @@
-"""Finds wire protocols, which are plugins, and chooses those that a client uses.
+"""Finds the wire protocols, which are plugins, and chooses those that a client uses.
 
 Plugins are looked up once in a process; a connection holds the protocol itself.
 """
@@ -35,7 +35,8 @@ class ClientWires:
 
     :ivar main: the protocol of adds, reads and batch reads.
     :ivar complete: the protocol of all other requests; it may be the same.
-    :ivar strict: whether adds that the main one cannot express are refused, because it was asked for by name.
+    :ivar strict: whether adds that the main protocol cannot express are refused, because the configuration names this
+        protocol.
     """
 
     main: IWireProtocol
@@ -43,11 +44,11 @@ class ClientWires:
     strict: bool = False
 
     def sockets(self, wire: IWireProtocol, limit: int) -> int:
-        """Return the number of sockets to a bookie in the protocol ``wire``.
+        """Return how many sockets to a bookie may use the protocol ``wire``; 0 for no limit.
 
-        A second protocol, for requests that the first one lacks, has one socket.
+        If the main protocol lacks requests, one socket uses the other protocol.
 
-        :param limit: most sockets of both together; 0 for no limit.
+        :param limit: most sockets of both protocols together; 0 for no limit.
         """
         if not limit or self.main is self.complete:
             return limit
@@ -55,10 +56,12 @@ class ClientWires:
 
 
 def client_wires(config: ClientConfig) -> ClientWires:
-    """Return the protocols that ``wireProtocol`` names; ``auto`` means V2 and V3, or V3 alone with one socket.
+    """Return the protocols that ``wireProtocol`` names.
 
-    :raises bookkeeper_twisted.errors.ConfigError: no plugin provides the name, or the protocol lacks requests and
-        ``maxConnectionsPerBookie`` leaves no socket for it.
+    ``auto`` means V2 with V3 for the requests that V2 lacks, or V3 alone if only one socket is allowed.
+
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin provides the name; or the protocol lacks requests and
+        ``maxConnectionsPerBookie`` allows no second socket for V3.
     """
     name, limit = config.wire_protocol, config.max_connections_per_bookie
     if name == _AUTO:

@@ -1,10 +1,12 @@
-"""A client's end of a connection: writes the requests of many flows, matches replies, enforces time-outs.
+"""A client's end of a connection: writes the requests of many ledger handles, matches replies, enforces time-outs.
 
-Theory of operation.  :mod:`.connection` is the ``Protocol``.  A request is encoded, counted in :mod:`.in_flight`, and
-given to :mod:`.request_writer`, which writes adds at once and all others in a block at the end of the turn.  Received
-bytes are compared with the known replies to the oldest adds; only other bytes are decoded, and looked
-up by key.  The account removes answered requests before their callbacks are called.
+Theory of operation.  :mod:`.connection` is the ``Protocol``.  The connection encodes a request, records it in
+:mod:`.in_flight`, and passes it to :mod:`.request_writer`, which writes adds at once and all other requests in one
+block at the end of the reactor turn.  Received bytes are first compared with the expected replies to the oldest adds.
+Only bytes that differ are decoded, and matched with requests by key.  An answered request is removed from
+:mod:`.in_flight` before its callback is called.
 
-:mod:`.in_flight` is the only module that counts; :mod:`.sent_adds` and :mod:`.sent_reads` describe sent requests, and
-:mod:`.traffic` computes a load from the counts, by which connections are chosen.
+Only :mod:`.in_flight` counts outstanding requests.  :mod:`.sent_adds` and :mod:`.sent_reads` describe sent requests.
+:mod:`.traffic` computes the load of a connection from the counts; the client chooses the connection with the least
+load.
 """

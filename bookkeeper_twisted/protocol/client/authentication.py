@@ -19,18 +19,18 @@ from ..authentication import IAuthenticationExchange
 class AuthenticatedConnection(Protocol):
     """A protocol that authenticates a connection, then passes all bytes to a new client connection.
 
-    :ivar authenticated: fires with that connection once requests can be sent; fails with UnauthorizedAccessError,
-        RequestTimeoutError or BookieHandleNotAvailableError.
+    :ivar authenticated: fires with the new client connection once it can send requests; fails with
+        UnauthorizedAccessError, RequestTimeoutError or BookieHandleNotAvailableError.
     """
 
     def __init__(
         self, clock: IReactorTime, wire: IWireProtocol, plugin: str, exchange: IAuthenticationExchange,
         timeout: float, max_frame_size: int, make: Callable[[], Protocol], is_required: bool = False,
     ) -> None:  # fmt: skip
-        """:param plugin: the name of the plugin in the frames.
+        """:param plugin: the name of the plugin in AUTH requests.
         :param timeout: seconds for the whole exchange.
         :param make: makes the connection that sends requests.
-        :param is_required: whether a bookie that authenticates nobody is refused.
+        :param is_required: whether to refuse a bookie that does not authenticate its clients.
         """
         self.authenticated: Deferred[Protocol] = Deferred(lambda _: self.transport.abortConnection())  # type: ignore[union-attr]
         self._wire = wire
@@ -74,7 +74,7 @@ class AuthenticatedConnection(Protocol):
             self._proceed(response.payload)
 
     def _not_asked(self) -> None:
-        """End the exchange with a bookie that needs no token, or no further one."""
+        """End the exchange with a bookie that has answered that it does not authenticate clients."""
         if self._is_required and not self._exchange.complete:
             self._fail(UnauthorizedAccessError(detail="the bookie authenticates nobody, which this client requires"))
         else:

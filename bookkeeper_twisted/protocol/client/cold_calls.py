@@ -1,6 +1,6 @@
-"""The rare requests of a client, and the results of their replies.
+"""The rare requests of a client: all but adds, reads and batch reads.
 
-Only a protocol with all requests (V3) has each of them.
+Each of them needs V3, as V2 lacks some of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,9 +32,9 @@ _CAPACITY_AND_FREE_SPACE = 3
 class ColdCall(Generic[T]):
     """A request other than an add, a read or a batch read.
 
-    :ivar request: returns the message for a header.
+    :ivar request: returns the request message with the given header.
     :ivar expected: the class of the reply.
-    :ivar result: returns the caller's result of a successful reply.
+    :ivar result: extracts the caller's result from a successful reply.
     """
 
     operation: Operation
@@ -47,7 +47,7 @@ class ColdCall(Generic[T]):
 def read_lac(ledger_id: int) -> ColdCall[tuple[bytes | None, bytes | None]]:
     """Build a request for the LAC of the ledger ``ledger_id``.
 
-    Its result is the explicit LAC packet and the last entry, both as they are stored, None if the bookie has none.
+    Its result is the stored explicit LAC packet and the stored last entry; each is None if the bookie has none.
     """
 
     def result(reply: ReadLacResponse) -> tuple[bytes | None, bytes | None]:
@@ -73,7 +73,7 @@ def write_lac(ledger_id: int, master_key: bytes, lac: int, body: bytes) -> ColdC
 
 
 def force(ledger_id: int) -> ColdCall[None]:
-    """Build a request that ends once the bookie has made all acknowledged adds of ``ledger_id`` durable."""
+    """Build a request that the bookie answers once all acknowledged adds of ``ledger_id`` are durable."""
 
     def request(header: Header) -> ForceLedgerRequest:
         return ForceLedgerRequest(header, ledger_id)
@@ -97,7 +97,7 @@ def list_entries(ledger_id: int) -> ColdCall[Sequence[tuple[int, int]]]:
 
 
 def bookie_info() -> ColdCall[tuple[int, int]]:
-    """Build a request for capacity and free space of a bookie."""
+    """Build a request for the disk capacity and the free space of a bookie, in bytes."""
 
     def result(reply: BookieInfoResponse) -> tuple[int, int]:
         return reply.total_disk_capacity or 0, reply.free_disk_space or 0

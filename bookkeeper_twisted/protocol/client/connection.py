@@ -1,11 +1,13 @@
 """A client's connection to a bookie: writes requests, matches replies, enforces time-outs.
 
-Every request belongs to a flow, and has the flow's id in its request id (:mod:`.request_ids`); many flows share a
-connection.  Requests of one reactor turn leave in one ``transport.write`` (:mod:`.request_writer`); while the
-transport is full they are kept here.  One timer scans the outstanding requests, oldest first; there is no
-delayed call for a request.  A connection that is lost fails each outstanding request once, in the order
-they were made, after its owner was called, so that an errback which sends again never uses the dead
-connection.  A flow that leaves fails its own requests only, and its late replies are dropped.
+The requests of one ledger handle are called a flow; many flows share a connection.  A request id begins with the id of
+its flow (:mod:`.request_ids`).  The requests of one reactor turn are written together (:mod:`.request_writer`); they
+are kept while the transport is full.  One timer scans all outstanding requests for overdue ones, so that a request
+needs no delayed call of its own.
+
+When the connection is lost, its owner is told first.  Then each outstanding request fails once, in the order in which
+the requests were made; so an errback that repeats its request cannot use the lost connection.  When a flow leaves, only
+its own requests fail, and late replies to them are dropped.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,15 +48,15 @@ from .traffic import Traffic
 T = TypeVar("T")
 
 _NO_LEDGER = (1 << 63) - 1
-"""A ledger that no bookie has: reading it is how a bookie is asked for a sign of life, in every protocol."""
+"""Id of a ledger that no bookie has: a read of it tests whether a bookie is alive, in every protocol."""
 
 _MAX_ABANDONED = 10_000
-"""Keys that may stay taken by replies to requests that were given up; beyond it the bookie is not well."""
+"""Most unanswered requests that were given up; if there are more, the connection to the bookie is closed."""
 
 
 @attrs.frozen
 class ConnectionLimits:
-    """The time limits of a bookie in seconds, and the most bytes of a frame in either direction."""
+    """The seconds that a bookie has to answer a request, and the most bytes of a frame in either direction."""
 
     add_timeout: float = 5.0
     read_timeout: float = 5.0
@@ -68,13 +70,13 @@ class ConnectionLimits:
 
 @attrs.frozen
 class ConnectionOwner:
-    """The methods that a connection calls on its owner.
+    """The data and callbacks that a connection gets from its owner.
 
     :ivar bookie_id: the bookie at the other end.
     :ivar flow_ids: the flow ids of the client.
-    :ivar traffic: measures the bytes written and not acknowledged.
+    :ivar traffic: measures the load of the connection.
     :ivar lost: called once, as soon as the connection is unusable.
-    :ivar writes: counts each write.
+    :ivar writes: histograms of the sizes of writes.
     """
 
     bookie_id: str
@@ -87,7 +89,7 @@ class ConnectionOwner:
 class ClientConnection(Protocol):
     """A connection that sends requests to one bookie in one wire protocol.
 
-    :ivar wire: the protocol.
+    :ivar wire: the wire protocol.
     :ivar in_flight: the account of outstanding requests.
     :ivar writer: writes requests, and keeps them while the transport is full.
     :ivar disconnected: fires once the socket is closed.
@@ -109,9 +111,9 @@ class ClientConnection(Protocol):
         self._no_delay = no_delay
         self._decoder = ClientDecoder(wire, limits.max_frame_size)
         self._has_received = False
-        self._received_at: float | None = None  # when the replies that are being processed were received
+        self._received_at: float | None = None  # the time at which the replies that are processed now were received
         self._scan_call: Any = None
-        # The clock of the deadlines: it does not count the time in which this process was held up and read no reply.
+        # The clock for deadlines.  It omits the time in which this process was held up and could not read replies.
         self._time = AttendedTime(clock.seconds)
         self._end: Exception | None = None
         self._receivers: dict[type, Callable[[Any], None]] = {
@@ -125,22 +127,22 @@ class ClientConnection(Protocol):
     # ---- requests ------------------------------------------------------------------------------------
 
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
-        """Test whether replies to these reads can be told apart from replies to other requests.
+        """Test whether replies to some reads can be distinguished from replies to other outstanding requests.
 
-        :param entry_ids: -1 stands for the last entry, as in a request.
-        :returns: always True with request numbers.
+        :param entry_ids: the entries to read; -1 stands for the last entry, as in a request.
+        :returns: always True if the protocol numbers its requests.
         """
         return self.in_flight.can_read(ledger_id, entry_ids)
 
     def add(self, ids: RequestIds, adds: Adds, done: AddsDone, fresh: bool = False) -> bool:
         """Send adds in one write.
 
-        :param ids: those of the flow that sends the adds.
-        :param done: called with places in ``adds`` as replies arrive, or with the error they fail with; together
-            exactly once for each.
+        :param ids: the request ids of the handle that sends the adds.
+        :param done: called with the indexes of answered adds when their replies arrive, or with an error and the
+            indexes of the failed adds; exactly once for each add.
         :param fresh: whether the entries are sent for the first time.
-        :returns: False if no add was sent, because replies without numbers could not be distinguished from others on
-            this connection.
+        :returns: False if no add was sent, because their replies have no numbers and could not be distinguished from
+            other replies on this connection.
         """
         count, first, numbers = len(adds.entry_ids), 0, None
         if self._end is not None:
@@ -165,7 +167,7 @@ class ClientConnection(Protocol):
         if self._scan_call is None:
             self._scan_later()
         ledger_id = adds.ledger_ids[0]
-        # Adds of one ledger are queued under the ledger's number, not the flow's, so that ledgers take turns.
+        # Queue adds of one ledger under the id of the ledger instead of the flow, so that ledgers take turns.
         one = ledger_id == adds.ledger_ids[-1]
         queue_id = ~ledger_id if one else ids.flow_id
         if self._received_at is None:
@@ -176,11 +178,13 @@ class ClientConnection(Protocol):
         return True
 
     def read(self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
-        """Send plain reads of one ledger in one write.
+        """Send reads of one ledger without flags, all in one write.
 
-        :param entry_ids: at least one; without request numbers only ids that :meth:`can_read` accepts.
-        :returns: the replies, errors included, in the order of ``entry_ids``.  It fails if not all arrive in time
-            (RequestTimeoutError) or the connection ends; its cancellation gives all of them up.
+        :param entry_ids: the entries to read, at least one.  If the protocol has no request numbers, :meth:`can_read`
+            must be True for them.
+        :returns: fires with the replies in the order of ``entry_ids``; a reply may have an error status.  Fails with
+            RequestTimeoutError if a reply is missing after the time limit, and with another error if the connection
+            ends. Cancelling it gives up all of the reads.
         """
         number, keys = 0, cast(Sequence[Any], [(ledger_id, entry_id) for entry_id in entry_ids])
         if self.wire.numbered:
@@ -191,13 +195,13 @@ class ClientConnection(Protocol):
     def special_read(
         self, ids: RequestIds, ledger_id: int, entry_id: int, flags: int, master_key: bytes | None
     ) -> "Deferred[list[ReadReply]]":
-        """Send one read with flags; only in a protocol with all requests (V3).
+        """Send one read with flags; needs V3.
 
-        A reply without a number would not say which request it answers.
+        A V2 reply has no number, so it would not say whether it answers this read or one without flags.
 
         :param flags: of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
         :param master_key: required by a read that fences; None is not sent.
-        :returns: one reply, as of :meth:`read`.
+        :returns: fires with one reply, as :meth:`read` does.
         """
         number = self._take_ids(ids, 1)
         high = bool(flags & HIGH_PRIORITY)
@@ -215,7 +219,7 @@ class ClientConnection(Protocol):
         return deferred
 
     def ask_for_life(self) -> None:
-        """Send a request to which any reply proves that the bookie is alive."""
+        """Send a read of a ledger that does not exist, as any reply proves that the bookie is alive."""
         if self.can_read(_NO_LEDGER, (0,)):
             self.read(self.in_flight.own, _NO_LEDGER, (0,)).addErrback(lambda _: None)
 
@@ -225,12 +229,12 @@ class ClientConnection(Protocol):
     ) -> "Deferred[BatchReply]":  # fmt: skip
         """Read consecutive entries from ``first`` upwards.
 
-        A batch read and its reply have a number in every protocol.
+        Batch reads and their replies have request numbers in V2, too.
 
         :param max_count: most entries, <= 0 for any number.
-        :param max_size: most bytes of the reply, as the protocol counts them.
+        :param max_size: most bytes of the reply; each protocol counts them in its own way.
         :param flags: of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
-        :param patience: of a complete protocol: as of :meth:`long_poll`; the bookie waits until ``first`` is confirmed.
+        :param patience: seconds that the bookie waits until ``first`` is confirmed, as in :meth:`long_poll`; needs V3.
         """
         number = self._take_ids(ids, 1)
         request = self.wire.batch_read(ledger_id, first, number, max_count, max_size, flags, master_key)
@@ -240,9 +244,9 @@ class ClientConnection(Protocol):
         return self._call(ids, number, frame, ledger_id, first, BatchReply, lambda reply: reply, patience or 0.0)
 
     def long_poll(self, ids: RequestIds, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
-        """Request the entry after ``previous_lac``, to be sent once it is confirmed; only in V3.
+        """Request the entry after ``previous_lac``; the bookie sends it once it is confirmed.  Needs V3.
 
-        :param patience: seconds that the bookie is to wait; it has the usual time in addition to answer.
+        :param patience: most seconds that the bookie waits for the entry; the usual time limit of a read is added.
         """
         number = self._take_ids(ids, 1)
         header = self.wire.header(Operation.READ, number, 0)
@@ -254,10 +258,10 @@ class ClientConnection(Protocol):
         return self._call(ids, number, frame, ledger_id, previous_lac + 1, ReadReply, lambda reply: reply, patience)
 
     def ask(self, ids: RequestIds, call: ColdCall[T]) -> "Deferred[T]":
-        """Send a rare request (:mod:`.cold_calls`); only in a protocol with all requests (V3).
+        """Send a rare request (:mod:`.cold_calls`); needs V3.
 
-        :returns: the result of ``call.result``.  It fails with the error of the reply's status, with
-            RequestTimeoutError, or with the error that ended the connection.
+        :returns: fires with the result that ``call.result`` extracts from the reply.  Fails with the error that the
+            status of the reply means, with RequestTimeoutError, or with the error that ended the connection.
         """
         header = self.wire.header(call.operation, self._take_ids(ids, 1), 0)
         self._receivers.setdefault(call.expected, self._call_reply)
@@ -284,11 +288,11 @@ class ClientConnection(Protocol):
         return ids.take(count, self.in_flight.is_pending)
 
     def leave(self, ids: RequestIds, error: Exception) -> None:
-        """End a flow: fail all its requests immediately, in order.
+        """Fail all outstanding requests of a handle immediately, in order, because the handle leaves the connection.
 
-        Requests that are queued already are still sent.
+        Its queued requests are still sent.
 
-        :param ids: those of the flow.
+        :param ids: the request ids of the handle.
         :param error: the error that the requests fail with.
         """
         if self._end is None:
@@ -309,7 +313,7 @@ class ClientConnection(Protocol):
                 break
             if adds is None:
                 continue
-            try:  # as in _complete(), but without a call, as this is the usual case
+            try:  # as in _complete(), but without a function call, as this is the usual case
                 adds.done(self._owner.bookie_id, adds.places, None)  # type: ignore[misc]  # it waits for them
             except Exception:
                 self._log.failure("completing adds failed")
@@ -372,7 +376,7 @@ class ClientConnection(Protocol):
         if reply.txn_id is not None:
             self.in_flight.replied(reply.txn_id)
         if isinstance(key, int) and self._finish_call(key, reply.status, reply):
-            return  # the reply answers a long poll, which has a deadline of its own and is not among the reads
+            return  # the reply answers a long poll, which is a request of its own and not among the reads
         self._finish_reads(self.in_flight.answered_read(key, reply))
 
     def _finish_reads(self, reads: SentReads | None) -> None:
@@ -390,7 +394,7 @@ class ClientConnection(Protocol):
     def _error_response(self, reply: ErrorResponse) -> None:
         number = reply.header.txn_id
         self._finish_call(number, reply.status, reply)
-        # A success would have content, which this reply lacks, so even EOK is an error here.
+        # A successful reply would have content; this reply has none, so even EOK is an error here.
         kind = UnexpectedConditionError if reply.status is Status.EOK else ERROR_OF_STATUS[reply.status]
         self._complete_adds((number,), kind())
         self._finish_reads(self.in_flight.answered_read(number, ReadReply(reply.status, -1, -1, number, None)))
@@ -411,7 +415,7 @@ class ClientConnection(Protocol):
     # ---- sending -------------------------------------------------------------------------------------
 
     def _put(self, ids: RequestIds, frames: bytes, count: int) -> None:
-        """Queue the requests of a flow, and watch their deadlines."""
+        """Queue the frames of requests, and start the timer that scans for overdue requests."""
         self.writer.put(ids.flow_id, frames, count)
         if self._scan_call is None:
             self._scan_later()
@@ -454,8 +458,8 @@ class ClientConnection(Protocol):
     def close(self, error: Exception) -> None:
         """Fail all outstanding and later requests with ``error``, and close the socket.
 
-        Without outstanding requests the socket is closed in order, else at once: a peer that does not read
-        must not hold up the client.
+        Without outstanding requests, written bytes are still sent before the socket is closed.  Otherwise it is closed
+        at once, as a bookie that does not read must not hold up the client.
         """
         if self.idle:
             self._end_with(error)

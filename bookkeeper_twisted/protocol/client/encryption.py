@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class EncryptingConnection(Protocol):
-    """A protocol that begins TLS by V3's StartTLS, then hands its connection over to another protocol.
+    """A protocol that begins TLS by V3's StartTLS, then passes its connection to another protocol.
 
-    :ivar encrypted: fires with that protocol once it can send; fails with SecurityError, RequestTimeoutError or
+    :ivar encrypted: fires with the other protocol once it can send; fails with SecurityError, RequestTimeoutError or
         BookieHandleNotAvailableError.
     """
 
@@ -33,7 +33,7 @@ class EncryptingConnection(Protocol):
         make: Callable[[Peer], Protocol],
     ) -> None:  # fmt: skip
         """:param timeout: seconds for StartTLS and the handshake.
-        :param make: makes the protocol that goes on above TLS.
+        :param make: makes the other protocol, which uses the encrypted connection.
         """
         self.encrypted: Deferred[Protocol] = Deferred(lambda _: self.transport.abortConnection())  # type: ignore[union-attr]
         self._clock = clock
@@ -55,7 +55,7 @@ class EncryptingConnection(Protocol):
         items = self._decoder.receive(data)
         if self._decoder.error is not None:
             self._fail(BookieHandleNotAvailableError(f"the bookie broke the protocol: {self._decoder.error}"))
-        elif items:  # what follows the reply in clear is dropped
+        elif items:  # drop anything else that was received in clear text
             self._begin(items[0])
 
     def _begin(self, reply: object) -> None:
@@ -69,7 +69,7 @@ class EncryptingConnection(Protocol):
         self._fail(SecurityError(f"{self._bookie_id} does not encrypt the connection: {reason}"))
 
     def handshakeCompleted(self) -> None:
-        """Hand the connection over: the layer calls this method."""
+        """Pass the encrypted connection to the next protocol; the TLS layer calls this after the handshake."""
         assert self._layer is not None
         certificate = self._layer.getHandle().get_peer_certificate(as_cryptography=True)
         certified = principal_of(certificate) if certificate is not None else NOBODY

@@ -1,14 +1,15 @@
-"""A record of one connection: the requests in flight, their bytes, and the flows that sent them.
+"""The outstanding requests of one connection, their bytes, and the flows (handles) that sent them.
 
-Adds are kept in the order in which they were sent, since a bookie with one journal confirms them in this order; reads
-are found by key, other calls by number.  Every request belongs to a flow, and a connection has many.  No other module
-changes a count: each request that a method here adds is counted, and each that it removes is released, once: its bytes
-are then not unacknowledged any more, and its flow does not wait for it.
+Adds are kept in the order in which they were sent, since a bookie with one journal acknowledges them in this order.
+Reads are found by key, other requests by number.  The requests of one ledger handle are a flow; a connection has many
+flows.  Only this module changes the counts: when a request ends, its bytes are no longer unacknowledged, and its flow
+no longer waits for it.
 
-A V2 reply has no number, it names ledger and entry.  This key of an add or a read is *taken* while the request is
-outstanding, and also after it was given up (timed out, cancelled, its flow left): a late reply must meet the request
-that caused it, never a newer one.  The connection refuses a taken key, and the caller uses a protocol with numbers.  An
-entry that is sent for the first time (*fresh*) can only meet adds that are not.
+A V2 reply has no number; it names ledger and entry.  These two are the key of an add or a read.  The key is *taken*
+while the request is outstanding, and also after it was given up (timed out, cancelled, its flow left), because a late
+reply must not be matched with a newer request.  The connection refuses a request whose key is taken; the caller then
+uses a protocol with numbers.  The key of an entry that is sent for the first time (*fresh*) can only be taken by an add
+of an entry that was sent before.
 """
 
 from collections import deque
@@ -28,12 +29,13 @@ SentRequest = Answered | SentReads | SentCall
 
 
 class SendingFlow:
-    """The requests of one flow on one connection.
+    """The outstanding requests of one ledger handle on one connection.
 
     :ivar waiting: number of entries and requests that wait for replies.
-    :ivar expected_replies: number of replies to come with a request id of this flow, also to requests given up.
-    :ivar closed: whether the flow has left, so that replies to come are orphans.
-    :ivar quiet: called when no request waits any more, for a flow that leaves then.
+    :ivar expected_replies: number of numbered replies to this flow that can still arrive, also to requests that were
+        given up.
+    :ivar closed: whether the flow has left the connection, so that no request waits for its late replies.
+    :ivar quiet: called when an answered add was the last outstanding request; a flow that wants to leave sets it.
     """
 
     __slots__ = ("ids", "waiting", "expected_replies", "closed", "quiet")
@@ -47,17 +49,18 @@ class SendingFlow:
 
 
 class InFlight:
-    """The requests of one connection until they are answered or given up, and the flows that made them.
+    """The requests of one connection until they are answered or given up, and the flows that sent them.
 
-    :ivar own: request ids of the connection's own flow.
-    :ivar unacknowledged: bytes of requests that wait for their replies; 0 if no request does.
-    :ivar abandoned: number of keys that stay taken by replies to requests that were given up.
+    :ivar own: the request ids for requests that the connection itself makes.
+    :ivar unacknowledged: bytes of the outstanding requests; 0 if there is none.
+    :ivar abandoned: number of keys that stay taken although their requests were given up, as a late reply may come.
     """
 
     def __init__(self, numbered: bool, flow_ids: FlowIds) -> None:
-        """:param numbered: whether requests have numbers of their own; else adds and reads are matched by ledger and
-            entry, which stay taken once they are given up.
-        :param flow_ids: those of the client; an id is held here while its flow is here, or replies to it are to come.
+        """:param numbered: whether the protocol numbers its requests.  If not, replies to adds and reads are matched by
+            ledger and entry.
+        :param flow_ids: the flow ids of the client.  The id of a flow stays in use while the flow uses the connection
+            or a reply to it may still come.
         """
         self.own = RequestIds(CONNECTION_FLOW)
         self.unacknowledged = 0
@@ -67,8 +70,8 @@ class InFlight:
         self._flows: dict[int, SendingFlow] = {CONNECTION_FLOW: SendingFlow(self.own)}
         self._n_sent = 0
         self._adds: deque[SentAdds] = deque()
-        self._taken = TakenEntries()  # entries without request ids that may have been sent before
-        self._n_again = 0  # the number of adds in flight with entries in _taken
+        self._taken = TakenEntries()  # entries of the unnumbered adds in flight that may have been sent before
+        self._n_again = 0  # the number of batches of adds in flight whose entries are in _taken
         self._reads = ReadsByKey()
         self._calls: dict[int, SentCall] = {}
         self._emptied: Callable[[], object] | None = None
@@ -106,7 +109,7 @@ class InFlight:
     # ---- adds ------------------------------------------------------------------------------------------
 
     def is_taken(self, adds: Adds, fresh: bool) -> bool:
-        """Test whether replies to these adds, without request ids, could be mistaken for replies to other requests.
+        """Test whether replies to some adds without request ids could be mistaken for replies to other requests.
 
         :param fresh: whether the entries are sent for the first time.
         """
@@ -123,16 +126,16 @@ class InFlight:
         self, ids: RequestIds, adds: Adds, size: int, replies: bytes, numbers: range | None, deadline: float,
         done: AddsDone, fresh: bool,
     ) -> bool:  # fmt: skip
-        """Count adds that are about to be sent.
+        """Record adds that are about to be sent.
 
-        :param ids: those of the flow that sends the adds.
+        :param ids: the request ids of the handle that sends the adds.
         :param size: bytes of their frames.
-        :param replies: the bytes that confirm all of them; empty if they are not known in advance.
+        :param replies: the bytes of the replies if all adds succeed; empty if they are not known in advance.
         :param numbers: numbers of the requests, None if they have none.
-        :param done: kept for the caller.
+        :param done: the caller's callback, which is stored with the adds.
         :param fresh: whether the entries are sent for the first time.
-        :returns: False if a key is taken: nothing was counted.
-        :raises ValueError: another flow has the id.
+        :returns: False if a key is taken, so that the adds must not be sent on this connection.
+        :raises ValueError: another flow uses the same flow id.
         """
         if (self._n_again or not fresh) and self.is_taken(adds, fresh):
             return False
@@ -150,19 +153,19 @@ class InFlight:
         return True
 
     def confirmed(self, data: bytes, at: int) -> tuple[Answered | None, int]:
-        """Remove the adds that are confirmed, if the received bytes are the expected replies to the oldest adds.
+        """Remove the oldest adds if the received bytes are their expected replies.
 
         :param data: the received bytes.
         :param at: offset in them of a reply.
-        :returns: the adds, None if they were given up, and the end of the replies to them: ``at`` if the bytes are
-            anything else, and have to be decoded.
+        :returns: the acknowledged adds, or None if they were given up; and the offset behind their replies.  The offset
+            is ``at`` if the bytes are not the expected ones and must be decoded.
         """
         if not self._adds:
             return None, at
         sent = self._adds[0]
         if sent.n_answered or sent.done is None or not data.startswith(sent.replies, at):
             return self._confirmed_in_part(data, at)
-        self._adds.popleft()  # usual case: the replies confirm all the adds that were sent first
+        self._adds.popleft()  # usual case: the replies acknowledge the whole oldest batch of adds
         if sent.again:
             self._n_again -= 1
             self._taken.take(*sent.ids_at(sent.places))
@@ -183,7 +186,7 @@ class InFlight:
         return None, at
 
     def answered_adds(self, keys: Sequence[Key]) -> Iterator[Answered]:
-        """Remove the adds that some replies answer, and yield them request by request.
+        """Remove the adds that some decoded replies answer; yield them, grouped as they were sent.
 
         :param keys: keys of the replies, in the order of arrival; unknown keys are ignored.
         """
@@ -195,9 +198,9 @@ class InFlight:
                     yield part
 
     def _answered(self, sent: SentAdds, places: Sequence[int]) -> Answered | None:
-        """Count the answers to adds, and release their request ids.
+        """Record that some adds sent together were answered, and free their keys.
 
-        :returns: the answered adds at the places, None if they were given up.
+        :returns: the answered adds, or None if they were given up before.
         """
         if not sent.left:
             self._adds.remove(sent)
@@ -214,9 +217,9 @@ class InFlight:
     # ---- reads and other calls -------------------------------------------------------------------------
 
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
-        """Test whether replies to these reads can be told apart from other replies.
+        """Test whether replies to some reads can be distinguished from replies to other outstanding requests.
 
-        :param entry_ids: of ``ledger_id``, -1 for the last entry; a repeated id cannot be distinguished.
+        :param entry_ids: entries of ``ledger_id``, -1 for the last one; the result is False if an id occurs twice.
         """
         return not (self._by_key and self._reads.are_taken([(ledger_id, entry_id) for entry_id in entry_ids]))
 
@@ -224,13 +227,13 @@ class InFlight:
         self, ids: RequestIds, keys: Sequence[ReadKey], size: int, deadline: float,
         deferred: "Deferred[list[ReadReply]]",
     ) -> SentReads:  # fmt: skip
-        """Count reads that are about to be sent.
+        """Record reads that are about to be sent.
 
-        :param ids: those of the flow that sends the reads.
-        :param keys: of each read; none of them is taken.
+        :param ids: the request ids of the handle that sends the reads.
+        :param keys: the key of each read; none of them may be taken.
         :param size: bytes of their frames.
-        :param deferred: kept for the caller.
-        :raises ValueError: another flow has the id.
+        :param deferred: the caller's result, which is stored with the reads.
+        :raises ValueError: another flow uses the same flow id.
         """
         flow = self._count(ids, len(keys), size, 0 if self._by_key else len(keys))
         reads = SentReads(flow, self._n_sent, deadline, size, keys, [None] * len(keys), deferred)
@@ -241,13 +244,13 @@ class InFlight:
         self, ids: RequestIds, number: int, size: int, deadline: float, ledger_id: int, entry_id: int, expected: type,
         result: Callable[[Any], Any], deferred: "Deferred[Any]",
     ) -> None:  # fmt: skip
-        """Count a request, neither an add nor a read, that is about to be sent.
+        """Record a request, neither an add nor a read, that is about to be sent.
 
-        :param ids: those of the flow that sends it.
+        :param ids: the request ids of the handle that sends it.
         :param number: its request id, by which the reply is matched.
         :param size: bytes of its frame.
-        :param ledger_id, entry_id, expected, result, deferred: kept for the caller.
-        :raises ValueError: another flow has the id.
+        :param ledger_id, entry_id, expected, result, deferred: stored with the request for the caller.
+        :raises ValueError: another flow uses the same flow id.
         """
         flow = self._count(ids, 1, size, 1)
         self._calls[number] = SentCall(
@@ -265,10 +268,10 @@ class InFlight:
         return flow
 
     def answered_read(self, key: ReadKey, reply: ReadReply) -> SentReads | None:
-        """Store the reply to one read; remove the reads sent together with it once all are complete.
+        """Store the reply to one read; once all reads sent together with it are answered, remove these reads.
 
-        :param key: the number of the read, or without numbers ledger and entry.
-        :returns: the reads if this reply completes them, else None; None, too, for a reply to reads that were given up.
+        :param key: the number of the read, or its ledger and entry if reads have no numbers.
+        :returns: the reads if this was their last missing reply; otherwise, and if the read was given up, None.
         """
         if key not in self._reads:
             return None
@@ -285,7 +288,7 @@ class InFlight:
     def take_call(self, number: int) -> SentCall | None:
         """Remove and return the request ``number``, which is neither an add nor a read; None if it does not exist.
 
-        If it was not answered yet, its late reply will be dropped.
+        If it was not answered yet, its late reply is dropped when it arrives.
         """
         call = self._calls.pop(number, None)
         if call is not None:
@@ -310,11 +313,11 @@ class InFlight:
         return self._end(lambda sent: sent.deadline <= now)
 
     def leave(self, ids: RequestIds) -> Sequence[SentRequest]:
-        """End a flow: remove its requests.  Its late replies will be dropped.
+        """Remove the requests of a flow that leaves the connection; late replies to them will be dropped.
 
-        Its id stays held while a reply to one of its requests is expected.
+        The flow id is not used again while a reply to one of its requests can still arrive.
 
-        :param ids: those of the flow; an unknown flow has no effect.
+        :param ids: the request ids of the flow; an unknown flow has no effect.
         :returns: these requests, in the order in which they were made.
         """
         flow = self._flows.get(ids.flow_id)
@@ -359,9 +362,9 @@ class InFlight:
     # ---- flows -----------------------------------------------------------------------------------------
 
     def _join(self, ids: RequestIds) -> SendingFlow:
-        """Register a flow when it makes its first request.
+        """Register a flow when it sends its first request on this connection.
 
-        :raises ValueError: another flow has the id.
+        :raises ValueError: another flow uses the same flow id.
         """
         if ids.flow_id in self._flows:
             raise ValueError(f"flow id {ids.flow_id} is taken")
@@ -370,11 +373,11 @@ class InFlight:
         return flow
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
-        """Test whether requests of a flow are outstanding; if there are any, register a callback for their end.
+        """Test whether a flow has outstanding requests; if so, register a callback for the time when it has none.
 
-        :param ids: those of the flow.
-        :param quiet: called when an add of the flow is answered and no request of it is outstanding then; the answer to
-            a read does not call it.
+        :param ids: the request ids of the flow.
+        :param quiet: called after an answer to an add, if the flow then has no outstanding request.  An answer to a
+            read does not lead to a call.
         """
         flow = self._flows.get(ids.flow_id)
         if flow is None or not flow.waiting:
@@ -383,9 +386,10 @@ class InFlight:
         return True
 
     def replied(self, request_id: int, count: int = 1) -> None:
-        """Count replies that arrived for the flow of a request.
+        """Record that numbered replies arrived for a flow.
 
-        :param request_id: the id of one of the requests; an unknown flow has no effect.
+        :param request_id: the number of one of these replies, which contains the flow id; an unknown flow has no
+            effect.
         :param count: number of replies to requests of this flow.
         """
         flow = self._flows.get(request_id >> FLOW_SHIFT)
@@ -400,5 +404,5 @@ class InFlight:
 
     @property
     def orphans(self) -> int:
-        """The number of expected replies for which no request waits: of closed flows, and of requests given up."""
+        """The number of replies that can still arrive although no request waits for them any more."""
         return self.abandoned + sum([flow.expected_replies for flow in self._flows.values() if flow.closed])

@@ -1,7 +1,8 @@
 """Request ids: ``flow id << 32 | sequence``, so that every reply names its flow.
 
-Both halves have 31 bits: the id is positive as a signed 64-bit number, in V3's ``txnId`` and in the
-request id of a batch read alike.  Flow id 0 is the connection's own.
+Both halves have 31 bits: the id is positive as a signed 64-bit number, in V3's ``txnId`` and in the request id of a
+batch read alike.  A flow is the requests of one ledger handle; flow id 0 stands for requests that the connection itself
+makes.
 """
 
 from collections.abc import Callable
@@ -10,16 +11,16 @@ FLOW_SHIFT = 32
 MAX_FLOW_ID = (1 << 31) - 1
 SEQUENCES = 1 << 31
 CONNECTION_FLOW = 0
-"""The flow of what a connection asks on its own behalf."""
+"""The flow id of requests that a connection itself makes, for example to test whether the bookie is alive."""
 
 
 class FlowIds:
     """An allocator of the flow ids of one client.
 
-    An id is never 0, nor one that a flow or an expected reply still uses.
+    It never returns 0, nor an id that a flow still uses or that an expected reply can contain.
 
-    The flow itself holds its id, and so does every connection that the flow was on and that still expects
-    it replies: a late reply must not meet the next flow of the same id.
+    An id is held by its flow, and by each connection that still expects replies to this flow; otherwise a late reply
+    could be matched with a request of the next flow with the same id.
     """
 
     def __init__(self, following: int = 1) -> None:
@@ -60,7 +61,7 @@ class FlowIds:
 
 
 class RequestIds:
-    """The request ids of one flow, on all its connections.
+    """An allocator of the request ids of one ledger handle (flow), for all its connections.
 
     :ivar flow_id: the high half of each id.
     """
@@ -76,8 +77,8 @@ class RequestIds:
     def take(self, count: int, is_pending: Callable[[int, int], bool]) -> int:
         """Return the first of ``count`` consecutive request ids.
 
-        :param is_pending: tests, for the first of consecutive ids and their number, whether a reply to one is expected;
-            called only after the sequence has begun anew.
+        :param is_pending: tests whether a reply to one of some consecutive ids is still expected; its arguments are the
+            first id and the number of ids.  It is called only after the sequence has wrapped around.
         """
         base = self.flow_id << FLOW_SHIFT
         while True:

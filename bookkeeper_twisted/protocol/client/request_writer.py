@@ -1,10 +1,10 @@
-"""Writes the requests of one connection: batches immediately, other requests in blocks at the end of the turn.
+"""Writes the requests of one connection: adds immediately, other requests in blocks at the end of the reactor turn.
 
-A batch that cannot be written at once, as the transport has no room or other frames wait, joins the queue of its flow,
-as other requests do.  A write is a *block*: flow by flow, the frames of each in the order they were queued and next to
-each other, so that the bookie finds long runs of one ledger.  No flow may fill a block alone while others wait.  Frames
-are complete when they are queued, so a block has its real length: nothing is padded or split.  Order matters within a
-flow only, which its queue keeps; no request is a barrier for others.
+Each flow (ledger handle) has a queue of frames.  Adds join it, too, if the transport has no room or other frames wait
+already.  One write is a *block*: it has the frames of one flow after those of another, so that the bookie receives long
+runs of entries of one ledger.  While several flows wait, each contributes a limited part to a block. Frames are
+complete when they are queued; a block is neither padded nor split.  Only the requests of the same flow keep their
+order.
 """
 
 from typing import Any, cast
@@ -16,32 +16,32 @@ from zope.interface import implementer
 from ...instruments import Histogram
 
 MAX_BLOCK = 256 << 10
-"""Bytes after which a block is not continued."""
+"""Size in bytes from which no more frames are added to a block."""
 
 MAX_TURN_EVENTS = 500
-"""Requests of one flow in a block after which it is the next flow's turn."""
+"""Most requests that one flow adds to a block before the next flow has its turn."""
 
 MAX_TURN_BYTES = 64 << 10
-"""The same in bytes."""
+"""Most bytes that one flow adds to a block before the next flow has its turn."""
 
 
 class WriteQueue:
-    """The frames that wait to be written, by flow.
+    """The frames that wait to be written on one connection, in a queue for each flow (ledger handle).
 
-    :ivar size: bytes of the frames; 0 if none waits.
+    :ivar size: bytes of all waiting frames.
     """
 
     __slots__ = ("size", "_put", "_queues")
 
     def __init__(self) -> None:
         self.size = 0
-        self._put: list[Any] = []  # items not yet in a queue: flow id, frames, number of requests, ...
+        self._put: list[Any] = []  # not yet in the queue of a flow: flow id, frames, number of requests, ...
         self._queues: dict[int, list[Any]] = {}  # by flow: frames, number of their requests, frames, ...
 
     def put(self, flow_id: int, frames: bytes, events: int) -> None:
-        """Queue the frames of one write.
+        """Add the frames of one or more requests to the queue of a flow.
 
-        :param flow_id: the flow of the queue they join at the end.
+        :param flow_id: the id of the flow.
         :param frames: whole frames.
         :param events: number of requests in them.
         """
@@ -54,7 +54,7 @@ class WriteQueue:
         flow_ids, all_frames, all_events = put[::3], put[1::3], put[2::3]
         if not self._queues and len(set(flow_ids)) == len(flow_ids):
             block, events = b"".join(all_frames), sum(all_events)
-            # All frames fit one turn, so no flow has to wait.
+            # All frames fit the turn of one flow, so no flow has to wait.
             if len(block) <= MAX_TURN_BYTES and events <= MAX_TURN_EVENTS:
                 self.size = 0
                 return block, events
@@ -93,9 +93,9 @@ class WriteQueue:
 
 
 def _turn(queue: list[Any]) -> tuple[int, int]:
-    """Return the end of a flow's turn in its queue, and the bytes of the turn.
+    """Return how many items at the head of a flow's queue fit its turn, and their bytes.
 
-    A turn has at least one item.
+    A turn has at least the frames of one write, even if these are too many.
     """
     size = events = 0
     for at in range(0, len(queue), 2):
@@ -123,13 +123,14 @@ class WriteHistograms:
 class RequestWriter:
     """A writer of the frames that the flows of one connection send.
 
-    :ivar queue: the frames that wait; code that adds some without :meth:`put` calls :meth:`write` later.
-    :ivar writable: whether the transport takes more bytes; frames queued meanwhile are written later.
+    :ivar queue: the waiting frames.  After frames were added to it directly, and not by :meth:`put`, :meth:`write` must
+        be called.
+    :ivar writable: whether the transport has room; if not, frames stay queued until it has.
     :ivar written: bytes written so far.
     """
 
     def __init__(self, clock: IReactorTime, histograms: WriteHistograms) -> None:
-        """:param histograms: of the sizes of writes; each write adds a value."""
+        """:param histograms: histograms of the sizes of writes, to which each write adds a value."""
         self.queue = WriteQueue()
         self.writable = True
         self.written = 0
@@ -158,7 +159,7 @@ class RequestWriter:
     def put(self, flow_id: int, frames: bytes, events: int) -> None:
         """Queue frames until the next turn of the reactor, or until the transport has room.
 
-        :param flow_id: the queue they join; queues take turns.
+        :param flow_id: id of the queue to which the frames are added; queues take turns.
         :param frames: whole frames.
         :param events: number of requests in them.
         """

@@ -1,9 +1,9 @@
-"""Adds that one connection has sent together: their keys, the expected replies, and the adds still unanswered.
+"""The adds that one connection has sent together: their keys, their expected replies, and which are unanswered.
 
-Adds that were sent together are one :class:`SentAdds`, of one ledger or of many, without an object for each entry.
-Received bytes are compared with the replies where the protocol makes these known in advance (V2), before any of
-them is decoded.  Replies in another order are looked up by key: the number of the request, or in protocols without
-numbers (V2) ledger and entry.  Nothing is counted here: the account is :mod:`.in_flight`.
+Adds that were sent together are one :class:`SentAdds`, of one ledger or of many, without an object for each entry.  In
+V2 the bytes of the replies are known in advance, so received bytes are compared with them before anything is decoded.
+Replies in another order are matched by key: the number of the request, or ledger and entry in a protocol without
+numbers (V2).  Only :mod:`.in_flight` counts outstanding requests, not this module.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,10 +12,10 @@ from typing import Any
 import attrs
 
 AddsDone = Callable[[str, Sequence[int], Exception | None], None]
-"""``done(bookie_id, places, error)``: the outcome of the adds at some places; together exactly once for each."""
+"""``done(bookie_id, places, error)``: the outcome of the adds with the indexes ``places``; once for each add."""
 
 Key = Any
-"""Ledger and entry, or a number."""
+"""The key that matches a reply with an add: ledger and entry, or the number of the request."""
 
 _FEW = 4
 
@@ -24,14 +24,14 @@ _FEW = 4
 class SentAdds:
     """Adds that were sent together.
 
-    :ivar flow: the flow that sent them, as the account keeps it.
-    :ivar order: number of the request on its connection.
-    :ivar size: bytes of the frames, which the connection holds, not this object.
-    :ivar places: the places of all adds.
-    :ivar replies: the bytes that confirm all of them; empty if they are not known in advance.
+    :ivar flow: the flow (ledger handle) that sent them.
+    :ivar order: position among all requests that the connection has sent.
+    :ivar size: bytes of their frames.
+    :ivar places: the indexes of all adds.
+    :ivar replies: the bytes of the replies if all adds succeed; empty if they are not known in advance.
     :ivar numbers: numbers of the requests, None if they have none.
-    :ivar again: whether entries without numbers were perhaps sent before.
-    :ivar done: None once the adds were given up.
+    :ivar again: whether the adds have no numbers and their entries may have been sent before.
+    :ivar done: callback for the outcomes; None once the adds were given up.
     :ivar n_answered: number of answered adds.
     """
 
@@ -48,7 +48,7 @@ class SentAdds:
     again: bool
     done: AddsDone | None
     n_answered: int = attrs.field(default=0, init=False)
-    # The index of each unanswered add, by key; set once replies come out of order.
+    # The index of each unanswered add, by key; made when the first reply comes out of order.
     _places: dict[Key, int] | None = attrs.field(default=None, init=False)
 
     @property
@@ -66,22 +66,22 @@ class SentAdds:
         return list(zip(self._ledger_ids[at:], self._entry_ids[at:], strict=True))
 
     def holds(self, keys: "set[Key]") -> bool:
-        """Test whether one of these ``keys`` belongs to an unanswered add."""
+        """Test whether one of the ``keys`` is that of an unanswered add."""
         return not keys.isdisjoint(self.keys() if self._places is None else self._places)
 
     def ids_at(self, places: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-        """Return ledger ids and entry ids of the adds at ``places``, counted from 0."""
+        """Return the ledger ids and the entry ids of the adds with the indexes ``places``."""
         if isinstance(places, range):
             part = slice(places.start, places.stop)
             return self._ledger_ids[part], self._entry_ids[part]
         return [self._ledger_ids[place] for place in places], [self._entry_ids[place] for place in places]
 
     def confirmed(self, data: bytes, at: int) -> range:
-        """Remove the adds that are confirmed, if the received bytes are the expected replies to these adds.
+        """Mark adds as answered if the received bytes are their expected replies.
 
         :param data: the received bytes.
         :param at: offset in them of the first reply.
-        :returns: the places; empty if the bytes are anything else, and have to be decoded.
+        :returns: the indexes of the answered adds; empty if the bytes are not the expected ones and must be decoded.
         """
         if self._places is not None:
             return range(0)
@@ -98,9 +98,9 @@ class SentAdds:
         return range(first, first + count)
 
     def take(self, keys: Sequence[Key]) -> tuple[Sequence[int], Sequence[Key]]:
-        """Remove the adds with the given ``keys``.
+        """Mark the adds with the given ``keys`` as answered.
 
-        :returns: the places, and the keys that are unknown or were answered before.
+        :returns: the indexes of these adds, and the keys that belong to none of the unanswered adds.
         """
         if self._places is None:
             at, wanted = self.n_answered, self.keys()
@@ -122,15 +122,15 @@ class SentAdds:
         return found, others
 
     def part(self, places: Sequence[int]) -> "AddsPart":
-        """Return the record of ``places`` that were just removed.
+        """Return a record of the adds with the indexes ``places``, which were just answered.
 
-        Each record has a share of the bytes sent, and the shares add up to the total.
+        Each record counts a share of the sent bytes; all shares add up to :attr:`size`.
         """
         size = self.size * (self.left + len(places)) // self.count - self.size * self.left // self.count
         return AddsPart(self, places, size)
 
     def give_up(self) -> "AddsPart":
-        """Return all unanswered adds, because nobody waits for them any more.
+        """Give up all unanswered adds, and return a record of them.
 
         Their keys stay taken, as replies may still come.
         """
@@ -141,9 +141,9 @@ class SentAdds:
 
 
 class AddsPart:
-    """A part of the adds sent together, whose adds are no longer outstanding.
+    """Some of the adds that were sent together: those that were answered, or given up, at the same time.
 
-    :ivar count: number of the adds.
+    :ivar count: number of these adds.
     :ivar size: bytes of their frames.
     """
 
@@ -159,11 +159,11 @@ class AddsPart:
 
 
 Answered = SentAdds | AddsPart
-"""The adds that were answered at once, or a part of them."""
+"""Answered adds: all that were sent together, or a part of them."""
 
 
 class TakenEntries:
-    """A set of entries by ledger; one call adds, finds or removes all entries of a run."""
+    """A set of entries of many ledgers; a call adds, finds or removes a run of entries without a loop over them."""
 
     __slots__ = ("_by_ledger",)
 
@@ -206,7 +206,7 @@ class TakenEntries:
 
 
 def _by_ledger(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> Iterable[tuple[int, Sequence[int]]]:
-    """Map each ledger id to its entry ids."""
+    """Group entry ids by their ledger id."""
     first = ledger_ids[0]
     if ledger_ids[-1] == first and ledger_ids.count(first) == len(ledger_ids):
         return ((first, entry_ids),)

@@ -1,7 +1,8 @@
-"""Reads that one connection has sent together, reads by key, and requests that are neither adds nor reads.
+"""The reads that one connection has sent together, an index of them by key, and other requests than adds and reads.
 
-A V2 reply to a read names ledger and entry only.  While a read is outstanding, and also after it was given up (timed
-out, cancelled), its key is *taken*, as the keys of adds are (:mod:`.in_flight`).  Nothing is counted here.
+A V2 reply to a read has no number, so ledger and entry are the key that matches it with the read.  The key is *taken*
+while the read is outstanding, and after it was given up (timed out, cancelled) until a late reply comes: a request with
+the same key must not be sent then (:mod:`.in_flight`).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,16 +14,16 @@ from twisted.internet.defer import Deferred
 from ...codec.runs import ReadReply
 
 ReadKey = int | tuple[int, int]
-"""The number of a V3 read, or ledger and entry of a V2 read."""
+"""The key that matches a reply with a read: the number of a V3 read, or ledger and entry of a V2 read."""
 
 
 @attrs.define(eq=False, repr=False, weakref_slot=False)
 class SentReads:
-    """Reads that were sent in one write and are answered together.
+    """Reads that were sent in one write and whose replies are returned together.
 
-    :ivar flow: the flow that sent them, as the account keeps it.
-    :ivar order: number of the request on its connection.
-    :ivar size: bytes of the frames.
+    :ivar flow: the flow (ledger handle) that sent them.
+    :ivar order: position among all requests that the connection has sent.
+    :ivar size: bytes of their frames.
     :ivar replies: one for each key, None until it is received.
     """
 
@@ -44,7 +45,7 @@ class SentReads:
         """Store a ``reply``.
 
         :param index: index of the key that it answers.
-        :returns: whether all replies are there.
+        :returns: whether all replies have arrived.
         """
         self.replies[index] = reply
         self._n_answered += 1
@@ -52,7 +53,7 @@ class SentReads:
 
 
 class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
-    """A map from keys to the reads in flight, oldest first, with the index of the key among reads sent together.
+    """A map from each key to the reads it was sent with, oldest first, and to the index of the key among these reads.
 
     The value is None for a read that was given up but may still be answered.
     """
@@ -60,7 +61,7 @@ class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
     __slots__ = ()
 
     def are_taken(self, keys: Sequence[ReadKey]) -> bool:
-        """Test whether replies to reads of these ``keys`` would be ambiguous: two have one key, or a key is taken."""
+        """Test whether replies to reads with these ``keys`` would be ambiguous: a key occurs twice or is taken."""
         if len(keys) == 1:
             return keys[0] in self
         return not self.keys().isdisjoint(keys) or len(set(keys)) != len(keys)
@@ -74,7 +75,7 @@ class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
         """Remove incomplete ``reads``.
 
         :param keep_taken: whether their keys stay taken until a late reply comes.
-        :returns: the number of those without a reply.
+        :returns: the number of reads among them that had no reply yet.
         """
         keys = [key for key in reads.keys if (slot := self.get(key)) is not None and slot[0] is reads]
         for key in keys:
@@ -85,10 +86,10 @@ class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
         return len(keys)
 
     def some(self, whether: Callable[[SentReads], bool]) -> list[SentReads]:
-        """Return some of the incomplete reads.
+        """Return the reads with missing replies for which a test is true.
 
-        :param whether: tests one of them.
-        :returns: those that pass the test, in the order in which they were made.
+        :param whether: the test of some reads that were sent together.
+        :returns: these reads, in the order in which they were sent.
         """
         waiting = dict.fromkeys([slot[0] for slot in self.values() if slot is not None])
         return [reads for reads in waiting if whether(reads)]
@@ -100,7 +101,7 @@ class SentCall:
 
     :ivar flow, order, size: as of :class:`SentReads`.
     :ivar expected: the class of its reply.
-    :ivar result: returns the result of the reply.
+    :ivar result: extracts the caller's result from the reply.
     """
 
     flow: Any

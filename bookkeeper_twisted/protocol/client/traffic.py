@@ -1,4 +1,4 @@
-"""The load of a connection: the unacknowledged bytes, and the recently written bytes."""
+"""The load of a connection, which consists of unacknowledged bytes and recently written bytes."""
 
 from collections.abc import Callable
 
@@ -6,11 +6,11 @@ from .in_flight import InFlight
 from .request_writer import RequestWriter
 
 _HALF_LIFE = 10.0
-"""Seconds after which bytes written count half."""
+"""Seconds after which written bytes count half in the load."""
 
 
 class Traffic:
-    """The load of one connection, which is measured even before the connection exists.
+    """A measure of the load of one connection; it begins before the connection is made.
 
     :param now: returns the time in seconds.
     """
@@ -20,7 +20,7 @@ class Traffic:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._recent = 0.0
-        self._fresh = 0.0  # written bytes that ``_recent`` does not contain, less a start value of the writer's count
+        self._fresh = 0.0  # written bytes that are not yet in ``_recent``, minus the writer's count at the start
         self._at = now()
         self._writer: RequestWriter | None = None
         self._in_flight: InFlight | None = None
@@ -41,14 +41,14 @@ class Traffic:
         return 0 if self._in_flight is None else self._in_flight.unacknowledged
 
     def wrote(self, size: float) -> None:
-        """Add bytes to the recently written bytes, although this connection did not write them.
+        """Count bytes as recently written, although this connection did not write them.
 
-        :param size: bytes; :meth:`recent` includes them from its next call on.
+        :param size: number of bytes.
         """
         self._fresh += size
 
     def recent(self) -> float:
-        """Return the recently written bytes; older bytes count less."""
+        """Return the number of recently written bytes, where older bytes count less."""
         now = self._now()
         if now > self._at:
             self._recent *= 0.5 ** ((now - self._at) / _HALF_LIFE)
@@ -59,5 +59,5 @@ class Traffic:
         return self._recent
 
     def load(self) -> float:
-        """Return the load, a number by which connections are compared."""
+        """Return the load as a number; new requests go to the connection with the lowest load."""
         return self.unacknowledged + self.recent()

@@ -1,4 +1,4 @@
-"""The connections of a bookie at present: their number is limited, and those end whose peers are idle or late."""
+"""The open connections of a bookie: limits their number, and ends those whose peers are idle or too slow."""
 
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
@@ -15,7 +15,7 @@ from .sweeps import Sweeps
 
 
 class TimedConnection(Protocol):
-    """A connection that knows how long its peer has been idle or has not read."""
+    """A connection that knows for how long its peer has been idle or has not read replies."""
 
     peer: str
 
@@ -32,7 +32,7 @@ class TimedConnection(Protocol):
     def stalled_for(self) -> float: ...
 
     def is_late(self, latest: float) -> bool:
-        """Test whether bytes of the peer have been expected since ``latest`` or before, and it could send them."""
+        """Test whether the peer has owed bytes since the time ``latest`` or longer, and was able to send them."""
 
     def end(self) -> None: ...
 
@@ -43,7 +43,7 @@ C = TypeVar("C", bound=TimedConnection)
 
 
 class ConnectedPeers(Generic[C]):
-    """The connections of one bookie."""
+    """The open connections of one bookie."""
 
     _log = Logger()
 
@@ -65,7 +65,7 @@ class ConnectedPeers(Generic[C]):
         return iter(self._connections)
 
     def admit(self, connection: C) -> bool:
-        """Count a new connection; if there is no room for it, first end the connection that has been idle longest.
+        """Admit a new connection; at the limit, first end the connection that has been idle longest.
 
         :returns: False if the limit is reached and no connection is idle: the caller closes the new one.
         """
@@ -85,7 +85,7 @@ class ConnectedPeers(Generic[C]):
         return True
 
     def _evict(self) -> bool:
-        """End the connection that was idle longest, preferably one that never completed a frame.
+        """End the connection that has been idle longest, preferably one whose peer never sent a complete frame.
 
         :returns: False if all connections are in use.
         """
@@ -101,10 +101,11 @@ class ConnectedPeers(Generic[C]):
         return True
 
     def _drop(self, connection: C) -> None:
-        """End a connection, which then no longer counts against the limit.
+        """End a connection; from now on it does not count against the limit.
 
-        It is closed after its replies, so that its peer sees an end and no reset; but it is dropped if that does not
-        read them, or if so many are being closed that the descriptors could be used up.
+        Its replies are sent before it is closed, so that its peer sees a regular end and no reset.  But it is dropped
+        at once if the peer does not read, or if so many connections are being closed that the bookie could run out of
+        descriptors.
         """
         is_many = len(self._leaving) >= MAX_LEAVING
         self._leaving.add(connection)
@@ -124,7 +125,7 @@ class ConnectedPeers(Generic[C]):
             self._drop_all(stalled, "no byte of their replies read", limits.read_timeout)
 
     def _drop_all(self, connections: Sequence[C], reason: str, seconds: float) -> None:
-        """Drop connections that took longer than ``seconds``; write one log line for all connections of a sweep."""
+        """End connections whose peers took longer than ``seconds``; write one log line about all of them."""
         for connection in connections:
             self._drop(connection)
         if connections:
@@ -145,12 +146,12 @@ class ConnectedPeers(Generic[C]):
             self._gone.callback(None)
 
     def stop(self) -> None:
-        """Look at the connections no more."""
+        """Stop looking for late connections."""
         self._stopped = True
         self._sweeps.stop()
 
     def when_gone(self) -> "Deferred[None]":
-        """Return a Deferred that fires when there is no connection any more."""
+        """Return a Deferred that fires when all connections have ended."""
         self._gone = Deferred()
         if not self._connections:
             self._gone.callback(None)

@@ -37,12 +37,12 @@ _ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 
 @implementer(IServerConnection, IPushProducer)
 class ServerConnection(Protocol):
-    """The connection of one peer, which produces replies; its transport pauses it when it is full.
+    """A bookie's connection to one peer.  It is the producer of replies, which its transport pauses when full.
 
-    :ivar heard_at: time of the last receipt, in seconds.
-    :ivar has_asked: whether a whole frame was received.
-    :ivar expecting_since: time since which the rest of a frame, or of the authentication, is expected; None between
-        frames: V2 clients and pools open connections long before their first request.
+    :ivar heard_at: time in seconds at which bytes were last received.
+    :ivar has_asked: whether the peer has sent a complete frame.
+    :ivar expecting_since: time since which the peer should complete a frame or the authentication; None between frames,
+        where no limit applies because V2 clients and pools open connections long before their first request.
     """
 
     _log = Logger()
@@ -67,7 +67,7 @@ class ServerConnection(Protocol):
         self._closing: IDelayedCall | None = None
         self._put_off = b""
         self._waits = False
-        self._last_read = 0, 0.0  # the bytes that the peer has read, and when this number was first seen
+        self._last_read = 0, 0.0  # number of bytes that the peer has read, and the time at which it was first seen
         self.heard_at = factory.clock.seconds()
         self.has_asked = False
         self.expecting_since: float | None = self.heard_at
@@ -115,7 +115,7 @@ class ServerConnection(Protocol):
         self._factory.incomplete.hold(self, self._decoder.incomplete, bool(items))
 
     def _expect_rest(self) -> None:
-        """Start the time limit for an incomplete frame, or clear the limit if no frame has begun."""
+        """Start the time limit for the rest of an incomplete frame, or clear the limit if no frame has begun."""
         self.expecting_since = self.heard_at if self._decoder.incomplete else None
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -134,7 +134,8 @@ class ServerConnection(Protocol):
             self._session.lost()  # type: ignore[union-attr]
             self._session = None
             self._factory.peers.left(self)
-            # The freed permits may have let requests of other connections go on: write their replies.
+            # The end of this session freed permits, so requests of other connections may have been answered: write
+            # their replies.
             self._factory.outbox.flush()
 
     def pauseProducing(self) -> None:
@@ -169,7 +170,7 @@ class ServerConnection(Protocol):
         self.end()
 
     def end(self) -> None:
-        """Close the connection after the queued replies; a peer that does not read loses these."""
+        """Close the connection once the queued replies are sent, or after a time limit if the peer does not read."""
         if self.state in _ENDING:
             return
         self.flush()
@@ -196,20 +197,22 @@ class ServerConnection(Protocol):
             self.enter(ConnectionState.CLOSED)
 
     def is_late(self, latest: float) -> bool:
-        """Test whether the peer is late: it owes bytes since ``latest`` or before, and the bookie reads them."""
+        """Test whether the peer has owed bytes since the time ``latest`` or longer, and the bookie is ready to read."""
         if self._held or self._waits or self.state in _ENDING:
             return False
         return self.expecting_since is not None and self.expecting_since <= latest
 
     @property
     def is_waiting(self) -> bool:
-        """Test whether the peer has sent a complete frame before, and has not begun another one."""
+        """Test whether the peer has sent at least one complete frame, and no part of another one."""
         return self.has_asked and self.expecting_since is None
 
     @property
     def _bytes_taken(self) -> int:
-        """Return the bytes that the peer has read, or 0 if the transport does not count them: then only a full
-        transport that empties shows that the peer reads."""
+        """Return the bytes that the peer has read, or 0 if the transport does not count them.
+
+        In that case the bookie notices only that a full transport becomes empty.
+        """
         return self.transport.taken - self.transport.unread if self._gathers else 0  # type: ignore[union-attr]
 
     @property
@@ -227,8 +230,10 @@ class ServerConnection(Protocol):
 
     @property
     def idle_for(self) -> float | None:
-        """Return the seconds since the peer sent bytes or read replies; None if the connection is in use or being
-        closed."""
+        """Return the seconds since the peer sent bytes or read replies, or None if the connection is not idle.
+
+        A connection that is in use or being closed is not idle.
+        """
         if self.state in _ENDING:
             return None
         if self._paused or self._is_busy:
@@ -256,7 +261,7 @@ class ServerConnection(Protocol):
         layer.registerProducer(self, True)
 
     def handshakeCompleted(self) -> None:
-        """Go on above TLS: the transport calls this method."""
+        """Continue after the TLS handshake; the TLS layer calls this method."""
         self.is_encrypted = True
         certificate = self.transport.getHandle().get_peer_certificate(as_cryptography=True)  # type: ignore[union-attr]
         if certificate is not None:
@@ -288,7 +293,7 @@ class ServerConnection(Protocol):
     def hold(self, held: bool) -> None:
         """See :meth:`.IServerConnection.hold`; a peer is not late while the bookie does not read from it."""
         if self._held and not held and self.expecting_since is not None:
-            self.expecting_since = self._factory.clock.seconds()  # the peer could not send until now
+            self.expecting_since = self._factory.clock.seconds()  # the peer could not send before now
         self._held = held
         if self.state in _ENDING:
             return
@@ -311,9 +316,9 @@ class ServerConnection(Protocol):
         return True
 
     def _wait(self, n_bytes: int | None = None) -> None:
-        """Continue in a later turn, and do not read from the peer until then.
+        """Continue in a later turn of the reactor, and do not read from the peer until then.
 
-        :param n_bytes: bytes that were put off; None if the connection had its share of this turn.
+        :param n_bytes: bytes that were received but not decoded; None if the connection used up its share of this turn.
         """
         if not self._waits and self.state not in _ENDING:
             self._waits = True
@@ -321,7 +326,7 @@ class ServerConnection(Protocol):
             self.transport.pauseProducing()  # type: ignore[union-attr]
 
     def take_turn(self) -> None:
-        """Continue the begun requests, then process the received bytes that were left for later."""
+        """Continue the requests that have begun, then process the bytes that were received but not decoded."""
         self._waits = False
         self._go_on()
         can_go_on = self._session is not None and self.state not in _ENDING and not self._held and not self._waits
@@ -367,21 +372,23 @@ class ServerConnection(Protocol):
             self._factory.count_pending(size)
             self._factory.unread.hold(self, self._unread)
         elif self._held:
-            self._go_on()  # the transport took all replies, so requests that waited for room go on
+            self._go_on()  # the transport has accepted all replies, so continue requests that waited for room
 
 
 class BookieServerFactory(ServerFactory):
-    """The factory of one bookie's connections, whose number it limits.
+    """The factory of a bookie's connections; it limits their number.
 
-    :param open_session: makes the session of a new connection.
-    :param clock: for the time limit of a close.
+    :param open_session: makes the session that answers the requests of a new connection.
+    :param clock: the clock of all time limits.
     :param protocols: the protocols that peers may speak, in the order in which they are tried.
     :cvar protocol: the class of the connections.
-    :ivar is_scarce, reply_limit, unsent_limit: the present limits of its connections.
+    :ivar is_scarce: whether all replies together use so much memory that new replies must be small.
+    :ivar reply_limit: bytes that a reply of several entries should have at most now.
+    :ivar unsent_limit: bytes of queued replies from which a connection makes no more replies now.
     :ivar peer_lines: logs lines that peers cause.
     :ivar peers: the present connections.
-    :ivar turns: the shares of a turn of the reactor for requests.
-    :ivar incomplete, unread: bytes of incomplete frames, and of replies that peers have not taken.
+    :ivar turns: divides the time of a reactor turn among the connections.
+    :ivar incomplete, unread: limit the bytes of incomplete frames, and of replies that peers have not read.
     """
 
     noisy = False
@@ -421,13 +428,13 @@ class BookieServerFactory(ServerFactory):
         return self.protocol(self, peer, host or peer)
 
     def new_decoder(self) -> ServerDecoder:
-        """Return a decoder for a connection from which nothing was received."""
+        """Return a decoder for a connection on which no bytes were received yet."""
         return ServerDecoder(self.limits.max_frame_size, self.protocols)
 
     def count_pending(self, n_bytes: int) -> None:
-        """Count bytes of replies in preparation or unread by peers; above the limit, new replies are small.
+        """Count bytes of replies that are being made or are unread by peers; above a limit, new replies must be small.
 
-        :param n_bytes: negative for counted bytes that are sent, or will not come.
+        :param n_bytes: number of bytes; negative for counted bytes that are sent now or will never be made.
         """
         limits, pending = self.limits, self.metrics.pending_bytes
         pending.value += n_bytes
@@ -436,14 +443,14 @@ class BookieServerFactory(ServerFactory):
         self.unsent_limit = min(limits.unsent_bytes, limits.small_reply) if scarce else limits.unsent_bytes
 
     def hold_all(self) -> None:
-        """Stop accepting requests and connections for ever."""
+        """Accept no more requests and connections, because the bookie stops."""
         self.stopping = True
         self.peers.stop()
         for connection in self.peers:
             connection.hold(True)
 
     def end_all(self) -> "Deferred[None]":
-        """Close every connection; the result fires when all connections have ended."""
+        """Close every connection after its queued replies; return a Deferred that fires when all have ended."""
         ended = self.peers.when_gone()
         for connection in list(self.peers):
             connection.end()

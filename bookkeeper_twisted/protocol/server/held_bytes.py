@@ -19,17 +19,17 @@ class _Held:
 
 
 class HeldBytes(Generic[C]):
-    """A limit on the bytes that all connections hold together.
+    """A limit on the bytes of one kind that all connections hold in memory together.
 
-    Above it, the connection with the largest product of bytes and time is dropped.
+    Above the limit, connections are dropped, first the one with the largest product of held bytes and seconds.
 
-    The product of bytes and seconds tells a peer that stops in the middle of a frame, or of its replies, from one that
-    sends or reads a long frame fast.
+    This product is small for a peer that sends or reads a long frame fast, and large for a peer that stops in the
+    middle of a frame or of its replies.
 
-    :param held: names the held bytes in the log.
+    :param held: the name of the held bytes in log lines.
     :param limit: most bytes of all connections.
-    :param dropped: counts the dropped connections.
-    :param drop: ends a connection.
+    :param dropped: the counter of dropped connections.
+    :param drop: a function that drops a connection.
     """
 
     _log = Logger()
@@ -45,10 +45,10 @@ class HeldBytes(Generic[C]):
         self._dropping = False
 
     def hold(self, connection: C, n_bytes: int, begun: bool = False) -> None:
-        """Record the number of bytes that a ``connection`` holds; the call may drop a connection.
+        """Record how many bytes a ``connection`` holds now; above the limit, drop a connection.
 
-        :param n_bytes: 0 if it holds none, or will hold none.
-        :param begun: whether the bytes are others than before.
+        :param n_bytes: the number of bytes; 0 also for a connection that ends.
+        :param begun: whether these are other bytes than before, so that their time begins now.
         """
         held = self._holding.get(connection)
         if held is None:
@@ -69,7 +69,7 @@ class HeldBytes(Generic[C]):
     def _drop_heaviest(self) -> None:
         now = self._clock.seconds()
         heaviest = max(self._holding, key=lambda each: self._holding[each].n_bytes * (now - self._holding[each].since))
-        # Log again only after half of the memory was free, so that a flood does not fill the log.
+        # Log again only after the held bytes fell to half of the limit, so that a flood does not fill the log.
         if not self._dropping:
             self._dropping = True
             self._log.warn(

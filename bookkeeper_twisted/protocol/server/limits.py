@@ -3,16 +3,16 @@
 import attrs
 
 SECONDS_TO_CLOSE = 5.0
-"""Seconds in which a peer that broke the protocol may read the replies to its earlier requests."""
+"""Seconds that a peer has to read its last replies before its connection is dropped, for example after an error."""
 
 SECONDS_IN_USE = 1.0
-"""Seconds for which a peer keeps its connection after its last bytes, where there are too many connections."""
+"""Seconds after its last bytes in which a connection is not idle, so that a new connection cannot replace it."""
 
 MAX_LEAVING = 100
-"""Connections that are being closed behind their replies to make room; each holds a descriptor beyond the limit."""
+"""Most connections beyond the limit that are being closed but still send their replies; each uses a descriptor."""
 
 SECONDS_STALLED = 10.0
-"""Seconds without a byte read after which a peer that has replies to read counts as idle, whatever it has asked for."""
+"""Seconds after which a peer that reads none of its waiting replies counts as idle, even if it has open requests."""
 
 
 @attrs.frozen
@@ -20,18 +20,20 @@ class ServerLimits:
     """Limits of connections (S11).
 
     :ivar max_frame_size: most bytes of a request, length field included.
-    :ivar max_connections: connections beyond which the idlest one ends for a new one.
-    :ivar frame_timeout: seconds from the first byte of a frame to its last, and, where peers have to authenticate, from
-        the accept until they have.
-    :ivar read_timeout: seconds in which a peer has to read a part of its replies; None for no limit.
+    :ivar max_connections: most connections; beyond it, the connection that was idle longest is ended for a new one.
+    :ivar frame_timeout: seconds that a peer has from the first byte of a frame to its last, and from the accept to the
+        end of the authentication if it must authenticate.
+    :ivar read_timeout: seconds in which a peer must read at least a part of its waiting replies; None for no limit.
     :ivar incomplete_bytes: most bytes of incomplete frames of all connections.
-    :ivar unsent_bytes: bytes of queued replies beyond which a connection makes no more replies.
-    :ivar pending_bytes: bytes of replies of all connections, in preparation or not taken by peers, beyond which
-        replies are small.
-    :ivar unread_bytes: bytes of replies of all connections that peers have not taken, of whatever entries, beyond
-        which the connection ends that has held most for longest.
-    :ivar small_reply: bytes of a small reply, if possible: no peer waits for another that does not read.
-    :ivar chunk: bytes of one receipt: large ones cost less for each request, and keep others waiting longer.
+    :ivar unsent_bytes: bytes of queued replies from which a connection makes no more replies.
+    :ivar pending_bytes: bytes of replies of all connections, being made or not read by peers, from which new replies
+        must be small.
+    :ivar unread_bytes: most bytes of replies of all connections that peers have not read; beyond it, the connection
+        with the largest product of unread bytes and seconds is dropped.
+    :ivar small_reply: bytes of a small reply, if a single entry is not longer; small replies let every peer go on while
+        others do not read.
+    :ivar chunk: most bytes received at a time: a large chunk costs less for each request, but lets other connections
+        wait longer.
     """
 
     max_frame_size: int = 5 * 1024 * 1024

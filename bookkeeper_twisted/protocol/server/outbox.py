@@ -26,13 +26,14 @@ class Outbox:
         self._enrolled: list[Flushable] = []
 
     def enrol(self, connection: Flushable) -> None:
-        """Have a ``connection`` flushed by the next :meth:`flush`; it must not be enrolled already."""
+        """Add a ``connection`` to those that the next :meth:`flush` writes; it must not be enrolled already."""
         self._enrolled.append(connection)
 
     def flush(self) -> None:
         """Let every enrolled connection write its replies, in the order of enrolment.
 
-        A connection that fails is dropped: its peer asks again, and the others get their replies.
+        If a connection fails, it is dropped so that its peer repeats its requests; the other connections are still
+        flushed.
         """
         while self._enrolled:
             enrolled, self._enrolled = self._enrolled, []

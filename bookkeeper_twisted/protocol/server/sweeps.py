@@ -10,8 +10,9 @@ from ...limits.attended_time import AttendedTime
 class Sweeps:
     """A timer that calls a function regularly while connections exist.
 
-    :param seconds: between two calls.
-    :param sweep: the function; not called when a call is late: what peers sent meanwhile is not read yet.
+    :param seconds: seconds between two calls.
+    :param sweep: the function.  A late call is skipped, because the bytes that peers sent in the meantime are not read
+        yet.
     """
 
     def __init__(self, clock: IReactorTime, seconds: float, sweep: Callable[[], None]) -> None:
