@@ -13,21 +13,21 @@ from .reactor import result_of
 class LedgerWriter(Handle[client.LedgerWriter]):
     """The only writer of one ledger; entries get their ids in the order of the calls.
 
-    A program that now and then waits for the result of an :meth:`append` never gets TooManyRequestsError.  Threads
+    A program that regularly waits for the result of an :meth:`append` does not get TooManyRequestsError.  Other threads
     append through :meth:`appender`.
     """
 
     def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
-        """Return an appender for any thread, whose offers do not wait for their acknowledgement.
+        """Return an appender that any thread can use, and whose offers return before the entry is acknowledged.
 
-        Call this on the thread of this object's reactor or loop; with plain calls, on any thread.
-        Entries of all threads and of this handle get their ids in one sequence, first those appended here.
-        :meth:`close` waits until all offered entries are acknowledged; later offers fail.
+        Call this on the thread of this object's reactor or loop; with plain calls, on any thread.  Entries of all
+        threads and of this writer's own appends are numbered in one sequence.  :meth:`close` waits until all offered
+        entries are acknowledged; later offers fail.
 
-        :param when_full: what an offer does while ``maxInFlightBytes`` of offers are not acknowledged.
-        :param patience: seconds that an offer waits for room at most, with ``WhenFull.BLOCK``; None for ever.
+        :param when_full: what an offer does while ``maxInFlightBytes`` of offered entries are not acknowledged.
+        :param patience: most seconds that an offer waits for room with ``WhenFull.BLOCK``; None for ever.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or is negative.
-        :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for this reason.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, for this reason.
         """
         return self._inner.appender(when_full, patience)
 
@@ -35,24 +35,24 @@ class LedgerWriter(Handle[client.LedgerWriter]):
         """Append one entry.
 
         :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
-        :returns: the id of the entry, once an ack quorum has it on disk (with deferred sync: has it) and everything
-            before it is acknowledged.
+        :returns: the id of the entry, once it and all entries before it have their ack quorum.  Then the
+            bookies have the entries on disk; with deferred sync they have received them.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the data are not bytes, or too large for an entry.
         :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait for their acknowledgement.
         :raises bookkeeper_twisted.errors.LedgerClosedError: the writer is closed.
         :raises bookkeeper_twisted.errors.LedgerFencedError: another client has opened the ledger with recovery.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can take the place of one that failed.
-        :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for another reason.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, for another reason.
         """
         return await result_of(self._inner.append(data))
 
     async def append_many(self, payloads: Sequence[bytes | bytearray | memoryview]) -> tuple[int, int]:
-        """Append entries with consecutive ids: all of them, or none if one is refused.
+        """Append entries with consecutive ids: all of them, or none if one of them is refused.
 
-        This is many times faster than to append them one by one.
+        This is many times faster than appending them one by one.
 
         :param payloads: the data of each entry, at least one; as in :meth:`append`.
-        :returns: first and last id, once all are acknowledged.
+        :returns: the first and the last id, once all entries have their ack quorum.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: there is no entry, one is not bytes, or one is larger
             than an entry may be.
         :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`append`.
@@ -66,7 +66,7 @@ class LedgerWriter(Handle[client.LedgerWriter]):
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest id up to which every entry is acknowledged and synced, -1 without such an entry."""
+        """The highest id for which this entry and all before it are acknowledged and synced; -1 if there is none."""
         return self._inner.last_add_confirmed
 
     @property
@@ -75,9 +75,9 @@ class LedgerWriter(Handle[client.LedgerWriter]):
         return self._inner.metadata
 
     async def force(self) -> None:
-        """Sync every acknowledged entry; needed with deferred sync only.
+        """Make bookies sync every acknowledged entry; needed with deferred sync only.
 
-        After it the last add confirmed is at least the last entry that was acknowledged before the call.
+        Afterwards the last add confirmed is at least the last entry that was acknowledged before the call.
 
         :raises bookkeeper_twisted.errors.BookKeeperError: a bookie of the ensemble did not sync.
         """
@@ -88,47 +88,47 @@ class LedgerWriter(Handle[client.LedgerWriter]):
 
         Earlier appends are completed (and synced) first; later appends raise LedgerClosedError.
 
-        :raises bookkeeper_twisted.errors.BookKeeperError: an append failed (the ledger is closed at the
-            last confirmed entry nevertheless, unless the client was closed or the ledger is being recovered), or
-                the metadata could not be written.  So if the close succeeds, every append is in the ledger.
+        :raises bookkeeper_twisted.errors.BookKeeperError: an append has failed, or the metadata could not be written.
+            If an append has failed, the ledger is closed at the last confirmed entry nevertheless, unless the client
+            was closed or the ledger is being recovered.  So if the close succeeds, every append is in the ledger.
         """
         await super().close()
 
     @property
     def last_add_pushed(self) -> int:
-        """The last id given out, -1 if there is none; of entries that the caller numbers, the last one before the first
+        """The last id that an entry got, -1 if there is none. If the caller chooses the ids, the last one before a
         gap."""
         return self._inner.last_add_pushed
 
     @property
     def length(self) -> int:
-        """The bytes of all payloads up to :attr:`last_add_pushed`; once closed, of the confirmed ones."""
+        """The bytes of all payloads up to :attr:`last_add_pushed`; after the close, of all confirmed payloads."""
         return self._inner.length
 
 
 class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
-    """The only writer of one ledger, whose entries get the ids that the caller gives, in any order.
+    """The only writer of one ledger, to which the caller gives entries with their ids, in any order.
 
-    Entries complete without a gap: while an id is missing, entries with higher ids wait.  An entry is sent once
-    all entries before it were given, while Apache's client sends it immediately: it could not complete earlier, and
-    so the length in each entry's header counts exactly the payloads up to it, in id order.  (Headers
-    that count in call order make the length of a recovered ledger wrong.)
+    Entries complete without a gap: while an id is missing, entries with higher ids wait.  Unlike Apache's client, this
+    one sends an entry only once all entries before it were given.  The entry could not complete earlier, and in this
+    way the length in its header counts exactly the payloads up to it.  (If lengths count in the order of the calls, a
+    recovered ledger gets a wrong length.)
     """
 
     async def write(self, entry_id: int, data: bytes | bytearray | memoryview) -> int:
         """Write one entry.
 
-        An id behind a gap waits until the gap is filled.
+        An entry with an id behind a gap waits until the gap is filled.
 
         :param entry_id: id of the entry, >= 0.
         :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
-        :returns: the id, once an ack quorum has acknowledged the entry and everything before it.
+        :returns: the id, once the entry and all entries before it have their ack quorum.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer or negative, or the data are
-            not bytes or larger than an entry may be.
+            not bytes, or are larger than an entry may be.
         :raises bookkeeper_twisted.errors.DuplicateEntryIdError: the id was given before.
-        :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait; the entry that the
-            others wait for is accepted nevertheless while there is room to send it.
-        :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for this reason.
+        :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait.  The entry that fills the gap is
+            accepted nevertheless if there is room to send it.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, for this reason.
         """
         return await result_of(self._inner.write(entry_id, data))
 
@@ -139,7 +139,7 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest id up to which every entry is acknowledged and synced, -1 without such an entry."""
+        """The highest id for which this entry and all before it are acknowledged and synced; -1 if there is none."""
         return self._inner.last_add_confirmed
 
     @property
@@ -148,9 +148,9 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
         return self._inner.metadata
 
     async def force(self) -> None:
-        """Sync every acknowledged entry; needed with deferred sync only.
+        """Make bookies sync every acknowledged entry; needed with deferred sync only.
 
-        After it the last add confirmed is at least the last entry that was acknowledged before the call.
+        Afterwards the last add confirmed is at least the last entry that was acknowledged before the call.
 
         :raises bookkeeper_twisted.errors.BookKeeperError: a bookie of the ensemble did not sync.
         """
@@ -161,19 +161,19 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
 
         Earlier appends are completed (and synced) first; later appends raise LedgerClosedError.
 
-        :raises bookkeeper_twisted.errors.BookKeeperError: an append failed (the ledger is closed at the
-            last confirmed entry nevertheless, unless the client was closed or the ledger is being recovered), or
-                the metadata could not be written.  So if the close succeeds, every append is in the ledger.
+        :raises bookkeeper_twisted.errors.BookKeeperError: an append has failed, or the metadata could not be written.
+            If an append has failed, the ledger is closed at the last confirmed entry nevertheless, unless the client
+            was closed or the ledger is being recovered.  So if the close succeeds, every append is in the ledger.
         """
         await super().close()
 
     @property
     def last_add_pushed(self) -> int:
-        """The last id given out, -1 if there is none; of entries that the caller numbers, the last one before the first
+        """The last id that an entry got, -1 if there is none. If the caller chooses the ids, the last one before a
         gap."""
         return self._inner.last_add_pushed
 
     @property
     def length(self) -> int:
-        """The bytes of all payloads up to :attr:`last_add_pushed`; once closed, of the confirmed ones."""
+        """The bytes of all payloads up to :attr:`last_add_pushed`; after the close, of all confirmed payloads."""
         return self._inner.length

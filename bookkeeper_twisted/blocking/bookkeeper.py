@@ -17,8 +17,8 @@ from .writers import AdvLedgerWriter, LedgerWriter
 class BookKeeper(Handle[client.BookKeeper]):
     """A client of one cluster, made by :meth:`connect`.
 
-    :meth:`close` closes its connections.  Every call after that raises ClientClosedError, and so do the appends and
-    reads that are under way.
+    :meth:`close` closes its connections.  Every later call raises ClientClosedError, and so do appends and reads that
+    have not ended.
     """
 
     @classmethod
@@ -58,13 +58,13 @@ class BookKeeper(Handle[client.BookKeeper]):
         :param password: bytes that readers need; bookies get a key that is derived from it.
         :param digest_type: the digest that protects entries: a type or its name.
         :param custom_metadata: names and bytes that are kept in the ledger's metadata, unchanged.
-        :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; the last add confirmed moves
-            with ``force`` only, and a bookie that fails ends the writer.
+        :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; only ``force`` moves the last
+            add confirmed, and the failure of a bookie ends the writer.
         :param timeout: seconds that the call waits at most; None for any time.
         :returns: the only writer of the ledger.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or not ensemble size
-            >= write quorum >= ack quorum >= 1.
-        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer bookies are writable.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or ensemble size >=
+            write quorum >= ack quorum >= 1 does not hold.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer bookies are writable than the ensemble needs.
         :raises bookkeeper_twisted.errors.MetadataUnavailableError: the metadata store did not answer in time; if it is
             a MetadataOutcomeUnknownError, the ledger may have been created, empty.
         :raises TimeoutError: no result within ``timeout``.
@@ -98,24 +98,24 @@ class BookKeeper(Handle[client.BookKeeper]):
     ) -> LedgerReader:
         """Open a ledger for reading.
 
-        A ledger that is not closed is recovered first: its writer, should it be alive, is stopped, and the ledger is
-        closed after the last entry that can have been acknowledged.  With ``recover=False`` the writer is left alone;
-        the reader begins with the last add confirmed that the bookies report, and follows the ledger from there
+        A ledger that is not closed is recovered first: its writer, if it is alive, can write no more, and the ledger is
+        closed after the last entry that can have been acknowledged.  With ``recover=False`` the writer can continue.
+        The reader then reads up to the last add confirmed that the bookies report, and can follow the ledger from there
         (:meth:`LedgerReader.tail`).
 
         :param ledger_id: id of the ledger.
         :param password: bytes that the ledger was created with; None takes them from the metadata, as the tools of
             administrators do.
-        :param recover: False leaves a ledger that is not closed to its writer.
+        :param recover: False to let the writer of an unclosed ledger continue.
         :param timeout: seconds that the call waits at most; None for any time.
-        :returns: a reader, to be closed.
+        :returns: a reader, which the caller must close.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or the id is
             negative.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: the password is wrong.
         :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered in time.
         :raises bookkeeper_twisted.errors.LedgerRecoveryError: the recovery failed; any client may try again.
-        :raises bookkeeper_twisted.errors.ReadError: without recovery, too few bookies answered.
+        :raises bookkeeper_twisted.errors.ReadError: with ``recover=False``, too few bookies answered.
         :raises TimeoutError: no result within ``timeout``.
         """
         return LedgerReader(self._wait(lambda: self._inner.open_ledger(
@@ -134,10 +134,10 @@ class BookKeeper(Handle[client.BookKeeper]):
         self._wait(lambda: self._inner.delete_ledger(ledger_id), timeout)
 
     def list_ledgers(self, *, timeout: float | None = None) -> Iterator[int]:
-        """Iterate over the ids of all ledgers in ascending order; the iteration is complete or ends with an error.
+        """Iterate over the ids of all ledgers in ascending order; raise an error rather than leave out a ledger.
 
         :param timeout: seconds that each step of the iteration waits at most; None for any time.
-        :raises bookkeeper_twisted.errors.MetadataError: from the iteration: the metadata store does not answer.
+        :raises bookkeeper_twisted.errors.MetadataError: raised by the iteration: the metadata store does not answer.
         :raises TimeoutError: from the iteration: no result within ``timeout``.
         """
         return self._iterate(self._inner.list_ledgers(), 1000, timeout)
@@ -156,7 +156,7 @@ class BookKeeper(Handle[client.BookKeeper]):
     def close(self, *, timeout: float | None = None) -> None:
         """Close all connections; later calls return the same result.
 
-        Ledgers are not closed: their writers close them.
+        Open ledgers are not closed; close their writers first.
 
         :param timeout: seconds that the call waits at most; None for any time.
         :raises TimeoutError: no result within ``timeout``.

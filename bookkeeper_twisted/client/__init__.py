@@ -1,17 +1,19 @@
-"""Ledgers as an application sees them.
+"""The client of a cluster: an application creates, writes, reads and deletes ledgers with it.
 
-Theory of operation.  :class:`BookKeeper` creates, opens and deletes ledgers.  A :class:`LedgerWriter` gives ids in
-call order, seals a batch of entries once (header, LAC, length, digest), sends the same bytes to the write quorum of
-each entry and completes adds strictly in id order as ack quorums are reached; the LAC is the highest completed id.
-Threads append through a :class:`ThreadAppender`.  Bookies that fail are replaced in the ledger's metadata while
-nothing completes (S16).  A :class:`LedgerReader` reads single entries, ranges and batches, verifies every byte
-against ledger id, entry id and digest (S18), and goes to the next replica on any error; it can follow a ledger that
-is being written.  A ledger whose writer did not close it is recovered when it is opened
-(:mod:`.recovery.ledger_recovery`, S17).  The arithmetic and the rules are in :mod:`bookkeeper_twisted.ledger`.
+Theory of operation.  :class:`BookKeeper` creates, opens and deletes ledgers.  A :class:`LedgerWriter` numbers entries
+in the order of the calls.  It seals a batch of entries once (header, LAC, length, digest) and sends the same bytes to
+the write quorum of each entry.  Adds complete strictly in id order once they have their ack quorum; the LAC is the
+highest completed id.  Threads append through a :class:`ThreadAppender`.  If bookies fail, the writer replaces them in
+the ledger's metadata; until that has succeeded, no entry completes (S16).
+
+A :class:`LedgerReader` reads single entries, ranges and batches.  It verifies every entry by ledger id, entry id and
+digest (S18), and asks the next replica after any error.  It can follow a ledger that is still being written.  A ledger
+that its writer did not close is recovered when it is opened (:mod:`.recovery.ledger_recovery`, S17).  The arithmetic
+and the rules are in :mod:`bookkeeper_twisted.ledger`.
 
 All network traffic goes through one :class:`~.interfaces.IBookieClient`, which owns the connections
-(:mod:`.connections`); handles never touch a socket.  Everything asynchronous is a Deferred that can be awaited and
-cancelled.
+(:mod:`.connections`); handles never touch a socket.  Every asynchronous call returns a Deferred, which can be awaited
+and cancelled.
 """
 
 from ..ledger.entry_batch import EntryBatch

@@ -38,9 +38,9 @@ class DiskSpace:
 
 
 def readable(size: int) -> str:
-    """Format a number of bytes in thousands, cut to three digits: ``(71.628GB)``.
+    """Format a number of bytes with a decimal unit and at most three decimals: ``(71.628GB)``.
 
-    :param size: bytes.
+    :param size: number of bytes.
     :returns: an empty string for fewer than 1000 bytes, for which Apache's shell prints nothing.
     """
     value, unit = Decimal(size), 0
@@ -54,7 +54,7 @@ def readable(size: int) -> str:
 
 @attrs.frozen
 class LedgerReport:
-    """A ledger, and the bookies that keep its entries.
+    """The metadata of a ledger, the bookies that keep its entries, and which of them are down.
 
     :ivar bookies: the bookies of all segments.
     :ivar unavailable: bookies of a segment that are neither writable nor read-only.
@@ -105,7 +105,7 @@ class BookKeeperAdmin:
     async def ledgers(self, bookie_id: str | None = None) -> AsyncIterator[tuple[int, LedgerMetadata]]:
         """Iterate over the ids of ledgers in ascending order, with the metadata of each; deleted ledgers are left out.
 
-        :param bookie_id: only ledgers that this bookie keeps a part of.
+        :param bookie_id: if given, only ledgers whose ensembles name this bookie.
         """
         async for ledger_id in self.client.list_ledgers():
             try:
@@ -126,7 +126,7 @@ class BookKeeperAdmin:
     async def open_ledger(self, ledger_id: int, recover: bool = False) -> LedgerReader:
         """Open a reader of a ledger with the stored password; see :meth:`~.bookkeeper.BookKeeper.open_ledger`.
 
-        :param recover: whether a ledger that is not closed is fenced and closed first.
+        :param recover: whether to fence and close the ledger first, if it is not closed.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """
         metadata = await self.client.ledger_metadata(ledger_id)
@@ -199,7 +199,7 @@ class BookKeeperAdmin:
             bookie_id: SharedResult[DiskSpace | BookKeeperError]()
             for bookie_id in sorted(await self.writable_bookies())
         }
-        for bookie_id, question in questions.items():  # all questions run concurrently
+        for bookie_id, question in questions.items():  # all requests run concurrently
             question.run(self._disk_space(bookie_id))
         return {bookie_id: await question.wait() for bookie_id, question in questions.items()}
 

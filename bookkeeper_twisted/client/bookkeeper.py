@@ -49,8 +49,8 @@ _LISTED_A_TURN = 500  # number of ids yielded in one turn of the reactor, which 
 class BookKeeper:
     """A client of one cluster, made by :meth:`connect`.
 
-    :meth:`close` closes its connections.  Every call after that raises ClientClosedError, and so do the appends and
-    reads that are under way.
+    :meth:`close` closes its connections.  Every later call raises ClientClosedError, and so do appends and reads that
+    have not ended.
     """
 
     _recovery_rules = RecoveryRules
@@ -60,11 +60,11 @@ class BookKeeper:
         config: ClientConfig | None = None, placement: IPlacementPolicy | None = None,
         quarantine: Quarantine | None = None, threads: Threads | None = None,
     ) -> None:  # fmt: skip
-        """Make a client from its parts, which the client closes; :meth:`connect` makes the parts as well.
+        """Make a client from parts that exist already, and that it closes later; :meth:`connect` makes the parts, too.
 
         :param driver: an open metadata driver; kept as ``metadata``.
-        :param quarantine: the counter of the answers and failures of bookies that ``bookie_client`` reports to.
-        :param threads: the operations on threads; those of the operating system if left out.
+        :param quarantine: the counter of bookie errors, to which ``bookie_client`` reports the outcome of each request.
+        :param threads: the operations on threads; by default those of the operating system.
         """
         self._clock = clock
         self.metadata = driver
@@ -146,7 +146,7 @@ class BookKeeper:
 
     @property
     def context(self) -> ClientContext:
-        """The collaborators of this client's operations, for callers that repair ledgers."""
+        """The objects that all operations of this client share, for code that repairs ledgers."""
         return self._context
 
     # ---- ledgers -------------------------------------------------------------------------------------
@@ -164,12 +164,12 @@ class BookKeeper:
         :param password: bytes that readers need; bookies get a key that is derived from it.
         :param digest_type: the digest that protects entries: a type or its name.
         :param custom_metadata: names and bytes that are kept in the ledger's metadata, unchanged.
-        :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; the last add confirmed moves
-            with ``force`` only, and a bookie that fails ends the writer.
+        :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; only ``force`` moves the last
+            add confirmed, and the failure of a bookie ends the writer.
         :returns: the only writer of the ledger.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or not ensemble size
-            >= write quorum >= ack quorum >= 1.
-        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer bookies are writable.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or ensemble size >=
+            write quorum >= ack quorum >= 1 does not hold.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer bookies are writable than the ensemble needs.
         :raises bookkeeper_twisted.errors.MetadataUnavailableError: the metadata store did not answer in time; if it is
             a MetadataOutcomeUnknownError, the ledger may have been created, empty.
         """
@@ -221,23 +221,23 @@ class BookKeeper:
     ) -> "Deferred[LedgerReader]":  # fmt: skip
         """Open a ledger for reading.
 
-        A ledger that is not closed is recovered first: its writer, should it be alive, is stopped, and the ledger is
-        closed after the last entry that can have been acknowledged.  With ``recover=False`` the writer is left alone;
-        the reader begins with the last add confirmed that the bookies report, and follows the ledger from there
+        A ledger that is not closed is recovered first: its writer, if it is alive, can write no more, and the ledger is
+        closed after the last entry that can have been acknowledged.  With ``recover=False`` the writer can continue.
+        The reader then reads up to the last add confirmed that the bookies report, and can follow the ledger from there
         (:meth:`LedgerReader.tail`).
 
         :param ledger_id: id of the ledger.
         :param password: bytes that the ledger was created with; None takes them from the metadata, as the tools of
             administrators do.
-        :param recover: False leaves a ledger that is not closed to its writer.
-        :returns: a reader, to be closed.
+        :param recover: False to let the writer of an unclosed ledger continue.
+        :returns: a reader, which the caller must close.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or the id is
             negative.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: the password is wrong.
         :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered in time.
         :raises bookkeeper_twisted.errors.LedgerRecoveryError: the recovery failed; any client may try again.
-        :raises bookkeeper_twisted.errors.ReadError: without recovery, too few bookies answered.
+        :raises bookkeeper_twisted.errors.ReadError: with ``recover=False``, too few bookies answered.
         """
         opened = open_reader(self._context, ledger_id, password, recover, self._recovery_rules)
         return self._run(f"open ledger {ledger_id}", opened)
@@ -255,15 +255,15 @@ class BookKeeper:
         await self._ledgers.remove(check_ledger_id(ledger_id))
 
     def list_ledgers(self) -> AsyncGenerator[int, None]:
-        """Iterate over the ids of all ledgers in ascending order; the iteration is complete or ends with an error.
+        """Iterate over the ids of all ledgers in ascending order; raise an error rather than leave out a ledger.
 
-        :raises bookkeeper_twisted.errors.MetadataError: from the iteration: the metadata store does not answer.
+        :raises bookkeeper_twisted.errors.MetadataError: raised by the iteration: the metadata store does not answer.
         """
         self._check_open()
         return self._listed()
 
     async def _listed(self) -> AsyncGenerator[int, None]:
-        """Yield ledger ids; let the reactor run after every few hundred, even if the store answers immediately."""
+        """Yield ledger ids; let the reactor run after some hundred ids, even if the store answers immediately."""
         count = 0
         async for ledger_id in self._ledgers.ledger_ids():
             count += 1
@@ -298,7 +298,7 @@ class BookKeeper:
     def close(self) -> "Deferred[None]":
         """Close all connections; later calls return the same result.
 
-        Ledgers are not closed: their writers close them.
+        Open ledgers are not closed; close their writers first.
         """
         if self._closing is None:
             self._closing = SharedResult()
@@ -319,7 +319,7 @@ class BookKeeper:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the client; an error of the body takes precedence over an error of the close."""
+        """Close the client; an error in the body of the ``with`` statement hides an error of the close."""
         try:
             await self.close()
         except Exception:
@@ -333,7 +333,7 @@ class BookKeeper:
 
 
 async def _named(asked: str, work: Coroutine[Deferred[Any], Any, T]) -> T:
-    """Await ``work``; if the metadata store is unavailable, the error names the request that was ``asked``."""
+    """Await ``work``; if the metadata store is unavailable, add the name of the request (``asked``) to the error."""
     try:
         return await work
     except MetadataUnavailableError as error:
@@ -346,7 +346,7 @@ async def open_reader(
 ) -> LedgerReader:  # fmt: skip
     """Open a stored ledger as a reader; the arguments are those of :meth:`BookKeeper.open_ledger`.
 
-    :param rules: the function that makes the rules of a recovery.
+    :param rules: makes the rules of a recovery from the metadata of the ledger.
     """
     check_type("recover", recover, bool, "True or False")
     stored = await context.ledgers.read(check_ledger_id(ledger_id))

@@ -1,4 +1,4 @@
-"""The context of a whole client: the objects that its readers share and those that its writers share."""
+"""The context of a client: the objects that its readers and its writers share."""
 
 import attrs
 

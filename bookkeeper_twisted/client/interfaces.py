@@ -10,11 +10,11 @@ from ..codec.runs import BatchReply, ReadReply
 
 
 class IBookieClient(Interface):
-    """The flow of calls of one handle or of one client to bookies, by bookie id, over shared connections.
+    """The requests of one ledger handle, or of a client, to bookies, over connections that all handles share.
 
-    Every call fails with the :class:`~bookkeeper_twisted.errors.BookieError` that the bookie answered, or
-    BookieHandleNotAvailableError (no connection, or a lost one), RequestTimeoutError, ClientClosedError.
-    The reply to a cancelled call is dropped, and so is a reply that comes late.
+    Every call fails with the :class:`~bookkeeper_twisted.errors.BookieError` that the bookie answered, or with
+    BookieHandleNotAvailableError (no connection, or a lost one), RequestTimeoutError or ClientClosedError. Late replies
+    and replies to cancelled calls are dropped.
     """
 
     def add(
@@ -22,13 +22,13 @@ class IBookieClient(Interface):
     ) -> None:  # fmt: skip
         """Send adds of new or stored entries in one write.
 
-        ``done(bookie_id, places, error)`` is called with places in ``adds`` as their replies arrive; together the calls
-        cover each of them exactly once.
+        When replies arrive, ``done(bookie_id, places, error)`` is called with the indexes (``places``) of the answered
+        adds. Each index occurs in exactly one call.
 
-        :param adds: sealed entries; those of :func:`~bookkeeper_twisted.codec.adds.stored_adds` are copies of entries
-            that another bookie keeps.
-        :param fresh: whether these entries were never sent to a bookie before, so that no other request of this client
-            can be about them.
+        :param adds: sealed entries; :func:`~bookkeeper_twisted.codec.adds.stored_adds` makes them from entries that
+            another bookie keeps.
+        :param fresh: whether these entries were never sent to a bookie before, so that no reply to another request can
+            name them.
         """
 
     def read(
@@ -39,7 +39,8 @@ class IBookieClient(Interface):
         :param entry_id: -1 for the last entry.
         :param flags: bits of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
         :param master_key: the master key of the ledger; only a read that fences needs it.
-        :returns: the reply of a success, with the entry as it is stored: neither ids nor digest were verified.
+        :returns: fires with a successful reply.  It has the stored entry, of which neither ids nor digest were
+            verified.
         """
 
     def read_many(bookie_id: str, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
@@ -57,33 +58,34 @@ class IBookieClient(Interface):
 
         :param max_count: most entries, <= 0 for any number.
         :param max_size: most bytes of the reply; a first entry that is longer is returned nevertheless.
-        :param patience: seconds that the bookie waits at most until the LAC that it knows is not below ``first``.
-            The reply has the ``max_lac`` that the bookie knows, and the entries that it keeps, confirmed or not.
+        :param patience: most seconds that the bookie waits until it knows a LAC of at least ``first``.  Its reply has
+            the highest LAC that it knows (``max_lac``) and the entries that it keeps, confirmed or not.
         """
 
     def long_poll(bookie_id: str, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
-        """Wait at the bookie until the LAC that this bookie knows is above ``previous_lac``.
+        """Let a bookie wait until it knows a LAC above ``previous_lac``.
 
         :param patience: seconds that the bookie waits at most.
-        :returns: a reply with the ``max_lac`` that the bookie knows, and the entry after ``previous_lac`` if that is
-            confirmed and the bookie keeps it; a wait that ended without a higher LAC is a success without an entry.
+        :returns: fires with a reply that has the LAC that the bookie knows (``max_lac``), and the entry after
+            ``previous_lac`` if this entry is confirmed and the bookie keeps it.  If the wait ended without a higher
+            LAC, the reply is a success without an entry.
         """
 
     def read_lac(bookie_id: str, ledger_id: int) -> "Deferred[tuple[bytes | None, bytes | None]]":
         """Read the explicit LAC and the last entry of a ledger from one bookie.
 
-        :returns: explicit LAC packet and last entry, as they are stored; None where the bookie has none.
+        :returns: the stored explicit LAC packet and the stored last entry; each is None if the bookie has none.
         """
 
     def write_lac(bookie_id: str, ledger_id: int, master_key: bytes, lac: int, body: bytes) -> "Deferred[None]":
-        """Store an explicit LAC packet.
+        """Store an explicit LAC packet on a bookie.
 
         :param lac: the LAC that ``body`` contains.
         :param body: the packet, as :meth:`~bookkeeper_twisted.codec.digest.Digester.seal_lac` makes it.
         """
 
     def force(bookie_id: str, ledger_id: int) -> "Deferred[None]":
-        """Make all acknowledged adds of ``ledger_id`` durable on the bookie ``bookie_id``, then fire."""
+        """Make the bookie ``bookie_id`` sync all acknowledged adds of ``ledger_id``; fire once they are durable."""
 
     def list_entries(bookie_id: str, ledger_id: int) -> "Deferred[Sequence[tuple[int, int]]]":
         """List the entries that a bookie holds of the ledger ``ledger_id``.
@@ -95,23 +97,22 @@ class IBookieClient(Interface):
         """Ask the bookie ``bookie_id`` for total capacity and free space of its ledger directories, in bytes."""
 
     def open_flow() -> "IBookieClient":
-        """Open a flow for the calls of one handle, which shares the connections and gets its own replies.
+        """Make an object for the requests (the flow) of one ledger handle, which shares the connections.
 
-        A connection that is lost fails its outstanding requests, each of them once, in the order in which they
-        were made; the flow continues with another connection.
+        If a connection is lost, each outstanding request on it fails once, in the order in which the requests were
+        made; the flow makes later requests on another connection.
         """
 
     def retire() -> None:
         """Refuse further requests with ClientClosedError.
 
-        Requests under way end as usual, and then the flow ends; the connections stay open.
+        Outstanding requests end as usual, and then the flow ends; the connections stay open.
         """
 
     def close() -> "Deferred[None]":
         """Fail outstanding requests, in order, and all later calls with ClientClosedError.
 
-        The client's own flow closes all connections and ends all flows; the flow of a handle leaves connections
-        and other flows alone.
+        The flow of the client itself closes all connections and ends all flows; the flow of a handle ends only itself.
         """
 
 
@@ -123,20 +124,20 @@ class IEnsembleChange(Interface):
     ) -> tuple[str, ...]:
         """Replace bookies of the newest ensemble.
 
-        The caller completes no entry from ``first_entry_id`` on until the result is there, so that this is still
-        the first entry of the new ensemble when the change applies (S16).
+        The caller must complete no entry from ``first_entry_id`` upwards until this call has ended, because this is the
+        first entry of the new ensemble (S16).
 
-        :param failed: the ids of the failed bookies by position, at least one.
-        :param first_entry_id: the first entry that is not completed.
+        :param failed: the ids of the failed bookies by position in the ensemble, at least one.
+        :param first_entry_id: id of the first entry that has not completed.
         :param excluded: more bookies that must not be chosen.
-        :returns: the ensemble of the entries from ``first_entry_id`` on, known to be in force.  A failed
-            bookie stays in it if there were too few bookies to replace all failed ones.
+        :returns: the new ensemble, for the entries from ``first_entry_id`` upwards, once it is stored or remembered.
+            It still contains failed bookies if there were too few other bookies to replace all of them.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie could be replaced; nothing has changed.
-        :raises bookkeeper_twisted.errors.BookKeeperError: the writer must end.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the writer must end, for the reason in this error.
         """
 
     def has_spare(ensemble: Collection[str]) -> bool:
         """Test whether a writable bookie outside an ``ensemble`` is known."""
 
     def stay(bookies: Collection[str], why: Exception) -> None:
-        """Record that ``bookies`` that failed stay in the ensemble, and ``why`` no bookie could replace them."""
+        """Record that failed ``bookies`` stay in the ensemble, and ``why`` no other bookie could replace them."""

@@ -1,4 +1,4 @@
-"""The collaborators of every operation of a client, whether it reads or writes."""
+"""The objects that every operation of a client uses, whether it reads or writes."""
 
 from typing import Self
 
@@ -16,7 +16,7 @@ from .interfaces import IBookieClient
 class OperationContext:
     """The objects that reading and writing share.
 
-    :ivar bookies: the flow of the whole client, or the flow of one handle.
+    :ivar bookies: makes the requests to bookies, for the whole client or for one ledger handle.
     """
 
     clock: IReactorTime
@@ -27,5 +27,5 @@ class OperationContext:
     config: ClientConfig
 
     def with_flow(self) -> Self:
-        """Return a copy of this context with a new flow for one handle; the handle must end the flow."""
+        """Return a copy of this context whose ``bookies`` serve one handle, which must close or retire them."""
         return attrs.evolve(self, bookies=self.bookies.open_flow())

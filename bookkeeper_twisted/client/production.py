@@ -1,4 +1,4 @@
-"""The client's access to the outside world: TCP endpoints, randomness, racks.  Other modules get these as arguments."""
+"""Makes the client's endpoints, random numbers and rack resolver; other modules get these as arguments."""
 
 import random
 import socket
@@ -25,7 +25,7 @@ from .connections.bookie_socket import EncryptionOf
 def tcp_endpoints(reactor: IReactorCore, config: ClientConfig) -> EndpointOf:
     """Return a factory of TCP endpoints that have the configured connect time-out.
 
-    Addresses are used as they are; host names are looked up in a thread of the ``reactor``.
+    IP addresses are used as they are; host names are looked up in a thread of the ``reactor``.
 
     :param config: the configuration; ``clientConnectTimeoutMillis`` is used.
     """
@@ -43,10 +43,10 @@ def tcp_endpoints(reactor: IReactorCore, config: ClientConfig) -> EndpointOf:
 
 
 def tls_to_bookies(addresses: BookieAddresses, config: ClientConfig, seconds: Callable[[], float]) -> EncryptionOf:
-    """Return the maker of the client's end of TLS connections, which reads the files that the configuration names.
+    """Return a function that prepares TLS connections to a bookie, with keys from the configured files.
 
-    :param addresses: tells which host a bookie is on, whose name or address its certificate has to have.
-    :param seconds: the time in seconds since 1970.
+    :param addresses: looks up the host of a bookie; the bookie's certificate must have the host's name or address.
+    :param seconds: returns the time in seconds since 1970.
     :raises bookkeeper_twisted.errors.ConfigError: a file cannot be used, or the extra ``tls`` is not installed.
     """
     tls = ClientTls(settings_of(config), seconds)
@@ -63,14 +63,13 @@ def system_chance() -> Chance:
 
 
 def rack_resolver(reactor: Any, config: ClientConfig, driver: IMetadataDriver) -> IRackResolver:
-    """Make the resolver of racks that the configuration names.
+    """Make the configured resolver, which finds the rack of a bookie.
 
-    The order is: a mapping file, the plugin of ``reppDnsResolverClass``, a script, and else a resolver that knows no
-    racks.
+    The first of these that is configured is used: a mapping file, the plugin of ``reppDnsResolverClass``, a script.
+    Without any of them, the resolver knows no racks.
 
     :param reactor: the reactor that runs the script.
-    :param config: ``networkTopologyMappingFileName`` and ``networkTopologyScriptFileName`` are used; no file is read
-        yet.
+    :param config: the configuration; the files that it names are not read yet.
     :param driver: the metadata driver of the cluster, which a plugin may use.
     :raises bookkeeper_twisted.errors.ConfigError: no plugin knows the name.
     """
@@ -84,5 +83,5 @@ def rack_resolver(reactor: Any, config: ClientConfig, driver: IMetadataDriver) -
 
 
 def local_host_name(config: ClientConfig) -> str:
-    """Return the name of this machine, or an empty string if ``config`` says that its rack must not matter."""
+    """Return the name of this machine, or an empty string if ``config`` says that placement must ignore its rack."""
     return "" if config.ignore_local_node_in_placement_policy else socket.gethostname()

@@ -1,7 +1,7 @@
-"""The change of a bookie's id in the metadata of ledgers, after its machine has got another name or address.
+"""The change of a bookie's id in the metadata of ledgers, after its machine got another name or address.
 
-Only names change: the bookie is taken to keep the same entries under its new id.  All ensembles are checked before any
-is changed, because an ensemble that names both ids shows that they are two bookies.
+Only ids change; it is assumed that the bookie with the new id keeps the same entries.  All ensembles are checked before
+one is changed: if an ensemble names both ids, they belong to two bookies.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class RenamingProgress:
     """The progress of a renaming.
 
     :ivar examined: number of ledgers that were read.
-    :ivar updated: number of ledgers whose metadata named the old id, and now name the new id.
+    :ivar updated: number of ledgers whose metadata were changed from the old id to the new id.
     """
 
     examined: int = 0
@@ -33,11 +33,11 @@ class RenamingProgress:
 class BookieRenaming:
     """The replacement of one bookie id by another in the metadata of all ledgers.
 
-    It can be cancelled and run again: ledgers that are renamed already stay as they are.
+    It can be cancelled and run again; ledgers that were changed before are not changed again.
 
-    :param updates_per_second: number of metadata updates in a second at most; > 0.
+    :param updates_per_second: most metadata updates in a second; > 0.
     :param at_once: number of ledgers that are read or changed at a time; > 0.
-    :param limit: number of ledgers that are changed at most; None for all.
+    :param limit: most ledgers to change; None for all.
     :raises IncorrectParameterError: the ids are equal, one is no bookie id, or a number is not greater than 0.
     """
 
@@ -63,8 +63,8 @@ class BookieRenaming:
 
         :param examined: called with the progress after each ledger.
         :raises bookkeeper_twisted.errors.MetadataError: the store failed; ledgers that were changed stay changed.
-        :raises IncorrectParameterError: an ensemble names both ids, and no ledger was changed, unless a writer has put
-            both ids into one ensemble after the check.
+        :raises IncorrectParameterError: an ensemble names both ids.  No ledger was changed, unless a writer put both
+            ids into one ensemble after the check.
         """
         self._examined = examined
         await for_each(self._ledgers.ledger_ids(), self._check, self._at_once)

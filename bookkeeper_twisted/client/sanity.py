@@ -18,10 +18,10 @@ _AT_ONCE = 100
 
 @attrs.frozen
 class SanityReport:
-    """The result of the check of a bookie.
+    """The result of a sanity check of a bookie.
 
     :ivar n_read: number of entries that were read.
-    :ivar passed: whether the entries that were read are those that were written.
+    :ivar passed: whether all written entries were read back unchanged.
     """
 
     ledger_id: int
@@ -30,7 +30,7 @@ class SanityReport:
 
 
 async def check_bookie(client: BookKeeper, n_entries: int = 10) -> SanityReport:
-    """Write entries to a ledger and read them back.
+    """Check a bookie: write entries to a new ledger, read them back, and delete the ledger.
 
     :param client: a client whose placement policy chooses the bookie to check, as :class:`OneBookie` does.
     :raises bookkeeper_twisted.errors.BookKeeperError: the bookie or the metadata store cannot be used.
@@ -56,13 +56,13 @@ async def trial_ledger(
     """Create a ledger, and delete it when the context ends.
 
     :param ensemble_size: as in :meth:`.BookKeeper.create_ledger`, as are ``write_quorum`` and ``ack_quorum``.
-    :raises bookkeeper_twisted.errors.BookKeeperError: the ledger could not be created, or not deleted.
+    :raises bookkeeper_twisted.errors.BookKeeperError: the ledger could not be created or deleted.
     """
     writer = await client.create_ledger(ensemble_size, write_quorum, ack_quorum)
     try:
         yield writer
     finally:
-        await writer.close().addErrback(lambda failure: None)  # the failed append has raised the reason already
+        await writer.close().addErrback(lambda failure: None)  # the failed append has raised this error already
         await client.delete_ledger(writer.ledger_id)
 
 
@@ -70,7 +70,7 @@ async def append_all(writer: LedgerWriter, payloads: Iterable[bytes]) -> int:
     """Append payloads, 100 at a time, and close the ledger.
 
     :param writer: the writer of the ledger.
-    :param payloads: any number of payloads; at most 100 of them are in memory.
+    :param payloads: the payloads; at most 100 of them are in memory at a time.
     :returns: the last entry id, -1 if there is no payload.
     """
     last = -1

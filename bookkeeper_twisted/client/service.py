@@ -22,10 +22,10 @@ Connect = Callable[[], "Deferred[BookKeeper]"]
 
 
 class BookKeeperService(Service):
-    """A client that lives as long as the service runs, to be a child of an application's ``MultiService``.
+    """A service that connects a client when it starts, and closes the client when it stops.
 
-    While the metadata store cannot be reached, the service tries to connect again after growing pauses.  A client that
-    is connected restores lost connections itself.
+    Add it to an application's ``MultiService``.  While the metadata store cannot be reached, the service tries to
+    connect again after growing pauses.  A connected client restores lost connections by itself.
     """
 
     _log = Logger()
@@ -35,7 +35,8 @@ class BookKeeperService(Service):
         pause_after: Callable[[int], float] | None = None,
     ) -> None:  # fmt: skip
         """
-        :param connect: a function to call instead of :meth:`.BookKeeper.connect` with the arguments before.
+        :param connect: a function to call instead of :meth:`.BookKeeper.connect`, with the arguments ``reactor``,
+            ``uri`` and ``config``.
         :param pause_after: a function from the number of failed attempts to the seconds until the next attempt.
         """
         self._reactor = reactor
@@ -51,7 +52,7 @@ class BookKeeperService(Service):
         """Return the client, now or as soon as it is connected.
 
         :raises bookkeeper_twisted.errors.ClientClosedError: the service does not run, or stops before.
-        :raises Exception: the reason why no attempt can succeed, for example a policy that no plugin knows.
+        :raises Exception: no attempt can succeed, for this reason; for example, no plugin knows the placement policy.
         """
         if self._client is not None:
             return succeed(self._client)
@@ -72,7 +73,7 @@ class BookKeeperService(Service):
         return f"<BookKeeperService {self._uri} {state}>"
 
     def startService(self) -> None:
-        """Begin to connect."""
+        """Start the service, which begins to connect."""
         super().startService()
         self._error = None
         self._connecting = Deferred.fromCoroutine(self._connect_until_done())

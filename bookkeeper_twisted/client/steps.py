@@ -11,20 +11,20 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Iteration(Protocol[T_co]):
-    """An asynchronous iterator that can be left early, as asynchronous generators can."""
+    """An asynchronous iterator that the caller can close before its end, as an asynchronous generator."""
 
     def __aiter__(self) -> AsyncIterator[T_co]: ...
 
     def __anext__(self) -> Awaitable[T_co]: ...
 
     def aclose(self) -> Coroutine[Any, Any, None]:
-        """End the iteration and the requests under way."""
+        """End the iteration and its outstanding requests."""
 
 
 async def take(items: AsyncIterator[T], count: int) -> list[T]:
-    """Take items of an iteration.
+    """Return the next items of an iteration as a list.
 
-    :param count: number of items to take at most.
+    :param count: most items to take.
     :returns: fewer than ``count`` only at the end of ``items``.
     """
     found: list[T] = []
@@ -39,12 +39,14 @@ async def take(items: AsyncIterator[T], count: int) -> list[T]:
 async def for_each(
     items: AsyncIterator[T] | Iterable[T], work: Callable[[T], Coroutine[Deferred[Any], Any, object]], at_once: int
 ) -> None:
-    """Work on the items of an iteration, several at a time.
+    """Run a coroutine for each item of an iteration, several at a time.
 
-    The first error, of the iteration or of the work, cancels all work under way and is raised; so is a cancellation.
+    The first error of the iteration or of a coroutine cancels all running coroutines, and is raised.  A cancellation
+    does the same.
 
-    :param work: called with each item, in order; its result is dropped.
-    :param at_once: number of items to work on at a time, at least one.
+    :param work: makes the coroutine for an item; called with the items in order.  The results of coroutines are
+        dropped.
+    :param at_once: most coroutines that run at a time, at least one.
     """
     crew = _Crew()
     try:
@@ -70,7 +72,7 @@ class _Crew:
         self._one_ended: Deferred[None] | None = None
 
     async def down_to(self, count: int) -> None:
-        """Wait until no more than ``count`` coroutines are under way.
+        """Wait until at most ``count`` coroutines are running.
 
         :raises Exception: the first error of a coroutine.
         """
@@ -95,6 +97,6 @@ class _Crew:
             one_ended.callback(None)
 
     def cancel(self) -> None:
-        """Cancel all coroutines under way."""
+        """Cancel all running coroutines."""
         for running in list(self._running):
             running.cancel()

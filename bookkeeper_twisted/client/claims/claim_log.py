@@ -1,14 +1,15 @@
-"""A claim log: a queue of frames that any thread fills, and that the reactor's thread sends.
+"""A claim log: a queue of frames, one for each entry, that any thread fills and the reactor's thread sends.
 
-Theory of operation.  Frames are laid out in *terms* of preallocated memory.  A frame is *claimed* (room is reserved;
-claim order is send order), *committed* or *aborted* (then it is a hole), *taken* by the sender in runs of consecutive
-frames, sealed (:mod:`.frames`) and *acknowledged*, by a position below which all frames are acknowledged.  A position
-is the number of bytes claimed before it.  The memory of a term is reused once all its frames are acknowledged, so a
-frame that has to be sent again still has the same bytes.
+Theory of operation.  Frames are stored in *terms*, which are pieces of preallocated memory.  A thread *claims* a frame,
+which reserves room for it; frames are sent in the order of the claims.  The thread then *commits* the frame, or
+*aborts* it, which leaves a hole.  The sender *takes* runs of consecutive frames and seals them (:mod:`.frames`).  A
+*position* is the number of bytes that were claimed before it.  Frames are *acknowledged* by a position: all frames
+below it are acknowledged.  The memory of a term is reused only once all its frames are acknowledged, so a frame that
+has to be sent again still has the same bytes.
 
-:attr:`ClaimLog.limit` is the gate: a claim that would end above it goes the slow way, which rotates terms and
-finds out why there is no room.  A gate of 0 lets no claim pass, so code that runs behind it, under the lock, is safe
-from claims without a lock.
+A claim that ends at or below :attr:`ClaimLog.limit` (the gate) needs no lock.  A claim that would end above it takes
+the lock, which allows it to begin another term, or to find out why there is no room.  Methods that hold the lock set
+the limit to 0, so that no other thread can claim without the lock in the meantime.
 """
 
 import sys
@@ -27,10 +28,10 @@ from .threads import Signal, Threads
 
 MAX_POSITION = (1 << 63) - 1
 MAX_TERMS = 3
-"""Number of terms that a log holds at most by default; with the window this bounds its memory."""
+"""Most terms that a log holds by default; together with the window this limits its memory."""
 
 STUCK_SECONDS = 15.0
-"""Seconds for which an open claim may hold up later claims."""
+"""Seconds after which an open claim is revoked if committed frames wait behind it."""
 
 
 @attrs.define(eq=False)
@@ -43,19 +44,19 @@ class _Blocked:
 class ClaimLog:
     """A queue of frames in memory.
 
-    Each thread claims frames by a handle of its own (:class:`~.producer.Producer`); all other methods are for the
-    reactor's thread.
+    Each thread claims frames through its own handle (:class:`~.producer.Producer`).  Only the reactor's thread calls
+    the methods of the sender.
 
     :ivar tail: position after the last claim.
     :ivar limit: position up to which claims need no lock.
-    :ivar term: the term that is being filled.
+    :ivar term: the term in which frames are claimed now.
     :ivar taken: position up to which frames were given to the sender.
     :ivar acknowledged: position up to which all frames are acknowledged.
-    :ivar failure: the reason why the log takes no more claims, None while it takes them.
-    :ivar lost_from: first position that will never be acknowledged; None while every position may be.
-    :ivar shapes: the shapes of :class:`~.frames.FrameLayout` by payload size; :meth:`shape` makes those it lacks.
-    :ivar armed: whether the sender has been woken and has not looked yet.
-    :ivar dropped: number of offers that found no room and were dropped.
+    :ivar failure: the reason why the log accepts no more claims, None while it accepts them.
+    :ivar lost_from: first position that will never be acknowledged; None before the log is abandoned.
+    :ivar shapes: the cached shapes of :class:`~.frames.FrameLayout` by payload size; :meth:`shape` makes missing ones.
+    :ivar armed: whether the sender was woken and has not looked for frames since.
+    :ivar dropped: number of entries that were dropped because there was no room.
     """
 
     __slots__ = (
@@ -69,10 +70,10 @@ class ClaimLog:
         window: int | None = None, start: int = 0, max_terms: int = MAX_TERMS,
     ) -> None:  # fmt: skip
         """
-        :param wake: wakes the sender; called on any thread, once until the sender has looked for frames.
-        :param window: bytes that may be claimed and not acknowledged, by default the size of three terms.
+        :param wake: wakes the sender; called on any thread, but not again before the sender has looked for frames.
+        :param window: most bytes that are claimed and not acknowledged, by default the size of three terms.
         :param start: the first position.
-        :param max_terms: number of terms that the log may hold.
+        :param max_terms: most terms that the log may hold.
         """
         self.tail = self.taken = self.acknowledged = start
         self.limit = 0
@@ -93,7 +94,7 @@ class ClaimLog:
         self._skipped: list[tuple[int, int]] = []
         self._waiters: list[tuple[int, int, Deferred[int]]] = []
         self._asked = 0
-        self._lock = threads.lock()  # taken by each claim that cannot pass the gate, and by methods that make room
+        self._lock = threads.lock()  # for claims that would end above the limit, and for methods that make room
         self._blocked: deque[_Blocked] = deque()
         self._producers: tuple[Producer, ...] = ()
         self._locked = not getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -104,8 +105,8 @@ class ClaimLog:
     def producer(self, when_full: WhenFull = WhenFull.CODE, patience: float | None = None) -> Producer:
         """Make a handle for the calling thread.
 
-        :param when_full: what offers and claims of the handle do if they find no room.
-        :param patience: seconds for which offers and claims wait for room at most, if they wait; None for ever.
+        :param when_full: what an offer or claim of this handle does if there is no room.
+        :param patience: most seconds that an offer or claim waits for room, if it waits; None for ever.
         """
         if sys.gettrace() is not None:
             self.use_lock()
@@ -123,21 +124,22 @@ class ClaimLog:
                 self._locked = True
 
     def wake(self) -> None:
-        """Wake the sender, unless it was woken already since it last looked for frames."""
+        """Wake the sender, unless it was woken since it last looked for frames."""
         if not self.armed:
             self.armed = True
             self._wake()
 
     def shape(self, size: int) -> FrameShape:
-        """Return the shape that frames with payloads of ``size`` bytes share."""
+        """Return the shape (:data:`~.frames.FrameShape`) of frames with payloads of ``size`` bytes."""
         return self.shapes.get(size) or self._layout.shape(size)
 
     def claim_slowly(self, producer: Producer) -> int:
-        """Claim a frame of the handle's size under the lock; wait for room if the handle asks for that.
+        """Claim a frame of ``producer.size`` bytes under the lock; wait for room if the producer wants that.
 
         :returns: the position after the frame, or a :class:`~.producer.ClaimResult`.
-        :raises IncorrectParameterError: the frame is larger than the window, so there will never be room.
-        :raises IllegalOperationError: the reactor's thread would have to wait.
+        :raises IncorrectParameterError: the frame is larger than the window, so that the log can never have room for
+            it.
+        :raises IllegalOperationError: there is no room, and the reactor's thread must not wait.
         """
         if producer.size > self._window:
             raise IncorrectParameterError(f"a frame of {producer.size} bytes; the log holds {self._window}")
@@ -170,7 +172,7 @@ class ClaimLog:
         return blocked.result
 
     def _withdraw(self, blocked: _Blocked) -> None:
-        """Remove a waiting claim from the queue, unless it was served already."""
+        """Remove a waiting claim from the queue, unless it was granted already."""
         with self._lock:
             if blocked in self._blocked:
                 self._blocked.remove(blocked)
@@ -180,7 +182,7 @@ class ClaimLog:
     # ---- room, under the lock ------------------------------------------------------------------------
 
     def _claim(self, producer: Producer) -> int:
-        """Assign the next free position in the log to the claim of a producer."""
+        """Claim the next free position of the log for a producer."""
         result = self._make_room(producer.size)
         if result:
             return result
@@ -190,7 +192,7 @@ class ClaimLog:
         return self.tail
 
     def _make_room(self, size: int) -> int:
-        """Make room for a frame of ``size`` bytes in the active term; rotate to another term if necessary.
+        """Make sure that the present term has room for a frame of ``size`` bytes; begin another term if necessary.
 
         :returns: 0, or the :class:`~.producer.ClaimResult` that says why there is no room.
         """
@@ -223,9 +225,9 @@ class ClaimLog:
             blocked.signal.set()
 
     def _open_gate(self) -> None:
-        """Let claims without the lock go up to the end of the term or of the window, whichever comes first.
+        """Set the limit for claims without the lock to the end of the term or of the window, whichever comes first.
 
-        The gate stays shut while claims wait for room, and if every claim has to use the lock.
+        The limit stays 0 while claims wait for room, and if every claim must take the lock.
         """
         if self._terms and self.failure is None and not self._blocked and not self._locked:
             end, room = self.term.end, self.acknowledged + self._window
@@ -240,16 +242,16 @@ class ClaimLog:
 
     @property
     def waiting(self) -> bool:
-        """Whether a claimed frame was not taken yet."""
+        """Whether the sender has not yet taken a frame that was claimed."""
         return self.tail > self.taken
 
     def disarm(self) -> None:
-        """Record that the sender looks for frames now; the next frame to be committed wakes the sender again."""
+        """Record that the sender looks for frames now, so that the next committed frame wakes it again."""
         self.armed = False
 
     def _committed(self) -> int:
         """Return the position up to which every claim is committed or aborted."""
-        # the tail is read before the open claims, so that a claim made between the two reads lies after the result
+        # Read the tail before the open claims: a claim that a thread makes in between lies behind the result.
         committed = self.tail
         for producer in self._producers:
             start = producer.start
@@ -258,7 +260,7 @@ class ClaimLog:
         return committed
 
     def take(self, limit: int) -> Frames | None:
-        """Take the next frames to send, ``limit`` bytes at most but at least one frame; None if no frame is ready."""
+        """Take the next frames to send: at most ``limit`` bytes, but at least one frame; None if no frame is ready."""
         committed = self._committed()
         for term in self._terms:
             if term.end <= self.taken:
@@ -275,10 +277,10 @@ class ClaimLog:
         return None
 
     def _skip_holes(self, term: Term, end: int) -> int:
-        """Skip the holes that aborted claims have left at the position of the next frame to take.
+        """Skip the holes of aborted claims that lie before the next frame to take.
 
         :param end: position up to which every claim is committed or aborted.
-        :returns: position up to which there are frames before the next hole.
+        :returns: position at which the next hole begins, or ``end`` without a further hole.
         """
         term.sort_holes()
         for hole_start, hole_end in term.holes:
@@ -290,10 +292,10 @@ class ClaimLog:
         return end
 
     def unblock(self, now: float) -> bool:
-        """Give up the claim that the sender waits for, if its thread is dead or :data:`STUCK_SECONDS` have passed.
+        """Revoke the claim that the sender waits for, if its thread is dead or :data:`STUCK_SECONDS` have passed.
 
         :param now: seconds of a monotonic clock.
-        :returns: whether the sender waits for a claim, so that this method must be called again.
+        :returns: whether the sender waits for an open claim, so that this method must be called again later.
         """
         committed = self._committed()
         for producer in self._producers:
@@ -314,7 +316,7 @@ class ClaimLog:
     # ---- acknowledgement and the end -------------------------------------------------------------------
 
     def acknowledge(self, position: int) -> None:
-        """Record that all frames below a position are acknowledged, so that their memory may be reused.
+        """Record that all frames below a position are acknowledged, so that their memory can be reused.
 
         Deferreds of :meth:`when_acknowledged` fire in the order of their positions.
 
@@ -326,7 +328,7 @@ class ClaimLog:
             waiter.callback(at)
 
     def _advance_acknowledged(self, position: int) -> None:
-        """Move the acknowledged position, give back terms below it, and serve claims that wait for room."""
+        """Move the acknowledged position, return terms below it to the pool, and grant claims that wait for room."""
         with self._lock:
             self.limit = 0
             skipped, terms = self._skipped, self._terms
@@ -342,7 +344,7 @@ class ClaimLog:
     def when_acknowledged(self, position: int) -> "Deferred[int]":
         """Return a Deferred that fires with ``position`` once all frames below this position are acknowledged.
 
-        :returns: a Deferred; it fails with :attr:`failure` if the position can no longer be acknowledged.
+        :returns: a Deferred, which fails with :attr:`failure` if the log is abandoned first.
         """
         lost_from = self.lost_from
         if position <= (self.acknowledged if lost_from is None else lost_from):
@@ -359,7 +361,7 @@ class ClaimLog:
         return waiter
 
     def trim(self) -> None:
-        """Give back the last term of an idle log, in which all frames are acknowledged and no claim is open."""
+        """Return the last term to the pool if the log is idle: all frames are acknowledged, and no claim is open."""
         with self._lock:
             self.limit = 0
             if self._terms and self.tail == self.acknowledged and self._committed() == self.tail:
@@ -368,9 +370,9 @@ class ClaimLog:
             self._open_gate()
 
     def shut(self, why: Exception) -> None:
-        """Refuse further claims, and end the waits for room; claimed frames can still be taken and acknowledged.
+        """Refuse further claims, also those that wait for room; claimed frames can still be taken and acknowledged.
 
-        :param why: the reason, which becomes :attr:`failure`; a second reason has no effect.
+        :param why: the reason, which becomes :attr:`failure` unless there is one already.
         """
         with self._lock:
             if self.failure is None:
@@ -379,9 +381,9 @@ class ClaimLog:
             self._serve()
 
     def abandon(self, why: Exception) -> None:
-        """Give up the log and its memory; claimed frames will be neither sent nor resent.
+        """Give up the log and its memory, because claimed frames will be neither sent nor resent.
 
-        It must be called again if threads had claims open.
+        If threads had open claims, call it again after they have ended.
 
         :param why: the error that the Deferreds of :meth:`when_acknowledged` fail with.
         """

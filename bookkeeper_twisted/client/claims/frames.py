@@ -1,9 +1,9 @@
-"""Frames in claim logs: room for the bytes in front of a payload on the wire, and the payload.
+"""Frames in claim logs: each has the payload of one entry, and room for the bytes that an add request has before it.
 
-Producers store a frame with one call: its length word and the payload.  The bytes between them are known only when the
-frame is sent, and are filled in when frames are sealed, a column at a time (:mod:`~bookkeeper_twisted.codec.adds`).
-So a frame that is given up leaves no gap in the ids, the LAC is that of the moment of sending, and positions count the
-bytes that are sent.
+A producer stores the length word and the payload of a frame by one call.  The bytes between them are known only when
+the frame is sent, so they are filled in when frames are sealed (:mod:`~bookkeeper_twisted.codec.adds`).  Therefore an
+aborted frame leaves no gap in the entry ids, and the LAC in an entry is the one at the time of sending. Positions in
+the log count the bytes that are sent.
 
 ====  ==========================================================================
 0     length word: bytes of what follows
@@ -25,22 +25,22 @@ from ...entries.columns import column
 from .terms import Term
 
 STORED_BY_SLICE = 4096
-"""Bytes of a payload from which on it is stored as a slice: a compiled layout for each size would not pay."""
+"""Size of a payload from which it is stored by slices: a ``struct`` format for each large size would not pay."""
 
 _LENGTH = struct.Struct(">i")
 
 StoreFrame = Callable[[bytearray, int, bytes, Any], None]
-"""``store(buffer, at, length_word, payload)``, which lays out a frame in one step."""
+"""``store(buffer, at, length_word, payload)``: a function that writes a frame into memory in one step."""
 
 FrameShape = tuple[StoreFrame, int, bytes]
-"""The layout of all frames of one payload size: how to store them, their size, their length word."""
+"""The layout of all frames of one payload size: the function that stores them, their size, their length word."""
 
 
 class FrameLayout:
-    """The layout of the frames of ledgers with digests of one size.
+    """The layout of frames for ledgers whose digests have the same size.
 
     :ivar payload_at: offset of the payload in a frame, in bytes.
-    :ivar shapes: the shapes that are kept, by payload size; any thread may look there before it calls :meth:`shape`.
+    :ivar shapes: cached shapes by payload size; any thread may look for a shape here before it calls :meth:`shape`.
     """
 
     __slots__ = ("payload_at", "shapes")
@@ -50,7 +50,7 @@ class FrameLayout:
         self.shapes: dict[int, FrameShape] = {}
 
     def shape(self, size: int) -> FrameShape:
-        """Make the shape of frames with payloads of ``size`` bytes, and cache the shape if the payloads are small."""
+        """Make the shape of frames with payloads of ``size`` bytes; cache it if the payloads are small."""
         payload_at = self.payload_at
         word = _LENGTH.pack(payload_at - 4 + size)
         if size >= STORED_BY_SLICE:
@@ -94,7 +94,7 @@ class Frames:
         self._term = term
 
     def view(self) -> memoryview:
-        """Return the bytes of all frames.  Do not keep the view: the pool cannot reuse its memory."""
+        """Return a view of the bytes of all frames.  Do not keep it: its memory could not be reused."""
         base = self._term.base
         return self._term.view[self.start - base : self.end - base]
 
@@ -115,12 +115,12 @@ class Frames:
         self, digester: Digester, ledger_id: int, first: int, last_add_confirmed: int, length: int,
         deferred_sync: bool = False,
     ) -> tuple[Adds, Sequence[int]]:  # fmt: skip
-        """Seal the entries of the frames in place; the first entry gets the id ``first``.
+        """Fill in headers and digests of all frames; the first entry gets the id ``first``.
 
-        :param last_add_confirmed: the LAC in their headers.
-        :param length: bytes of all payloads of the ledger before the first one.
+        :param last_add_confirmed: the LAC to store in the entries.
+        :param length: bytes of all payloads of the ledger before the first entry.
         :param deferred_sync: whether bookies acknowledge before they sync.
-        :returns: the adds, and for each the length of the ledger up to it, in bytes.
+        :returns: the adds, and the ledger length up to and including each entry, in bytes.
         """
         payloads = self.payloads(FRAME_OVERHEAD + digester.size)
         count, sizes = len(payloads), list(map(len, payloads))
@@ -131,9 +131,9 @@ class Frames:
 
 
 def cut_frames(term: Term, start: int, end: int, limit: int) -> Frames:
-    """Cut the first frames out of a range of positions: ``limit`` bytes at most, but at least one frame.
+    """Return the first frames in a range of positions: at most ``limit`` bytes, but at least one frame.
 
-    :param end: the position of the end of a frame; greater than ``start``.
+    :param end: the end of the range, which is also the end of a frame; greater than ``start``.
     """
     if end - start > limit:
         at, buffer = start - term.base, term.buffer
@@ -147,7 +147,7 @@ def cut_frames(term: Term, start: int, end: int, limit: int) -> Frames:
 
 
 def _common_stride(buffer: bytearray, at: int, size: int) -> int:
-    """Return the size of each of the frames that fill ``size`` bytes together; 0 if they have different sizes."""
+    """Return the common size of the frames in ``size`` bytes of memory; 0 if they have different sizes."""
     stride: int = _LENGTH.unpack_from(buffer, at)[0] + 4
     if stride == size:
         return stride
@@ -162,7 +162,7 @@ def _common_stride(buffer: bytearray, at: int, size: int) -> int:
 
 
 def _frame_ends(buffer: bytearray, at: int, size: int) -> Iterator[int]:
-    """Return the end of each frame relative to ``at``, up to the first frame that ends at ``size`` or later."""
+    """Yield the end of each frame relative to ``at``; stop after the first that is ``size`` or more."""
     unpack, end = _LENGTH.unpack_from, 0
     while end < size:
         end += unpack(buffer, at + end)[0] + 4

@@ -1,14 +1,14 @@
 """The handle by which one thread claims room for frames in a claim log.
 
-Theory of operation.  CPython lets another thread run only at a call, a return or a backward jump.  So a straight
-run of loads, additions, comparisons, forward branches and stores cannot be split, and *is* the atomic
-fetch-and-add: it takes the place and publishes, in this handle, that it is taken.  A call or a loop within it
-would let two threads claim one place; a test of the byte code prevents that.  Trace functions run too, but only at
-the beginning of a line: so the code that must not be split is one line.  Against debuggers that trace every
-instruction, a log has its handles use its lock if a trace function is set when they are made, and so it does in an
-interpreter without a global lock.
+Theory of operation.  CPython lets another thread run only at a call, a return or a backward jump.  So no other thread
+can run within a sequence of loads, additions, comparisons, forward branches and stores.  Such a sequence is used as an
+atomic fetch-and-add: it moves the tail of the log, and stores in this handle which position is claimed.  With a call or
+a loop inside it, two threads could claim the same position; a test checks the byte code for that.  Trace functions run
+only at the beginning of a line, so the sequence is one line.  A debugger may trace every instruction: if a trace
+function is set when a handle is made, all claims take the log's lock.  They do so as well in an interpreter without a
+global lock.
 
-A commit is one store; the sender may send up to the lowest position that is still claimed in any handle.
+A commit is one store.  The sender may send all frames below the lowest position that a handle still claims.
 """
 # ruff: noqa: E701, E702
 
@@ -31,7 +31,7 @@ _NO_SHAPES: dict[int, FrameShape] = {}
 
 
 class ClaimResult(IntEnum):
-    """The reasons why ``offer`` or ``claim`` claimed nothing, returned in place of a position."""
+    """The reasons why ``offer`` or ``claim`` has claimed nothing; returned instead of a position."""
 
     BACK_PRESSURED = -2
     CLOSED = -4
@@ -39,16 +39,16 @@ class ClaimResult(IntEnum):
 
 
 class WhenFull(Enum):
-    """The actions of an offer that finds no room in the log."""
+    """The possible reactions of an offer if the log has no room for its entry."""
 
     CODE = "code"
-    """Says so."""
+    """Return ``ClaimResult.BACK_PRESSURED``."""
 
     DROP = "drop"
-    """Says so, and is counted."""
+    """Drop the entry: return ``ClaimResult.BACK_PRESSURED``, and count the entry as dropped."""
 
     BLOCK = "block"
-    """Waits, in turn; on the reactor's thread it raises."""
+    """Wait for room, behind offers that wait already; raise an error on the reactor's thread."""
 
 
 class ProducersLog(Protocol):
@@ -56,9 +56,9 @@ class ProducersLog(Protocol):
 
     :ivar tail: the position after the last claim.
     :ivar limit: the position up to which claims need no lock.
-    :ivar term: the memory of claims below the limit.
+    :ivar term: the term in which claims up to the limit are made.
     :ivar shapes: the shapes of frames, by payload size.
-    :ivar armed: whether the sender has been woken and has not looked yet.
+    :ivar armed: whether the sender was woken and has not looked for frames since.
     """
 
     tail: int
@@ -68,29 +68,32 @@ class ProducersLog(Protocol):
     armed: bool
 
     def claim_slowly(self, producer: "Producer") -> int:
-        """Claim a frame under the log's lock, because another term is needed or the log has no room.
+        """Claim a frame under the log's lock, because it would end above the limit.
 
         :param producer: the handle that claims; its ``size`` is the size of the frame.
         :returns: the position after the frame, or a :class:`ClaimResult`, which is negative.
-        :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait.
+        :raises bookkeeper_twisted.errors.IllegalOperationError: there is no room, and the reactor's thread must not
+            wait.
         """
 
     def shape(self, size: int) -> FrameShape:
-        """Return the shape that frames with payloads of ``size`` bytes share."""
+        """Return the shape (:data:`~.frames.FrameShape`) of frames with payloads of ``size`` bytes."""
 
     def wake(self) -> None:
-        """Wake the reactor, unless it was woken already since it last looked for frames."""
+        """Wake the sender, unless it was woken since it last looked for frames."""
 
 
 class Producer:
-    """The handle of one thread on a claim log; the frames of one handle keep their order.
+    """The handle through which one thread claims frames in a claim log; its frames keep their order.
 
-    :ivar start: the claimed position, :data:`IDLE` without a claim, :data:`REVOKED` if the log gave the claim up.
-    :ivar size: bytes of the last claim; stored before ``start``, so that a thread that sees ``start`` sees ``size``.
-    :ivar term: the term of the last claim that was made behind the gate; the log finds the term of other claims.
+    :ivar start: the claimed position; :data:`IDLE` without an open claim, :data:`REVOKED` if the log has revoked the
+        claim.
+    :ivar size: bytes of the last claim; stored before ``start``, so that the sender never sees a new ``start`` with an
+        old ``size``.
+    :ivar term: the term of the last claim that was made under the lock; the log can find the term of other claims.
     :ivar alive: tests whether the thread is alive.
-    :ivar when_full: what claims of this handle do if they find no room.
-    :ivar patience: seconds for which claims wait for room at most.
+    :ivar when_full: what offers and claims of this handle do if there is no room.
+    :ivar patience: most seconds that offers and claims wait for room.
     """
 
     __slots__ = ("start", "size", "term", "alive", "when_full", "patience", "_log", "_shapes", "_payload")
@@ -109,12 +112,12 @@ class Producer:
         self._payload: memoryview | None = None
 
     def offer(self, payload: bytes) -> int:
-        """Claim, store and commit a frame.
+        """Append an entry: claim a frame, store the payload in it, and commit it.
 
         :param payload: the bytes of the entry; copied before this returns.
         :returns: the position after the frame, or a :class:`ClaimResult`.
-        :raises IllegalOperationError: another claim of the handle is open, or the log gave this one up; the frame is
-            then not sent.
+        :raises IllegalOperationError: another claim of the handle is open, or the log has revoked this claim; the frame
+            is not sent.
         """
         log = self._log
         try:
@@ -137,7 +140,7 @@ class Producer:
         except BaseException:
             self.give_up(term)
             raise
-        # compares identities, because comparing the values of large positions takes longer
+        # compare identities, because comparing the values of large positions takes longer
         if self.start is start: self.start = IDLE  # fmt: skip
         else:
             self._revoked()
@@ -146,7 +149,7 @@ class Producer:
         return end
 
     def claim(self, size: int) -> int:
-        """Claim a frame for a payload of ``size`` bytes, to be filled in (:attr:`payload`), then committed or aborted.
+        """Claim a frame for a payload of ``size`` bytes; fill :attr:`payload`, then commit or abort the claim.
 
         :returns: the position after the frame, or a :class:`ClaimResult`.
         """
@@ -157,7 +160,8 @@ class Producer:
             at = end - frame_size - self.term.base
             store(self.term.buffer, at, head, bytes(size))
             self._payload = self.term.view[at + frame_size - size : at + frame_size]
-            # without shapes, offers during the open claim go the slow way, so they need not test for an open claim
+            # Without shapes, an offer during the open claim calls _shape(), which raises the error; the fast path tests
+            # nothing.
             self._shapes = _NO_SHAPES
         return end
 
@@ -175,7 +179,7 @@ class Producer:
         """Commit the open claim, so that its frame is sent.
 
         :returns: the position after the frame.
-        :raises IllegalOperationError: no claim is open, or the log has given it up.
+        :raises IllegalOperationError: no claim is open, or the log has revoked it.
         """
         self._let_go()
         end = self.start + self.size
@@ -186,7 +190,7 @@ class Producer:
         return end
 
     def abort(self) -> None:
-        """Give up the open claim, unless the log has revoked this claim already.
+        """Abort the open claim, so that no frame is sent; a claim that the log has revoked is aborted already.
 
         :raises IllegalOperationError: no claim is open.
         """
@@ -197,7 +201,7 @@ class Producer:
         self._log.wake()
 
     def revoke(self, start: int, term: Term) -> bool:
-        """Give up the claim of a thread that is dead or stuck; called by the log only.
+        """Revoke the claim of a thread that is dead or stuck; only the log calls this.
 
         :param start: the position of the claim.
         :param term: the term of the claim.
@@ -222,7 +226,7 @@ class Producer:
         return self._log.shape(size)
 
     def give_up(self, term: Term) -> None:
-        """End a claim without a frame: its range becomes a hole, which the term records before the claim ends.
+        """End the open claim without a frame; its term records a hole before the claim ends.
 
         :param term: the term of the claim.
         """

@@ -1,20 +1,20 @@
-"""The memory of claim logs: terms, and the pool that keeps them between uses."""
+"""The memory of claim logs: pieces of memory called terms, and the pool that reuses them."""
 
 from bisect import insort
 
 DEFAULT_TERM_SIZE = 256 << 10
 SMALL_TERM_SIZE = 8 << 10
-"""Bytes of the first term of a log that holds none, so that thousands of ledgers may each have an entry in flight."""
+"""Bytes of a log's first term: small, so that thousands of ledgers can have an entry in flight at the same time."""
 
 
 class Term:
-    """A range of a log's positions and the memory behind it.
+    """A range of positions of a claim log, and the memory for its frames.
 
     :ivar base: position of the first byte.
-    :ivar end: position after the last frame; behind the last byte of memory while the term is the active one.
+    :ivar end: position after the last frame; as long as frames are claimed in this term, the position after its memory.
     :ivar buffer: the memory; bytes are stored through :attr:`view`.
-    :ivar holes: ranges of positions that were claimed and given up, in order; used by the reactor's thread only.
-    :ivar aborted: ranges that any thread has added and that are not yet in ``holes``, in no order.
+    :ivar holes: ranges of positions whose claims were aborted, in order; used by the reactor's thread only.
+    :ivar aborted: ranges of aborted claims that are not yet in ``holes``, in any order; any thread may add to them.
     :ivar tainted: whether a thread may still write here, so that the memory must not be reused.
     """
 
@@ -36,26 +36,26 @@ class Term:
 
 
 NO_TERM = Term(0, bytearray())
-"""The term of logs without memory, in which nothing has room."""
+"""The term of logs without memory; no frame fits it."""
 
 
 class TermPool:
-    """A pool of memory for the terms of several logs; the pool reuses the memory of terms that are given back.
+    """A pool of memory for the terms of many claim logs; it reuses the memory of returned terms.
 
-    A log without frames in flight holds no term, so thousands of idle ledgers take no memory.  Any
-    thread may take and give.
+    A log without frames in flight holds no term, so thousands of idle ledgers need no memory.  Any thread may call
+    :meth:`take` and :meth:`give`.
 
-    :ivar size: bytes of an ordinary term; a larger frame gets a term of its own size, whose memory is not kept.
+    :ivar size: bytes of an ordinary term; a larger frame gets a term of its own size, whose memory is not reused.
     :ivar small: bytes of a small term.
-    :ivar made: number of pieces of memory made so far; it does not grow in a steady state.
+    :ivar made: number of pieces of memory made so far; under a steady load it does not grow.
     """
 
     __slots__ = ("size", "small", "made", "_kept", "_free")
 
     def __init__(self, size: int = DEFAULT_TERM_SIZE, kept: int = 64, prepared: int = 0) -> None:
         """
-        :param kept: number of unused pieces of memory of each size that are kept.
-        :param prepared: number of pieces of ordinary size that are made now.
+        :param kept: most unused pieces of memory to keep of each size.
+        :param prepared: number of pieces of ordinary size to make now.
         """
         self.size = size
         self.small = min(SMALL_TERM_SIZE, size)
@@ -65,7 +65,7 @@ class TermPool:
         self._free[size] += [self._make(size) for _ in range(prepared)]
 
     def take(self, base: int, room: int) -> Term:
-        """Return a term that begins at position ``base`` and has room for ``room`` bytes; a small term if possible."""
+        """Return a term that begins at position ``base`` and has ``room`` bytes or more; a small term if possible."""
         size = self.small if room <= self.small else max(room, self.size)
         try:
             buffer = self._free[size].pop()
@@ -76,14 +76,14 @@ class TermPool:
     def give(self, term: Term) -> None:
         """Take back a ``term``, which must not be used any more.
 
-        The memory is reused unless somebody still holds a slice of it.
+        The memory is not reused if a view of it still exists.
         """
         buffer = term.buffer
         term.view.release()
         free = self._free.get(len(buffer))
         if term.tainted or free is None or len(free) >= self._kept:
             return
-        try:  # append() fails if somebody still holds a view of the memory, which must then not be reused
+        try:  # append() fails if a view of the memory still exists; then it must not be reused
             buffer.append(0)
         except BufferError:
             return

@@ -1,9 +1,9 @@
-"""Appending from any thread: threads fill a claim log and get futures; the reactor sends the frames.
+"""Appends from any thread: threads store entries in a claim log; the reactor's thread sends them.
 
-Theory of operation.  A thread lays out its entry in the ledger's claim log (:mod:`.claim_log`) and wakes the reactor,
-if no other thread has done so since the reactor last looked at the log.  The drain turns committed frames into runs,
-gives their entries the next ids, and registers the futures of flushes.  While an open claim holds up others, the
-reactor looks again each second.
+Theory of operation.  A thread stores its entry in the ledger's claim log (:mod:`.claim_log`), and wakes the reactor
+unless that was done since the reactor last looked at the log.  The reactor's thread then takes the committed frames,
+gives their entries the next ids and sends them.  It completes the futures of flushes once the entries are acknowledged.
+While committed frames wait behind an open claim, it looks at the log each second.
 """
 
 from collections import deque
@@ -30,10 +30,11 @@ class ThreadAppender:
     """An appender to one ledger, which any number of threads may use concurrently.
 
     The entries of one thread keep their order; those of several threads are in the order of their calls.  A thread that
-    has its entry as bytes offers it; a thread that encodes it claims memory first, and encodes it there.
+    has its entry as bytes calls :meth:`offer`.  A thread that still has to encode it can call :meth:`claim` and encode
+    it in the claimed memory, which saves a copy.
 
-    *Positions*, which offers, claims and flushes return, only grow: they count the bytes that go to a bookie.  They are
-    not entry ids.  An offered entry is durable once a later :meth:`flush` has a result.
+    Offers, claims and flushes return *positions*, which are no entry ids: they count the bytes that are sent to a
+    bookie, and only grow.  An offered entry is durable once a later :meth:`flush` has completed.
     """
 
     __slots__ = ("_ledger_id", "_log", "_flush", "_local", "_largest", "_when_full", "_patience")
@@ -43,8 +44,8 @@ class ThreadAppender:
         when_full: WhenFull, patience: float | None = None,
     ) -> None:  # fmt: skip
         """
-        :param flush: the function :meth:`ThreadAppends.flush`.
-        :param largest: bytes of a payload at most.
+        :param flush: the method :meth:`ThreadAppends.flush` of the log's other side.
+        :param largest: most bytes of a payload.
         """
         self._ledger_id = ledger_id
         self._log = log
@@ -58,11 +59,12 @@ class ThreadAppender:
         """Append an entry without waiting for its acknowledgement; with ``WhenFull.BLOCK`` wait for room if necessary.
 
         :param data: bytes, a bytearray or a memoryview; copied before this returns.
-        :returns: the position after the entry, or a negative number, which is a ``ClaimResult``: BACK_PRESSURED if
-            there was no room, and nothing is appended.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: the data are not bytes, or too large for an entry.
-        :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait for room, or a
-            claim of this thread is open.
+        :returns: the position after the entry, or a negative ``ClaimResult``: BACK_PRESSURED if there was no room, so
+            that nothing is appended.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: the data are not bytes, or are too large for an
+            entry.
+        :raises bookkeeper_twisted.errors.IllegalOperationError: there is no room and the reactor's thread must not
+            wait, or this thread has an open claim.
         :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for this reason.
         """
         if type(data) is not bytes:
@@ -74,24 +76,24 @@ class ThreadAppender:
         except AttributeError:
             producer = self._new_producer()
         position = producer.offer(data)
-        # tests the sign first, because looking up a member of an enumeration is slow
+        # test the sign first, because looking up a member of an enumeration is slow
         if position < 0:
             self._check_open(position)
         return position
 
     def claim(self, size: int) -> int:
-        """Claim the memory of the next entry, for this thread to encode it there without another copy.
+        """Claim memory for the next entry, so that this thread can encode the entry there without a copy.
 
-        The thread fills it through :attr:`payload`, then :meth:`commit` or :meth:`abort` ends the claim.  A thread has
-        one claim at a time.  Entries behind an open claim wait for it; after 15 s, or if its thread has ended, it is
-        given up.
+        Fill the memory through :attr:`payload`, then end the claim by :meth:`commit` or :meth:`abort`.  A thread can
+        have one claim at a time.  Entries that were claimed later wait for an open claim; after 15 s, or if its thread
+        has ended, the claim is revoked.
 
-        :param size: bytes of the entry, at least one; they are zero at first.
-        :returns: the position after the entry, or a negative number, which is a ``ClaimResult``: BACK_PRESSURED if
-            there was no room, and nothing is claimed.
+        :param size: bytes of the entry, at least one; the memory is zero at first.
+        :returns: the position after the entry, or a negative ``ClaimResult``: BACK_PRESSURED if there was no room, so
+            that nothing is claimed.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an entry cannot have this size.
-        :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait for room, or a
-            claim of this thread is open.
+        :raises bookkeeper_twisted.errors.IllegalOperationError: there is no room and the reactor's thread must not
+            wait, or this thread has an open claim.
         :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for this reason.
         """
         check_integer("size", size, 1, self._largest)
@@ -112,22 +114,22 @@ class ThreadAppender:
         """Append the entry that this thread has encoded in its claim.
 
         :returns: the position after the entry, as :meth:`claim` did.
-        :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim, or had it for so long that it
-            was given up; nothing is appended then.
+        :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim, or the claim was open for so
+            long that it was revoked; nothing is appended.
         """
         return self._producer().commit()
 
     def abort(self) -> None:
-        """Give up the claim of this thread: nothing is appended, and no entry id is used.
+        """End the claim of this thread without an entry; no entry id is used.
 
-        A claim that the log has revoked is aborted already, which is no error.
+        It is no error if the claim was revoked before.
 
         :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim.
         """
         self._producer().abort()
 
     def _producer(self) -> Producer:
-        """Return the log's handle of the calling thread; make it at the first call."""
+        """Return the calling thread's handle on the log; make it at the first call."""
         producer: Producer | None = getattr(self._local, "producer", None)
         return self._new_producer() if producer is None else producer
 
@@ -144,11 +146,11 @@ class ThreadAppender:
     def flush(self) -> "Future[int]":
         """Return a future that completes once all entries offered or committed up to now are acknowledged.
 
-        Do not block on it on the thread of the reactor or the loop, which does the work:
-        ``await asyncio.wrap_future(appender.flush())`` there.
+        Do not block on it on the thread of the reactor or the event loop, which sends the entries; there use ``await
+        asyncio.wrap_future(appender.flush())``.
 
-        :returns: its result is the position up to which everything is acknowledged; it fails with the reason why that
-            will never happen.
+        :returns: completes with the position up to which all entries are acknowledged; fails with the reason if they
+            never will be.
         """
         return self._flush()
 
@@ -162,7 +164,7 @@ class ThreadAppender:
 
 
 class ThreadAppends:
-    """The reactor's side of appends from threads: it sends frames and completes futures.
+    """The reactor's side of appends from threads: it sends entries and completes the futures of flushes.
 
     :ivar log: the log that threads fill.
     """
@@ -172,8 +174,8 @@ class ThreadAppends:
         drain: Callable[[], None],
     ) -> None:  # fmt: skip
         """
-        :param new_log: makes the log from the function that wakes its sender.
-        :param drain: sends the frames in the log.
+        :param new_log: makes the claim log; its argument is the function that wakes the sender.
+        :param drain: sends the committed frames in the log.
         """
         self._ledger_id = ledger_id
         self._clock = clock
@@ -181,22 +183,22 @@ class ThreadAppends:
         self._drain = drain
         self._repeated = False
         self.log = new_log(lambda: threads.call(self.look))
-        # the position that each waiting flush waits for, and its future
+        # for each flush that is not registered yet: the position that must be acknowledged, and its future
         self._asked: deque[tuple[int, Future[int]]] = deque()
 
     def appender(self, largest: int, when_full: WhenFull, patience: float | None) -> ThreadAppender:
         """Make a handle by which threads append to the ledger; see :class:`ThreadAppender`.
 
-        :param largest: bytes of the largest payload that is taken.
-        :param when_full: what an offer does if it finds no room.
-        :param patience: seconds that an offer waits with ``WhenFull.BLOCK``, None for any time.
+        :param largest: most bytes of a payload.
+        :param when_full: what an offer does if there is no room.
+        :param patience: most seconds that an offer waits for room with ``WhenFull.BLOCK``; None for ever.
         """
         return ThreadAppender(self._ledger_id, self.log, self.flush, self._threads, largest, when_full, patience)
 
     def flush(self) -> "Future[int]":
         """Return a future that completes once all entries offered up to now are acknowledged; any thread may call this.
 
-        :returns: a future that fails with the error that ended the log, if the log ends first.
+        :returns: a future, which fails with the error that ended the log if the log ends first.
         """
         position, future = self.log.tail, Future[int]()
         self._asked.append((position, future))
@@ -211,9 +213,9 @@ class ThreadAppends:
                 done.addCallbacks(future.set_result, _failed, errbackArgs=(future,))
 
     def look(self) -> None:
-        """Send committed frames, register the futures of flushes, and give up a claim that blocks the log."""
+        """Send committed frames, register the futures of flushes, and revoke a claim that blocks the log."""
         log = self.log
-        log.disarm()  # comes first, so that a frame committed after this line wakes the sender again
+        log.disarm()  # do this first, so that a frame that is committed after this line wakes the sender again
         self._take_up_flushes()
         if log.lost_from is not None and log.failure is not None:
             log.abandon(log.failure)

@@ -1,4 +1,4 @@
-"""The operations on threads that claim logs get as arguments."""
+"""The thread operations that a claim log needs, as a value, so that tests can replace them."""
 
 import threading
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import attrs
 
 
 class Signal(Protocol):
-    """An event for which one thread waits, once."""
+    """An event that one thread waits for, once."""
 
     def set(self) -> None:
         """Wake the waiting thread."""
@@ -24,8 +24,8 @@ class Threads:
 
     :ivar on_reactor: tests whether the caller runs on the reactor's thread, which must never wait.
     :ivar is_alive: returns a function that tests whether the thread that called ``is_alive`` is still alive.
-    :ivar call: makes the reactor's thread call a function soon; for any thread.
-    :ivar local: makes an object whose attributes each thread has for itself.
+    :ivar call: makes the reactor's thread call a function soon; any thread may use it.
+    :ivar local: makes an object with separate attributes for each thread.
     """
 
     on_reactor: Callable[[], bool]

@@ -1,6 +1,6 @@
-"""Connections of a client: few sockets for each bookie, shared by thousands of flows (PDP-36).
+"""The connections of a client: a few sockets to each bookie, which thousands of ledger handles share (PDP-36).
 
-A :mod:`.pool` has one :mod:`.bookie_peer` for each bookie and wire protocol, a peer has :mod:`sockets
-<.bookie_socket>`, and a :mod:`.flow` is what one handle calls.  :mod:`.bookie_client` is the client's own flow and
-finds addresses.
+The :mod:`.pool` has one :mod:`.bookie_peer` for each bookie and wire protocol, which has the :mod:`sockets
+<.bookie_socket>`.  A :mod:`.flow` makes the requests of one handle.  :mod:`.bookie_client` makes the requests of the
+client itself, and looks up the addresses of bookies.
 """

@@ -1,4 +1,4 @@
-"""Bookies over the network: the connection pool, its first flow, and the look-up of addresses."""
+"""The client's access to bookies over the network, and the look-up of their addresses."""
 
 from collections.abc import Callable
 
@@ -19,11 +19,11 @@ from .metrics import ClientMetrics
 from .pool import ConnectionPool
 
 EndpointOf = Callable[[str, int], IStreamClientEndpoint]
-"""A function from host and port to an endpoint."""
+"""A function that makes an endpoint from a host and a port."""
 
 
 class BookieAddresses:
-    """The look-up of bookie addresses: the registered address, else the one in an id of the form ``host:port``."""
+    """The look-up of bookie addresses: the registered address, or else a bookie id of the form ``host:port``."""
 
     def __init__(self, registration: IRegistration, endpoint_of: EndpointOf) -> None:
         self._registration = registration
@@ -48,15 +48,16 @@ class BookieAddresses:
 
 
 class NetworkBookieClient(Flow):
-    """The client's own flow, for calls that belong to no handle.
+    """The requests of a client that belong to no ledger handle.
 
-    It opens the flows of handles, and owns the connection pool that all flows share.
+    It makes the flows, each for the requests of one handle, and owns the connection pool that all flows share.
 
-    :param resolve: a function from a bookie id to an endpoint; see :class:`BookieAddresses`.
+    :param resolve: looks up the endpoint of a bookie id; see :class:`BookieAddresses`.
     :param answered: called with the outcome of every request, if given.
-    :param metrics: the metrics of the connections; by default they are not exported.
-    :param authentication: the provider that authenticates this client to bookies; by default there is no exchange.
-    :param encryption: makes, from a bookie id, the client's end of a TLS connection; by default nothing is encrypted.
+    :param metrics: the metrics of the connections; by default metrics that are not exported.
+    :param authentication: the provider that authenticates this client to bookies; by default without authentication.
+    :param encryption: makes the client's end of a TLS connection to a bookie id; by default connections are not
+        encrypted.
     """
 
     def __init__(

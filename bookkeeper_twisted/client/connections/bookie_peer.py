@@ -1,10 +1,10 @@
-"""The sockets to one bookie in one wire protocol: which socket a flow gets, and when a socket is opened or closed.
+"""The sockets to one bookie in one wire protocol: chooses a socket for each ledger handle, opens and closes sockets.
 
-A flow gets the least busy socket; a new socket is made if every socket has flows and the limit allows another.
-A socket counts before it is connected, and a flow counts from the moment it chose its socket, so that a burst
-of flows spreads before the first connection is established.  A failed attempt is followed by a pause in
-which no socket is made, and a request without a socket fails immediately, because other bookies exist;
-the pause doubles with each failure up to a limit.
+A flow is the requests of one ledger handle.  It gets a new socket if every socket has a flow and the limit allows
+another socket, else the least busy one.  Sockets that are still being connected and flows that have not sent yet are
+counted, so that many new flows use different sockets at once.  After a failed attempt to connect no socket is made for
+some time, which doubles with each failure up to a limit.  Requests without a socket then fail immediately, because
+other bookies can serve them.
 """
 
 import attrs
@@ -18,28 +18,29 @@ from .bookie_socket import BookieSocket, SocketSettings
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 3.0
 LOG_PAUSE = 60.0
-"""Seconds in which at most one line is logged about lost or refused connections of a bookie."""
+"""Least seconds between two log lines about lost or refused connections of the same bookie."""
 
 
 def least_busy(sockets: "list[BookieSocket]") -> BookieSocket:
     """Choose the least busy of some sockets.
 
-    Sockets are compared by their unacknowledged and lately written bytes, then by flows, then by the last choice.
+    Sockets are compared by their unacknowledged and recently written bytes, then by the number of their flows, then by
+    the time of their last choice.
 
-    :param sockets: at least one.
+    :param sockets: the sockets, at least one.
     """
     return min(sockets, key=lambda socket: (socket.traffic.load(), len(socket.flows), socket.chosen))
 
 
 @attrs.frozen
 class PeerCounts:
-    """The numbers of connections, and of bytes and replies in flight, at one bookie.
+    """The numbers of connections to one bookie, and of bytes and replies in flight on them.
 
     :ivar open: established connections.
-    :ivar sockets: the same, with sockets that are being connected.
+    :ivar sockets: established connections and those that are being made.
     :ivar queued: bytes that wait to be written.
     :ivar unacknowledged: bytes of requests that wait for their replies.
-    :ivar orphans: outstanding replies that no request waits for.
+    :ivar orphans: replies that can still arrive although no request waits for them any more.
     """
 
     open: int
@@ -53,9 +54,9 @@ class PeerCounts:
 class BookiePeer:
     """The sockets to one bookie in one wire protocol.
 
-    :ivar sockets: the sockets that flows can be on.
-    :ivar key: bookie id and wire protocol: one object, which is also the key in every flow, to save memory.
-    :ivar n_lost: number of established connections that this side did not close.
+    :ivar sockets: the usable sockets.
+    :ivar key: bookie id and wire protocol.  Every flow uses this same object as a key, to save memory.
+    :ivar n_lost: number of established connections that were lost: this client did not close them.
     :ivar n_failed: number of attempts to connect that failed.
     :ivar n_reconnects: number of attempts made after a lost connection or a failed attempt.
     """
@@ -63,7 +64,7 @@ class BookiePeer:
     _log = Logger()
 
     def __init__(self, settings: SocketSettings, bookie_id: str, wire: IWireProtocol, limit: int) -> None:
-        """:param limit: number of sockets at a time, at most; 0 for one socket for each flow."""
+        """:param limit: most sockets at a time; 0 for one socket for each flow."""
         self.sockets: list[BookieSocket] = []
         self.key = bookie_id, wire
         self.n_lost = self.n_failed = self.n_reconnects = 0
@@ -79,7 +80,7 @@ class BookiePeer:
     def choose(self, ids: RequestIds) -> BookieSocket:
         """Choose a socket for a flow, or make a socket.
 
-        :param ids: the request ids of the flow, which the socket then counts.
+        :param ids: the request ids of the flow.
         :raises bookkeeper_twisted.errors.BookKeeperError: no socket is usable, and it is too early to connect again.
         """
         sockets = self.sockets
@@ -99,7 +100,7 @@ class BookiePeer:
         return socket
 
     def _least_busy(self) -> BookieSocket:
-        """Choose the least busy socket; count an average flow's traffic for it until the new flow writes."""
+        """Choose the least busy socket; add an average flow's traffic to its load, as the new flow has not sent yet."""
         sockets = self.sockets
         socket = least_busy(sockets)
         n_flows = sum(len(each.flows) for each in sockets)
@@ -132,14 +133,14 @@ class BookiePeer:
         self._last_error = socket.error
 
     def _log_lost(self, socket: BookieSocket) -> None:
-        """Log one line for a lost bookie, not one for each socket and ledger; log again if the bookie stays away."""
+        """Log a lost socket, at most one line per bookie in :data:`LOG_PAUSE` seconds."""
         now = self._clock.seconds()
         if now >= self._silent_until:
             self._silent_until = now + LOG_PAUSE
             self._log.warn("bookie {bookie_id}: {error}", bookie_id=self.key[0], error=socket.error)
 
     def leave(self, socket: BookieSocket, ids: RequestIds, error: Exception) -> None:
-        """Detach a flow from a socket; the socket stays open, unless the flow had the socket for itself.
+        """Remove a flow from a socket; close the socket if each flow has sockets of its own.
 
         :param ids: the request ids of the flow.
         :param error: the error with which the flow's outstanding requests fail.
@@ -149,11 +150,11 @@ class BookiePeer:
             socket.close(error)
 
     def tick(self, idle_limit: float, minimum: int, error: Exception) -> None:
-        """Close sockets that have had no flow for a while, and check that the other connections are alive.
+        """Close sockets that had no flow for some time, and test whether the other connections are alive.
 
         :param idle_limit: seconds without a flow after which a socket is closed.
-        :param minimum: number of sockets that stay even so.
-        :param error: the error that closed sockets fail requests with.
+        :param minimum: number of sockets that are kept open nevertheless.
+        :param error: the error with which requests on closed sockets fail.
         """
         for socket in list(self.sockets):
             spare = len(self.sockets) > minimum and not socket.flows
@@ -175,9 +176,9 @@ class BookiePeer:
         )
 
     def close(self, error: Exception, grace: float = 0.0) -> "Deferred[None]":
-        """Close all sockets; the result fires when all sockets are closed.
+        """Close all sockets; return a Deferred that fires when they are closed.
 
-        :param grace: seconds; see :meth:`BookieSocket.close`.
+        :param grace: seconds that outstanding requests may still take; see :meth:`BookieSocket.close`.
         """
         gone = [_after(socket.gone) for socket in self._all]
         for socket in list(self.sockets):

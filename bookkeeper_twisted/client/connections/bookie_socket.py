@@ -1,4 +1,4 @@
-"""One socket to a bookie, shared by flows; once it is closed or lost, the peer opens another socket."""
+"""One socket to a bookie, which many ledger handles share; a lost socket is never connected again."""
 
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -32,10 +32,10 @@ from ...protocol.client.traffic import Traffic
 from ...protocol.connection_state import ConnectionState, following
 
 Resolve = Callable[[str], "Deferred[IStreamClientEndpoint]"]
-"""A function from a bookie id to an endpoint; it fails with a BookKeeperError if no address is known."""
+"""A function that looks up the endpoint of a bookie id; it fails with a BookKeeperError if no address is known."""
 
 EncryptionOf = Callable[[str], Awaitable[IOpenSSLClientConnectionCreator]]
-"""A function from a bookie id to the client's end of its TLS connections; it fails as :data:`Resolve` does."""
+"""A function that makes the client's end of TLS connections to a bookie id; it fails as :data:`Resolve` does."""
 
 
 _choices = count(1)
@@ -46,11 +46,11 @@ _USABLE = tuple(ConnectionState)[: tuple(ConnectionState).index(ConnectionState.
 class SocketSettings:
     """The settings that all sockets of a client share.
 
-    :ivar authentication: the provider that makes the client's side of the exchange for each socket.
-    :ivar authentication_is_required: whether bookies that authenticate nobody are refused.
-    :ivar encryption: None for connections in clear.
-    :ivar connect_timeout: seconds after which the endpoints give up.
-    :ivar writes: the histograms of writes.
+    :ivar authentication: the provider that authenticates this client on each socket.
+    :ivar authentication_is_required: whether to refuse bookies that do not authenticate their clients.
+    :ivar encryption: makes the client's end of TLS connections; None for unencrypted connections.
+    :ivar connect_timeout: seconds after which an endpoint gives up an attempt to connect.
+    :ivar writes: the histograms of the sizes of writes.
     """
 
     clock: IReactorTime
@@ -72,21 +72,24 @@ class _QuietFactory(Factory):
 
 
 class BookieSocket:
-    """One socket to a bookie, and the flows that have chosen this socket.
+    """One socket to a bookie, and the flows (ledger handles) that use it.
 
     :ivar key: bookie id and wire protocol.
     :ivar flows: ids of the flows.
-    :ivar ready: the connection, while no earlier request waits for it; else None.
-    :ivar chosen: the running number of the last choice of this socket.
+    :ivar ready: the connection, once no earlier request waits for it any more; else None.
+    :ivar chosen: the number of choices of sockets up to the last choice of this one, which is greater for a later
+        choice.
     :ivar idle_since: the time since which this socket has no flow, in seconds of the clock.
-    :ivar error: the reason why this socket is not usable any more, None while it is usable.
-    :ivar dismissed: whether this client has asked for the end of this socket.
+    :ivar error: the reason why this socket cannot be used any more, None while it can.
+    :ivar dismissed: whether this client, not the bookie, has closed the socket.
     """
 
     _log = Logger()
 
     def __init__(self, settings: SocketSettings, key: tuple[str, IWireProtocol], ended: "Ended") -> None:
-        """:param ended: called once, before any other callback, when the socket can carry no more requests."""
+        """:param ended: called once when the socket cannot be used any more, before requests that wait for the
+            connection fail.
+        """
         self.key = key
         self.state = ConnectionState.CONNECTING
         self.traffic = Traffic(settings.clock.seconds)
@@ -107,7 +110,7 @@ class BookieSocket:
         self._grace_end: IDelayedCall | None = None
 
     def connect(self) -> None:
-        """Start the attempt to connect."""
+        """Start to connect to the bookie."""
         dialled = self._dialled().addErrback(self._dial_again, self._settings.clock.seconds())
         self._attempt = dialled.addCallbacks(self._opened, self._refused).addErrback(self._unexpected)
 
@@ -121,7 +124,7 @@ class BookieSocket:
         return await self._dial(await self._settings.resolve(self._bookie_id), creator)
 
     def _dial_again(self, failure: Failure, began: float) -> "Deferred[IProtocol] | Failure":
-        """Dial once more after a late time-out: the process was held up, and the bookie may have answered in time."""
+        """Connect once more after a late time-out: the bookie may have answered while this process was held up."""
         late = self._settings.clock.seconds() - began - self._settings.connect_timeout
         if failure.check(ConnectTimeout) and late > TOLERANCE and self.usable:
             return self._dialled()
@@ -130,12 +133,12 @@ class BookieSocket:
     # ---- flows ---------------------------------------------------------------------------------------
 
     def join(self, ids: RequestIds) -> None:
-        """Add a flow, known by its ``ids``, to the flows of this socket; :meth:`leave` removes the flow."""
+        """Add the flow with the request ids ``ids`` to this socket; :meth:`leave` removes it."""
         self.chosen = next(_choices)
         self.flows[ids.flow_id] = ids
 
     def leave(self, ids: RequestIds, error: Exception) -> None:
-        """Detach a flow from this socket; its outstanding requests fail in the order in which the flow made them.
+        """Remove a flow from this socket; its outstanding requests fail in the order in which it made them.
 
         :param ids: the request ids of the flow.
         :param error: the error with which these requests fail.
@@ -153,7 +156,7 @@ class BookieSocket:
 
     @property
     def usable(self) -> bool:
-        """Whether flows can be on this socket."""
+        """Whether flows can make requests on this socket."""
         return self.state in _USABLE
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
@@ -163,9 +166,9 @@ class BookieSocket:
     def connected(self, flow_id: int) -> "Deferred[ClientConnection]":
         """Return the connection once it is established.
 
-        :param flow_id: the id of the flow that asks; its Deferreds fail when the flow leaves the socket.
-        :returns: Deferreds fire in the order of the calls.  They fail with :attr:`error` once the socket cannot be
-            used any more.
+        :param flow_id: the id of the flow; the Deferreds of a flow fail when the flow leaves the socket.
+        :returns: a Deferred; Deferreds fire in the order of the calls.  It fails with :attr:`error` if the socket
+            cannot be used any more.
         """
         if self.error is not None:
             return fail(self.error)
@@ -208,7 +211,7 @@ class BookieSocket:
         return endpoint.connect(_QuietFactory.forProtocol(first)).addCallback(self._go_on)
 
     def _go_on(self, protocol: IProtocol) -> "IProtocol | Deferred[IProtocol]":
-        """Wait until a protocol has handed the connection over to the protocol that sends requests."""
+        """Wait for encryption and authentication; return the protocol that sends requests."""
         if isinstance(protocol, EncryptingConnection):
             self._enter(ConnectionState.ENCRYPTING)
             return protocol.encrypted.addCallback(self._go_on)
@@ -234,7 +237,7 @@ class BookieSocket:
         self.connection = connection
         connection.disconnected.addCallback(self._disconnected)
         self._enter(ConnectionState.READY)
-        while self._waiting:  # a callback that waits for the connection again joins the end of the queue
+        while self._waiting:  # a callback that waits for the connection again is added at the end of the queue
             self._waiting.popleft()[1].callback(connection)
         if self.usable:
             self.ready = connection
@@ -243,9 +246,9 @@ class BookieSocket:
         self._log.failure("connecting to {bookie_id} failed", failure, bookie_id=self._bookie_id)
 
     def close(self, error: Exception, grace: float = 0.0) -> None:
-        """Fail all requests with ``error`` and close the connection; ``gone`` fires once the socket is gone.
+        """Fail all requests with ``error`` and close the connection; ``gone`` fires once the socket is closed.
 
-        :param grace: seconds that requests under way may still take; new requests are refused during this time.
+        :param grace: seconds that outstanding requests may still take; new requests are refused in this time.
         """
         if not self.usable:
             return
@@ -271,9 +274,10 @@ class BookieSocket:
             self._grace_end.reset(0)
 
     def tick(self) -> None:
-        """Check that the connection is alive.
+        """Test whether the connection is alive; called regularly.
 
-        After a silent interval it asks for a sign of life; after a second silent interval it aborts the connection.
+        If nothing was received since the last call, it sends a request that any bookie answers.  If nothing was
+        received by the next call either, it aborts the connection.
         """
         connection = self.connection
         if connection is None or self.state is not ConnectionState.READY:
@@ -300,7 +304,7 @@ class BookieSocket:
         self.error, self.ready = error, None
         self.flows.clear()
         self._ended(self)
-        while self._waiting:  # pops one by one, because an errback may cancel waiters further down the queue
+        while self._waiting:  # remove one at a time, because an errback may cancel waiters that come later in the queue
             self._waiting.popleft()[1].errback(error)
         if state is ConnectionState.CLOSED:
             self.gone.callback(None)

@@ -1,12 +1,13 @@
-"""The calls of one handle: on one socket to each bookie, with request ids that match replies to requests.
+"""The requests of one ledger handle (a flow), on one socket to each bookie, with its own request ids.
 
-The main protocol, V2, carries adds, reads and batch reads.  The complete one, V3, carries the operations that only it
-has, and the requests whose V2 reply could be mistaken for that of another: fencing reads, and requests whose key is
-taken (see :mod:`~bookkeeper_twisted.protocol.client.in_flight`), even by another flow on the same ledger.  With
-``wireProtocol = v3`` everything is V3; ``auto`` is V2 as described, and V3 for deferred sync, which V2
-cannot express and ``v2`` therefore refuses (:class:`~bookkeeper_twisted.protocol.wire_protocols.ClientWires`).
+The main protocol, V2, is used for adds, reads and batch reads.  V3 is used for the operations that V2 lacks, and for
+requests whose V2 reply could be mistaken for the reply to another request.  These are fencing reads, and requests whose
+key is taken, even by another handle of the same ledger (see :mod:`~bookkeeper_twisted.protocol.client.in_flight`).
+This holds for ``wireProtocol = auto`` and ``v2``.  V2 cannot express adds with deferred sync: ``auto`` sends them over
+V3, ``v2`` refuses them (:class:`~bookkeeper_twisted.protocol.wire_protocols.ClientWires`).  With ``v3`` all requests
+use V3.
 
-A flow stays with a socket until the socket is lost or the flow ends.
+A flow uses the same socket to a bookie until the socket is lost or the flow ends.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +34,7 @@ from .pool import ConnectionPool
 T = TypeVar("T")
 
 CountAnswer = Callable[[str, Exception | None], None]
-"""A function of a bookie id and the error of its answer, None if the request succeeded."""
+"""A function that counts the outcome of a request: its arguments are the bookie id, and the error or None."""
 
 
 def _report_outcome(answered: CountAnswer, done: Callable[..., None], bookie_id: str, *outcome: Any) -> None:
@@ -54,7 +55,7 @@ def _begin_request(request: "Callable[[ClientConnection], Deferred[T]]", connect
 
 @implementer(IBookieClient)
 class Flow:
-    """The requests of one handle to all bookies.
+    """The requests of one ledger handle to all bookies.
 
     :ivar pool: all connections of the client.
     """
@@ -94,7 +95,7 @@ class Flow:
             self._add_later(wires.complete, bookie_id, adds, done, fresh)
 
     def _add_later(self, wire: IWireProtocol, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool) -> None:
-        """Send adds once the connection is established."""
+        """Send adds once the connection to the bookie is established."""
 
         def send(connection: ClientConnection) -> None:
             if not connection.add(self._ids, adds, done, fresh):
@@ -198,7 +199,7 @@ class Flow:
         self._end = error
 
     def _leave_if_quiet(self) -> None:
-        """Leave all sockets if the flow is retired and expects no reply; otherwise try again after its last reply."""
+        """Leave all sockets if the flow is retired and has no outstanding request; else try again after a reply."""
         waits = self._pending or [s for s in self._sockets.values() if s.waits(self._ids, self._leave_if_quiet)]
         if self._end is not None and not waits:
             self._leave(self._end)
@@ -227,7 +228,7 @@ class Flow:
     def _with(
         self, bookie_id: str, wire: IWireProtocol, request: "Callable[[ClientConnection], Deferred[T]]"
     ) -> "Deferred[T]":
-        """Make a request on the connection to a bookie, immediately if the connection is established."""
+        """Make a request on the connection to a bookie, as soon as the connection is established."""
         self._pending += 1
         ready = self._ready(bookie_id, wire)
         if ready is None:
@@ -259,7 +260,7 @@ class Flow:
         self._log.failure("completing adds failed", failure)
 
     def _ready(self, bookie_id: str, wire: IWireProtocol) -> ClientConnection | None:
-        """Return the connection to a bookie if it can take a request immediately, else None."""
+        """Return the connection to a bookie if a request can be sent on it immediately, else None."""
         socket = self._sockets.get((bookie_id, wire))
         return None if socket is None or self._end is not None else socket.ready
 

@@ -1,7 +1,7 @@
-"""The metrics of a client's connections: sockets and flows by bookie, and the sizes of writes.
+"""The metrics of a client's connections: numbers of sockets and ledger handles by bookie, and the sizes of writes.
 
-All values but the writes are read when they are exported; a write to a socket costs two histogram
-entries.  Metrics that Apache's client has too have its names.
+Only writes to sockets are recorded as they happen, in two histograms; all other values are read when they are exported.
+Metrics that Apache's client has, too, have the same names here.
 """
 
 from collections.abc import Callable
@@ -31,9 +31,9 @@ class ClientMetrics:
         )
 
     def watch(self, peer: BookiePeer) -> None:
-        """Export the counts of the sockets to a bookie, in one wire protocol.
+        """Export the numbers of sockets to a bookie in one wire protocol, for the life of the client.
 
-        :param peer: the sockets in one wire protocol; exported as long as the client lives.
+        :param peer: the sockets.
         """
 
         bookie_id, wire = peer.key

@@ -1,9 +1,8 @@
-"""All connections of a client: thousands of flows over few sockets for each bookie.
+"""All connections of a client: thousands of ledger handles share a few sockets to each bookie.
 
-There are at most ``maxConnectionsPerBookie`` sockets to a bookie, for any number of requests and
-flows.  A connection speaks one wire protocol, so the number is shared: if V2 carries the entries, one
-socket is kept for the operations that only V3 has, and V2 has the others.  With 1, V3 carries everything.  With 0 every
-flow has sockets of its own.
+There are at most ``maxConnectionsPerBookie`` sockets to a bookie, for any number of requests and handles.  A connection
+uses one wire protocol.  If V2 is used for entries, one of the sockets is reserved for V3, for the operations that V2
+lacks.  If the limit is 1, the only socket uses V3.  If it is 0, every handle has sockets of its own.
 """
 
 from collections.abc import Callable
@@ -24,14 +23,14 @@ from .bookie_socket import BookieSocket, SocketSettings
 class ConnectionPool:
     """The sockets of a client, by bookie and wire protocol; used on the reactor's thread only.
 
-    :ivar settings: the settings of the sockets.
+    :ivar settings: the settings that all sockets share.
     :ivar wires: the wire protocols in use.
     """
 
     def __init__(
         self, settings: SocketSettings, config: ClientConfig, watch: Callable[[BookiePeer], None] = lambda peer: None
     ) -> None:
-        """:param watch: called with each bookie at the first connection to it."""
+        """:param watch: called with each :class:`BookiePeer` before the first connection to it."""
         self.settings = settings
         self._limit = config.max_connections_per_bookie
         self.wires = client_wires(config)
@@ -46,7 +45,7 @@ class ConnectionPool:
         self._watch = watch
 
     def new_flow(self) -> RequestIds:
-        """Return the request ids of a new flow, to be given back by :meth:`end_flow`."""
+        """Return the request ids of a new flow, that is of one ledger handle; :meth:`end_flow` releases them."""
         return RequestIds(self.settings.flow_ids.take())
 
     def end_flow(self, ids: RequestIds) -> None:
@@ -59,8 +58,8 @@ class ConnectionPool:
     def socket(self, bookie_id: str, wire: IWireProtocol, ids: RequestIds) -> BookieSocket:
         """Choose a socket to a bookie for a flow, or make a socket.
 
-        :param wire: the protocol that the socket speaks.
-        :param ids: the request ids of the flow, which the socket then counts.
+        :param wire: the wire protocol of the socket.
+        :param ids: the request ids of the flow.
         :raises bookkeeper_twisted.errors.BookKeeperError: no socket is usable, or the pool is closed.
         """
         if self._closed is not None:
@@ -77,7 +76,7 @@ class ConnectionPool:
     def leave(
         self, bookie_id: str, wire: IWireProtocol, socket: BookieSocket, ids: RequestIds, error: Exception
     ) -> None:  # fmt: skip
-        """Detach a flow from a ``socket`` to a bookie.
+        """Remove a flow from a ``socket`` to a bookie.
 
         :param wire: the protocol of that socket.
         :param ids: the request ids of the flow.
@@ -90,7 +89,7 @@ class ConnectionPool:
         self._tick_call = self.settings.clock.callLater(self._interval, self._tick)
 
     def _tick(self) -> None:
-        """Check the sockets, unless this call is late: replies that arrived during the delay are not read yet."""
+        """Close idle sockets and test the others, unless this call is late: then received replies are not read yet."""
         self._tick_call = None
         if not self._time.arrived():
             idle = ClientClosedError("the connection was not used")
@@ -104,9 +103,9 @@ class ConnectionPool:
         return {key: peer.counts() for key, peer in self._peers.items()}
 
     def close(self, error: Exception) -> "Deferred[None]":
-        """Refuse later requests, end all connections with ``error``, and fire when all connections are closed.
+        """Refuse later requests with ``error``, close all connections, and fire when they are closed.
 
-        Requests under way may take ``connectionGraceSec`` seconds first.
+        Outstanding requests may still take ``connectionGraceSec`` seconds.
         """
         self._closed = error
         if self._tick_call is not None:

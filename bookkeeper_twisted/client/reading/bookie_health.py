@@ -1,4 +1,4 @@
-"""A client's record of the bookies that it read from: failures, slow answers, no support for batch reads."""
+"""A client's record of the bookies that it read from: which failed, were slow, or do not support batch reads."""
 
 from twisted.internet.interfaces import IReactorTime
 
@@ -13,13 +13,13 @@ from ...errors import (
 )
 
 _HARMLESS = (NoSuchEntryError, NoSuchLedgerError, BadRequestError, ClientClosedError)
-"""Errors that say nothing against a bookie."""
+"""Errors that do not count as a failure of the bookie."""
 
 
 class BookieHealth:
-    """The recent failures and slowness of bookies, by which reads choose a replica.
+    """A record of bookies that failed or were slow a short time ago, so that readers ask them last.
 
-    :param remembered: seconds after which a failure or slowness is forgotten.
+    :param remembered: seconds after which a failure or a slow answer is forgotten.
     """
 
     def __init__(self, clock: IReactorTime, remembered: float) -> None:
@@ -41,7 +41,7 @@ class BookieHealth:
         self._slow[bookie_id] = self._clock.seconds()
 
     def succeeded(self, bookie_id: str) -> None:
-        """Forget the failure of ``bookie_id`` because it returned an entry; keep the record that it was slow."""
+        """Forget the failure of ``bookie_id``, as it returned an entry; a record that it was slow is kept."""
         self._failures.pop(bookie_id, None)
 
     def failed_at(self, bookie_id: str) -> float | None:
@@ -49,7 +49,7 @@ class BookieHealth:
         return self._recent(self._failures, bookie_id)
 
     def is_slow(self, bookie_id: str) -> bool:
-        """Test whether a bookie that was asked later has answered before ``bookie_id`` recently."""
+        """Test whether ``bookie_id`` was slow a short time ago: a bookie that was asked later answered first."""
         return self._recent(self._slow, bookie_id) is not None
 
     def _recent(self, times: dict[str, float], bookie_id: str) -> float | None:
@@ -64,16 +64,17 @@ REMEMBERED = 300.0
 """Seconds for which no batch read is sent to a bookie that does not support batch reads."""
 
 UNANSWERED = (BookieHandleNotAvailableError, RequestTimeoutError, UnexpectedConditionError)
-"""Errors of a batch read without a valid answer, from a bookie that may still answer plain reads."""
+"""Errors that mean that a bookie did not answer a batch read; it may still answer single reads."""
 
 _ENOUGH_FAILURES = 2
 
 
 class BatchSupport:
-    """The record of the bookies that do not support batch reads; all others are assumed to support batch reads.
+    """A record of the bookies that do not support batch reads; other bookies are assumed to support them.
 
-    A bookie without batch reads refuses the operation, closes the connection, or does not answer.  The last two
-    also have other causes, so they count only twice in a row, each followed by a plain read that succeeded.
+    A bookie without batch reads refuses the operation, closes the connection, or does not answer.  The last two can
+    also have other causes.  So they count only when they occur twice in a row, each time followed by a successful
+    single read.
     """
 
     def __init__(self, clock: IReactorTime) -> None:
@@ -96,15 +97,14 @@ class BatchSupport:
         self._unanswered.pop(bookie_id, None)
 
     def refused(self, bookie_id: str) -> None:
-        """Record that ``bookie_id`` does not support batch reads, so that none are sent to this bookie for
-        :data:`REMEMBERED` seconds.
+        """Record for :data:`REMEMBERED` seconds that ``bookie_id`` does not support batch reads.
         """
         self._lacking[bookie_id] = self._clock.seconds() + REMEMBERED
 
     def unanswered(self, bookie_id: str) -> None:
-        """Record that ``bookie_id`` did not answer a batch read (:data:`UNANSWERED`), but then a plain read.
+        """Record that ``bookie_id`` did not answer a batch read (:data:`UNANSWERED`), but then answered a single read.
 
-        The second time it counts as :meth:`refused`.
+        If this happens twice in a row, it has the effect of :meth:`refused`.
         """
         failures = self._unanswered.pop(bookie_id, 0) + 1
         if failures < _ENOUGH_FAILURES:

@@ -14,11 +14,11 @@ _STICKY_BITS = 16
 
 @attrs.frozen(eq=False, slots=False)
 class ReadingContext(OperationContext):
-    """An operation's context with the client's records about the bookies it read from.
+    """The objects that all readers of a client share, among them its records about bookies.
 
     :ivar batch_support: the record of bookies that do not support batch reads.
-    :ivar poll_support: the record of bookies that do not support batch reads that wait, which only V3 has.
-    :ivar health: the recent failures and slowness of bookies.
+    :ivar poll_support: the record of bookies that do not support waiting batch reads, which need V3.
+    :ivar health: the record of bookies that failed or were slow a short time ago.
     """
 
     batch_support: BatchSupport = attrs.field(kw_only=True)
@@ -38,7 +38,7 @@ class ReadingContext(OperationContext):
         return BookieHealth(self.clock, self.config.bookie_failure_history_expiration_msec * _MS)
 
     def read_order(self, schedule: Schedule) -> ReadOrder:
-        """Make the order in which a new reader of a ledger with this ``schedule`` asks bookies."""
+        """Make the read order of a new reader of a ledger with this ``schedule``."""
         config, sticky = self.config, None
         if config.sticky_reads_enabled:
             sticky = self.chance.getrandbits(_STICKY_BITS) % schedule.ensemble_size
@@ -46,7 +46,7 @@ class ReadingContext(OperationContext):
 
     @property
     def read_patience(self) -> Patience:
-        """Return the time that a read waits before another bookie is asked."""
+        """Return how long a read waits for a bookie before it asks another one as well."""
         config = self.config
         return Patience(
             config.first_speculative_read_timeout * _MS, config.max_speculative_read_timeout * _MS,
@@ -55,7 +55,7 @@ class ReadingContext(OperationContext):
 
     @property
     def poll_patience(self) -> Patience:
-        """Return the time that a long poll waits before another bookie is asked."""
+        """Return how long a long poll waits for a bookie before it asks another one as well."""
         config = self.config
         return Patience(
             config.first_speculative_read_lac_timeout * _MS, config.max_speculative_read_lac_timeout * _MS,

@@ -22,10 +22,10 @@ from ..interfaces import IBookieClient
 
 @attrs.frozen
 class KnownLac:
-    """The last add confirmed (LAC) that bookies reported, and the entry that carried this LAC.
+    """The last add confirmed (LAC) that bookies reported, and the entry that contained it.
 
     :ivar last_add_confirmed: the highest LAC reported, -1 if none.
-    :ivar length: bytes of the ledger up to the entry that carried the LAC, 0 if no entry carried this LAC.
+    :ivar length: bytes of the ledger up to and including the entry that contained the LAC, 0 if none did.
     :ivar entry_id: the id of that entry, -1 if none.
     """
 
@@ -35,11 +35,12 @@ class KnownLac:
 
 
 class LacCoverage:
-    """The requests for the LAC to all bookies of the last ensemble, until the answers cover the ensemble.
+    """Requests for the LAC to all bookies of the last ensemble, until enough have answered.
 
-    An answer counts once its bytes are verified; "no such entry" and "no such ledger" are answers.
+    An answer counts once it is verified; "no such entry" and "no such ledger" are answers, too.
 
-    :param is_covered: tests whether the positions that answered suffice; None asks the schedule of the ledger.
+    :param is_covered: tests whether the bookies at these positions of the ensemble are enough; None for the rule of the
+        ledger's schedule.
     """
 
     def __init__(
@@ -58,11 +59,12 @@ class LacCoverage:
         self._covered: Deferred[None] = Deferred()
 
     async def read(self) -> KnownLac:
-        """Ask the bookies of the last ensemble until enough have answered, then cancel the other questions.
+        """Ask the bookies of the last ensemble until enough have answered, then cancel the other requests.
 
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: a bookie refused the password.
-        :raises bookkeeper_twisted.errors.RequestTimeoutError: too few answered, the last one not in time.
-        :raises bookkeeper_twisted.errors.ReadError: too few answered, for another reason.
+        :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered, because one did not answer in
+            time.
+        :raises bookkeeper_twisted.errors.ReadError: too few bookies answered, for another reason.
         """
         asked = [Deferred.fromCoroutine(self._ask(p, bookie_id)) for p, bookie_id in enumerate(self._ensemble)]
         everybody = DeferredList(asked, fireOnOneErrback=True, consumeErrors=True)
@@ -71,7 +73,7 @@ class LacCoverage:
             await self._covered
         finally:
             for answer in asked:
-                answer.cancel()  # the answers that are still missing are not needed
+                answer.cancel()  # the missing answers are not needed any more
         return self._best
 
     async def _ask(self, position: int, bookie_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Asking bookies for the LAC of a ledger: by coverage, from the first with a higher LAC, or by a long poll."""
+"""Asks bookies for the LAC of a ledger: until enough answered, until one knows a higher LAC, or by a long poll."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
@@ -33,7 +33,7 @@ class Confirmed:
     """The result of a wait for a confirmed entry.
 
     :ivar last_add_confirmed: the LAC known at the end of the wait.
-    :ivar entry: the entry that was waited for, None if it was not confirmed in time.
+    :ivar entry: the requested entry, None if it was not confirmed in time.
     """
 
     last_add_confirmed: int
@@ -42,19 +42,19 @@ class Confirmed:
 
 @attrs.frozen
 class _News:
-    """The result that ended a wait: the entries that arrived, None if no entries arrived."""
+    """The answer that ends a wait, with the confirmed entries in it; None if it has no entries."""
 
     entries: EntryRun | None = None
 
 
 @attrs.define
 class _Poll:
-    """The answers of bookies to one long poll.
+    """The state of one wait for an entry, and the answers of bookies so far.
 
-    :ivar first: the id of the entry that is waited for.
-    :ivar max_size: bytes of a batch at most.
+    :ivar first: the id of the requested entry.
+    :ivar max_size: most bytes of a batch read.
     :ivar deadline: the end of the wait, in seconds of the clock.
-    :ivar empty: number of bookies that had no news.
+    :ivar empty: number of bookies that knew no higher LAC.
     :ivar errors: the errors of the other bookies.
     """
 
@@ -66,7 +66,7 @@ class _Poll:
 
 
 class LacReads:
-    """LAC requests for one ledger; every answer updates the view, which keeps the highest LAC (S13)."""
+    """Requests for the LAC of one ledger; every answer updates the ledger's view, which keeps the highest LAC (S13)."""
 
     def __init__(self, context: ReadingContext, digester: Digester, view: LedgerView, order: ReadOrder) -> None:
         self._clock = context.clock
@@ -84,12 +84,12 @@ class LacReads:
         return self._view.metadata.segments[-1].bookies
 
     async def read(self) -> int:
-        """Read a LAC at or above every entry acknowledged before the call, from answers that cover every write set.
+        """Read a LAC that is not below any entry that was acknowledged before the call.
 
         :raises BookKeeperError: as :meth:`~.lac_coverage.LacCoverage.read`.
         """
         view, asked = self._view, None
-        # Ask again if the ensemble has changed meanwhile: the bookies that were asked need not have the last entries.
+        # Ask again if the ensemble has changed meanwhile, because the asked bookies may not have the last entries.
         while not view.closed and asked != view.metadata.segments[-1]:
             metadata = view.metadata
             known = await LacCoverage(self._bookies, self._digester, view.ledger_id, metadata).read()
@@ -100,7 +100,7 @@ class LacReads:
     # ---- the first higher LAC ------------------------------------------------------------------------
 
     async def read_any(self) -> int:
-        """Read the LAC from the first bookie that knows a higher LAC than this handle.
+        """Ask all bookies for the LAC, until one answers with a higher LAC than the known one.
 
         :raises bookkeeper_twisted.errors.LedgerRecoveryError: no bookie answered.
         """
@@ -131,11 +131,11 @@ class LacReads:
     # ---- waits for confirmed entries -----------------------------------------------------------------
 
     async def wait(self, entry_id: int, timeout: float) -> Confirmed:
-        """Wait until an entry beyond the LAC is confirmed, the ledger is closed, or time is up.
+        """Wait until an entry above the LAC is confirmed, the ledger is closed, or the time is up.
 
         :param timeout: seconds.
-        :raises BookKeeperError: no bookie could be asked; NoSuchEntryError or NoSuchLedgerError if no bookie
-            has an entry of the ledger.
+        :raises BookKeeperError: no bookie answered; NoSuchEntryError or NoSuchLedgerError if no bookie has an entry of
+            the ledger.
         :raises bookkeeper_twisted.errors.LedgerClosedError: the handle was closed during the wait.
         """
         run = await self._wait(_Poll(entry_id, 0, self._clock.seconds() + timeout), self._entry_from)
@@ -143,14 +143,15 @@ class LacReads:
         return Confirmed(self._view.last_add_confirmed, entry)
 
     async def wait_for_batch(self, first: int, timeout: float, max_size: int) -> EntryBatch | None:
-        """Wait as :meth:`wait` does, and return the confirmed entries that arrived, the first being ``first``.
+        """Wait until the entry ``first`` is confirmed, as :meth:`wait` does; return it with later confirmed entries.
 
-        A waiting batch read brings these entries in one round trip.  Bookies without batch reads, and those of striped
-        ledgers, give one entry.
+        A waiting batch read returns these entries in one round trip.  Bookies without batch reads, and bookies of
+        striped ledgers, return one entry only.
 
-        :param first: the entry that is waited for.
+        :param first: id of the first entry.
         :param timeout: seconds.
-        :param max_size: bytes of a reply at most.  Rather few: entries that are not confirmed come along in vain.
+        :param max_size: most bytes of a reply; not many, because the reply may contain entries that are not confirmed
+            yet, which are dropped.
         :returns: None if the entry was not confirmed in time, or the ledger ended before it.
         """
         ask = self._batch_from if self._batching else self._entry_from
@@ -163,7 +164,7 @@ class LacReads:
         polling = Deferred.fromCoroutine(self._poll(poll, ask))
 
         def news() -> None:
-            if view.metadata is not known or view.ended:  # the bookies have changed, or no more entries can come
+            if view.metadata is not known or view.ended:  # the ensemble has changed, or no more entries can come
                 polling.cancel()
 
         forget = view.listen(news)
@@ -171,15 +172,15 @@ class LacReads:
             return (await polling).entries
         except CancelledError:
             if view.metadata is known and not view.ended:
-                raise  # the caller has cancelled this wait: no news() did
+                raise  # the caller, not news(), has cancelled this wait
             view.check()
             return None
         finally:
             forget()
 
     async def _poll(self, poll: _Poll, ask: "_Ask") -> _News:
-        """Ask the bookies one after the other; do not wait long for a slow bookie before the next is asked."""
-        # bookies learn the LAC from the next entry, so begin with those that keep the entry after the polled one
+        """Ask the bookies one after the other; after a short wait, also ask the next one."""
+        # Bookies learn from the next entry that an entry is confirmed, so begin with the write set of that next entry.
         bookies = self._order.everybody(self._ensemble, poll.first + 1)
         asked = [partial(self._poll_one, bookie_id, poll, ask) for bookie_id in bookies]
         success = await Speculation(self._clock, asked, self._patience).run()
@@ -212,7 +213,7 @@ class LacReads:
         return max(0.0, poll.deadline - self._clock.seconds())
 
     async def _entry_from(self, bookie_id: str, poll: _Poll) -> "_Told":
-        """Long-poll a bookie for one entry at most; a bookie that has only later entries reports its LAC."""
+        """Long-poll a bookie for the requested entry; return its LAC even if it does not have this entry."""
         ledger_id = self._view.ledger_id
         reply = await self._bookies.long_poll(bookie_id, ledger_id, poll.first - 1, self._time_left(poll))
         if reply.entry is None:
@@ -222,7 +223,7 @@ class LacReads:
         return run, reply.max_lac
 
     async def _batch_from(self, bookie_id: str, poll: _Poll) -> "_Told":
-        """Read several entries by a batch read that waits, from a bookie that supports batch reads."""
+        """Send a waiting batch read to a bookie; if the bookie does not support it, long-poll one entry."""
         ledger_id = self._view.ledger_id
         if not self._support.is_expected(bookie_id):
             return await self._entry_from(bookie_id, poll)
@@ -238,7 +239,7 @@ class LacReads:
         return verified_batch(reply.entries, ledger_id, poll.first, MAX_COUNT, self._digester), reply.max_lac
 
     def _enough(self, poll: _Poll) -> _News | None:
-        """Return the empty result that ends the wait if further answers cannot help, else None."""
+        """Return a result without entries that ends the wait, if more answers cannot help; else None."""
         metadata = self._view.metadata
         needed = metadata.ensemble_size - metadata.ack_quorum_size + 1
         if poll.empty >= needed or self._clock.seconds() >= poll.deadline:
@@ -247,7 +248,7 @@ class LacReads:
 
 
 _Told = tuple[EntryRun | None, int | None]
-"""Verified entries, the first being the one that is waited for, and the LAC that came with them."""
+"""Verified entries that begin with the requested one, or None; and the LAC that the bookie knows, or None."""
 
 _Ask = Callable[[str, _Poll], Coroutine[Deferred[Any], Any, _Told]]
-"""A function that asks one bookie."""
+"""A function that asks one bookie for the entries of a :class:`_Poll`."""

@@ -1,4 +1,4 @@
-"""The state of a ledger that may still grow, as a reader knows it: metadata, LAC, length (S13)."""
+"""The metadata, the LAC and the length that a reader knows of a ledger, which may still grow (S13)."""
 
 from collections.abc import Callable
 
@@ -10,20 +10,19 @@ HANDLE_CLOSED = "close() was called"
 
 
 def _nothing() -> None:
-    """Do nothing; stand in for the function that ends a watch while no watch is set."""
+    """Do nothing; used while there is no watch that could be ended."""
 
 
 class LedgerView:
-    """The metadata, the LAC and the length of a ledger, as one handle knows them.
+    """The metadata, the LAC and the length of a ledger that one reader knows.
 
-    The LAC never falls.  It rises with the answers of bookies; to the entry before the newest ensemble, which
-    began when everything before it was acknowledged; and to the last entry once the ledger is closed,
-    after which it does not change.
+    The LAC never decreases.  Answers of bookies raise it.  A new ensemble raises it to the entry before the ensemble's
+    first entry, because all entries before that are acknowledged.  The close of the ledger sets it to the last entry.
 
-    :ivar metadata: the newest metadata seen.
+    :ivar metadata: the newest known metadata.
     :ivar last_add_confirmed: the LAC, -1 if none.
-    :ivar handle_closed: whether the reader was closed, which says nothing about the ledger.
-    :ivar length: bytes of all payloads; of a ledger that is not closed, up to the last entry reported.
+    :ivar handle_closed: whether the reader was closed; the ledger may still be open.
+    :ivar length: bytes of all payloads; in an unclosed ledger, up to the last entry that a bookie reported.
     """
 
     def __init__(self, ledger_id: int, stored: Versioned[LedgerMetadata]) -> None:
@@ -57,9 +56,9 @@ class LedgerView:
         return self.closed or self._deleted or self.handle_closed
 
     def confirmed(self, last_add_confirmed: int, length: int = 0) -> None:
-        """Take over a LAC that a bookie reported, unless it is below the known LAC.
+        """Raise the LAC to the one that a bookie reported, unless it is lower.
 
-        :param length: bytes of all payloads up to the entry that came with the LAC, 0 if none did.
+        :param length: bytes of all payloads up to the entry that contained the LAC, 0 if none did.
         """
         if not self.closed:
             self.length = max(self.length, length)
@@ -96,7 +95,7 @@ class LedgerView:
             self._stop_watching = ledgers.watch(self.ledger_id, self.stored)
 
     def stored(self, news: Versioned[LedgerMetadata] | None) -> None:
-        """Take over stored metadata, and call the listeners.
+        """Use newer stored metadata, and call the listeners.
 
         :param news: the metadata, None if the ledger was deleted; metadata older than the known one is ignored.
         """
@@ -124,7 +123,7 @@ class LedgerView:
             listener()
 
     def close(self) -> None:
-        """End the watch and all waits, since the handle is closed."""
+        """End the watch on the metadata and all waits, because the reader is closed."""
         self.handle_closed = True
         self._end_watch()
         self._tell()

@@ -1,4 +1,4 @@
-"""Read-ahead: batches in order; later batches are requested while the consumer works on an earlier batch."""
+"""Read-ahead: returns batches in order, and requests later batches while the consumer works on an earlier one."""
 
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -11,18 +11,18 @@ from twisted.python.failure import Failure
 from ...ledger.entry_batch import EntryBatch
 
 Fetch = Callable[[int, int, int], Coroutine[Deferred[Any], Any, EntryBatch]]
-"""``fetch(first, max_count, max_size)``."""
+"""``fetch(first, max_count, max_size)``: a function that reads entries, at least one, from ``first`` upwards."""
 
 _SHARES = 4
 
 
 @attrs.define(eq=False)
 class _Piece:
-    """A range of entries that one request asks for.
+    """A range of entries that is read by one request, and its result.
 
-    :ivar work: the request, None until it is made.
-    :ivar cost: bytes of the budget that the request takes.
-    :ivar wanted: False once the result will not be used.
+    :ivar work: the running request, None before it is made.
+    :ivar cost: bytes of the budget that are reserved for the request.
+    :ivar wanted: False once the result is not needed any more.
     """
 
     first: int
@@ -37,13 +37,14 @@ class _Piece:
 class ReadAhead:
     """An asynchronous iterator over the batches from ``first`` to ``last``.
 
-    Batches that wait for the consumer and batches under way take at most ``budget`` bytes together, and one
-    request a quarter of it; a larger entry is read nevertheless, and leaves room for fewer requests.
-    The number of entries of a request is learned from the replies, so that the next request can be made
-    before the current one is answered.  A reply with fewer entries leaves a gap, which is requested before any
-    later entry; the last quarter of the budget is kept for gaps.
+    Received batches that wait for the consumer and outstanding requests use at most ``budget`` bytes together.  One
+    request uses a quarter of the budget; an entry larger than that is read nevertheless, and then there are fewer
+    requests at a time.  The number of entries in a request is estimated from earlier replies, so that the next request
+    can be made before the present one is answered.  If a reply has fewer entries than expected, the missing ones are
+    requested before any later entry; the last quarter of the budget is reserved for this.
 
-    Cancelling a step, and :meth:`aclose`, end the requests under way and drop the batches that were read.
+    Cancelling a step of the iteration, or calling :meth:`aclose`, cancels outstanding requests and drops received
+    batches.
     """
 
     def __init__(self, fetch: Fetch, first: int, last: int, budget: int) -> None:
@@ -52,9 +53,9 @@ class ReadAhead:
         self._last = last
         self._budget = budget
         self._share = max(1, budget // _SHARES)
-        self._cost = self._share  # bytes that one request is expected to return; more if single entries are larger
+        self._cost = self._share  # expected bytes of a reply: a share of the budget, more for large entries
         self._pieces: deque[_Piece] = deque()
-        self._count: int | None = None  # number of entries in a piece; None until the first reply
+        self._count: int | None = None  # number of entries to request at a time; None until the first reply
         self._used = 0  # bytes of the budget that are in use
         self._advancing = False
         self._consumer: Deferred[None] | None = None
@@ -106,9 +107,9 @@ class ReadAhead:
     # ---- requests ------------------------------------------------------------------------------------
 
     def _advance(self) -> None:
-        """Make requests while the budget has room, in the order in which the consumer needs their entries."""
+        """Make requests while the budget has room, in the order of the entries."""
         if self._advancing:
-            return  # called by a request of the loop below, which was answered immediately
+            return  # a request in the loop below was answered immediately, and called this method
         self._advancing = True
         while (piece := self._to_ask()) is not None:
             piece.cost = self._cost
@@ -118,7 +119,7 @@ class ReadAhead:
         self._advancing = False
 
     def _to_ask(self) -> _Piece | None:
-        """Return the next piece to request, None if the budget has no room or all pieces are requested."""
+        """Return the next range to request, or None if the budget has no room or everything is requested."""
         piece = next((piece for piece in self._pieces if piece.work is None), None)
         if piece is not None and piece is self._pieces[0]:
             return piece
@@ -142,25 +143,25 @@ class ReadAhead:
         self._wake()
 
     def _learn(self, piece: _Piece, batch: EntryBatch) -> None:
-        """Adjust the number of entries of a request to about as many as a reply holds."""
+        """Adjust the number of entries in a request to the number that fits a reply."""
         self._cost = max(self._share, batch.size // len(batch))
         if self._count is None:
             self._count = len(batch)
         elif batch.last < piece.last:
-            # requests slightly fewer entries than fit, because a short reply costs one more request
+            # request slightly fewer entries than fit, because a short reply costs one more request
             self._count = max(1, len(batch) * 7 // 8)
         elif 2 * batch.size < self._share:
             self._count = max(self._count, 2 * len(batch))
 
     def _leave_gap(self, piece: _Piece, first: int) -> None:
-        """Plan a request for the rest of a piece whose reply ended before the entry ``first``."""
+        """Plan a request for the rest of a range whose reply ended before the entry ``first``."""
         if piece.last + 1 == self._next:
             self._next = first
         else:
             self._pieces.insert(self._pieces.index(piece) + 1, _Piece(first, piece.last))
 
     def _failed(self, failure: Failure, piece: _Piece) -> None:
-        """Drop the pieces behind a piece that failed; the pieces before it are still delivered."""
+        """Drop the ranges after one whose request failed; the batches before it are still returned."""
         if not piece.wanted:
             return
         self._used -= piece.cost
@@ -174,7 +175,7 @@ class ReadAhead:
 
 
 def _drop(pieces: "deque[_Piece] | list[_Piece]") -> None:
-    """Cancel the reads; their results will not be used."""
+    """Cancel the requests for some ranges, as their results are not needed any more."""
     for piece in pieces:
         piece.wanted = False
         if piece.work is not None:

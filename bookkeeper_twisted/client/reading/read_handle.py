@@ -1,4 +1,4 @@
-"""The reader of a ledger: entries, ranges, batches, iteration, tailing; every byte verified (S18)."""
+"""The reader of a ledger: reads single entries, ranges and batches, iterates, and follows an open ledger."""
 
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import Any
@@ -22,12 +22,13 @@ from .tailing import Tail
 class LedgerReader:
     """A reader of one ledger up to its last add confirmed.
 
-    Errors of all reads: IncorrectParameterError, ReadError beyond the LAC, LedgerClosedError after
-    :meth:`close`; else, once every replica was tried, the most telling error: first an error that is neither
-    "missing" nor "no connection", and NoSuchEntryError only if every replica answered it.
+    Every entry is verified by its digest (S18).  All reads raise IncorrectParameterError, ReadError for an entry above
+    the LAC, and LedgerClosedError after :meth:`close`.  If no replica returned an entry, the error is that of the
+    replica that explains most: NoSuchEntryError only if every replica answered it, and a lost connection only if there
+    is no other error.
 
-    The reader of a ledger that was not closed when it was opened watches the metadata for new ensembles and
-    the close of the ledger.  :meth:`close` it when it is no longer needed.
+    If the ledger was not closed when it was opened, its reader watches the metadata for new ensembles and for the close
+    of the ledger.  Call :meth:`close` when the reader is not needed any more.
 
     :ivar ledger_id: the id of the ledger.
     """
@@ -55,7 +56,7 @@ class LedgerReader:
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest entry id that can be read, -1 without such an entry; this id never decreases."""
+        """The highest entry id that can be read, -1 if there is none; it never decreases."""
         return self._view.last_add_confirmed
 
     @property
@@ -65,7 +66,7 @@ class LedgerReader:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the *ledger* is closed, so that no entry will ever be added to it."""
+        """Whether the *ledger*, not this reader, is closed, so that no entry will ever be added to it."""
         return self._view.closed
 
     def _follow(self) -> None:
@@ -75,7 +76,7 @@ class LedgerReader:
     # ---- entries -------------------------------------------------------------------------------------
 
     def read(self, first: int, last: int) -> "Deferred[list[Entry]]":
-        """Read the entries ``first .. last``; the first entry that cannot be read fails the call.
+        """Read the entries ``first .. last``; raise an error if one of them cannot be read.
 
         :param first: id of the first entry, >= 0.
         :param last: id of the last entry, <= the LAC.
@@ -83,7 +84,8 @@ class LedgerReader:
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an id is not an integer or negative, or ``first`` is
             above ``last``.
         :raises bookkeeper_twisted.errors.ReadError: ``last`` is above the LAC.
-        :raises bookkeeper_twisted.errors.BookKeeperError: no replica gave an entry: the reason that says most.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned one of the entries; see the class for the
+            choice of the error.
         """
         return Deferred.fromCoroutine(self._read(first, last, self._view))
 
@@ -101,7 +103,7 @@ class LedgerReader:
         return entry
 
     def read_unconfirmed(self, first: int, last: int) -> "Deferred[list[Entry]]":
-        """Read entries, also beyond the LAC, where entries may be unacknowledged and a recovery may drop them.
+        """Read entries even above the LAC; these may be unacknowledged, and a recovery may drop them.
 
         :param first: id of the first entry, >= 0.
         :param last: id of the last entry.
@@ -113,12 +115,12 @@ class LedgerReader:
         return Deferred.fromCoroutine(self._read(first, last, None))
 
     def read_batch(self, start: int, max_count: int = 0, max_size: int = 0) -> "Deferred[EntryBatch]":
-        """Read consecutive entries, beginning with ``start``: at least one, perhaps fewer than requested.
+        """Read one or more consecutive entries from ``start`` upwards, perhaps fewer than requested.
 
         :param start: id of the first entry, from 0 to the LAC.
-        :param max_count: number of entries at most; 0 sets no limit.
-        :param max_size: bytes at most, which a first entry that is greater exceeds; 0, negative and more than a frame
-            holds mean the bytes that a frame holds.
+        :param max_count: most entries; 0 for no limit.
+        :param max_size: most bytes, but a first entry that is larger is returned nevertheless.  0, a negative number,
+            or more than a frame holds means the size of a frame.
         :returns: the entries ``start .. batch.last``; to continue, read from ``batch.last + 1``.
         :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`read`.
         """
@@ -133,7 +135,7 @@ class LedgerReader:
         begin = await self._fetch(first, last - first + 1, 0)
         entries = list(begin)
         async for batch in ReadAhead(self._fetch, begin.last + 1, last, self._read_ahead_bytes):
-            entries.extend(batch)  # verifies the entries while later ones are on their way
+            entries.extend(batch)  # make the entries of this batch while later ones are on their way
         return entries
 
     async def _read_batch(self, start: int, max_count: int, max_size: int) -> EntryBatch:
@@ -159,15 +161,15 @@ class LedgerReader:
         return EntryBatch(run, self._digester)
 
     async def _moved(self, entry_id: int) -> bool:
-        """Test whether the stored metadata names other bookies for an entry than those that were asked.
+        """Test whether the stored metadata now name other bookies for an entry than those that were asked.
 
-        Re-replication also moves entries of closed ledgers, whose metadata is not watched.
+        Re-replication also moves entries of closed ledgers, whose metadata are not watched.
         """
         asked = self._replicas.metadata.ensemble_at(entry_id)
         try:
             stored = await self._ledgers.read(self.ledger_id)
         except MetadataError:
-            return False  # the caller then raises the error of the bookies, which is more informative
+            return False  # the caller then raises the error of the bookies, which says more
         self._view.stored(stored)
         self._replicas.moved(self._view.metadata)
         return self._replicas.metadata.ensemble_at(entry_id) != asked
@@ -182,10 +184,9 @@ class LedgerReader:
     # ---- iteration -----------------------------------------------------------------------------------
 
     def batches(self, start: int = 0, end: int | None = None) -> ReadAhead:
-        """Iterate over batches of the entries ``start .. end``, read ahead within ``readAheadBytes``.
+        """Iterate over the entries ``start .. end`` in batches; up to ``readAheadBytes`` are read ahead.
 
-        A caller that leaves the iteration early must close it to end the reading: ``aclose`` closes an asynchronous
-        iteration, ``close`` any other.
+        To stop reading before the end, close the iteration: an asynchronous one by ``aclose``, any other by ``close``.
 
         :param start: id of the first entry, >= 0.
         :param end: id of the last entry; None for the LAC known now.  There are no batches if it is below ``start``.
@@ -200,7 +201,7 @@ class LedgerReader:
         return ReadAhead(self._fetch, start, last, self._read_ahead_bytes)
 
     def entries(self, start: int = 0, end: int | None = None) -> AsyncGenerator[Entry, None]:
-        """Iterate over the entries ``start .. end``, read as by :meth:`batches`; leaving the loop ends the reading.
+        """Iterate over the entries ``start .. end``, with the read-ahead of :meth:`batches`; leaving the loop ends it.
 
         :param start: as in :meth:`batches`.
         :param end: as in :meth:`batches`.
@@ -209,7 +210,7 @@ class LedgerReader:
         return self._each(self.batches(start, end))
 
     def __aiter__(self) -> AsyncGenerator[Entry, None]:
-        """Iterate over all entries up to the LAC that is known now, as by :meth:`entries`."""
+        """Iterate over all entries up to the LAC that is known now, as :meth:`entries` does."""
         return self.entries()
 
     async def _each(self, batches: ReadAhead) -> AsyncGenerator[Entry, None]:
@@ -221,14 +222,14 @@ class LedgerReader:
             batches.close()
 
     def tail(self, start: int = 0) -> AsyncGenerator[Entry, None]:
-        """Iterate over the entries from ``start`` onwards, each as soon as it is confirmed, until the ledger is closed.
+        """Iterate over all entries from ``start``, each as soon as it is confirmed, until the ledger is closed.
 
-        Open the ledger with ``recover=False`` for this: a recovery ends its writer.  Leaving the loop, and
-        cancelling a step of it, end the requests under way.
+        Open the ledger with ``recover=False`` for this, as a recovery would end its writer.  Leaving the loop or
+        cancelling a step of it cancels outstanding requests.
 
         :param start: id of the first entry, >= 0.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: ``start`` is not an integer, or is negative.
-        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: from the iteration: it was deleted.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: raised by the iteration: the ledger was deleted.
         """
         return self._tail(start).entries()
 
@@ -248,7 +249,9 @@ class LedgerReader:
     # ---- the end -------------------------------------------------------------------------------------
 
     def read_last_add_confirmed(self) -> "Deferred[int]":
-        """Ask the bookies for the last add confirmed (LAC), and wait until no write set can have a higher LAC.
+        """Ask the bookies for the last add confirmed (LAC) until enough have answered.
+
+        Then the LAC is not below any entry that was acknowledged before the call.
 
         :returns: the highest entry id that can be read, -1 if no entry can be read.
         :raises bookkeeper_twisted.errors.ReadError: too few bookies answered.
@@ -256,7 +259,7 @@ class LedgerReader:
         return Deferred.fromCoroutine(self._ask(self._lac_reads.read))
 
     def try_read_last_add_confirmed(self) -> "Deferred[int]":
-        """Ask the bookies for the last add confirmed (LAC), and take the first answer above the known LAC.
+        """Ask the bookies for the last add confirmed (LAC) until one knows a higher LAC than this reader.
 
         :returns: the highest entry id that can be read, -1 if no entry can be read.
         :raises bookkeeper_twisted.errors.BookKeeperError: no bookie answered.
@@ -271,10 +274,11 @@ class LedgerReader:
         """Wait until an entry is confirmed, and read it.
 
         :param entry_id: id of the entry, >= 0.
-        :param timeout: seconds; if the entry is not confirmed by then, or the ledger ends before, there is no entry.
+        :param timeout: most seconds to wait; if the entry is not confirmed by then, or the ledger ends before it, the
+            result has no entry.
         :returns: the entry and the LAC.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument is not a number, or is negative.
-        :raises bookkeeper_twisted.errors.BookKeeperError: no bookie answered, or no replica gave the entry.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no bookie answered, or no replica returned the entry.
         """
         return Deferred.fromCoroutine(self._wait_for(entry_id, timeout))
 
@@ -294,7 +298,7 @@ class LedgerReader:
     # ---- life ----------------------------------------------------------------------------------------
 
     def close(self) -> "Deferred[None]":
-        """Close the reader: later calls and reads under way raise LedgerClosedError.  The ledger does not change."""
+        """Close the reader, but not the ledger: later calls and outstanding reads raise LedgerClosedError."""
         self._view.close()
         self._bookies.retire()
         return succeed(None)

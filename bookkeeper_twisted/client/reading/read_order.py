@@ -13,13 +13,13 @@ _HEALTHY, _FAILED, _READ_ONLY, _SLOW, _UNKNOWN = range(5)
 class ReadOrder:
     """The order in which one reader asks bookies.
 
-    It begins with the order of the write set, which spreads the load.  A *sticky* reader stays with one
-    bookie as long as that does not fail, which uses the bookie's caches better; it needs ensembles in which
-    every bookie keeps every entry.
+    The order of the write set is the default, as it spreads the load.  A *sticky* reader asks the same bookie until
+    that fails, which makes better use of the bookie's caches.  It is possible only if every bookie of the ensemble
+    keeps every entry.
 
     :ivar schedule: the distribution of entries to positions of the ensemble.
-    :param reorder: whether bookies that are likely to fail, or to take long, are asked last.
-    :param sticky: the position to begin with, None to spread the load.
+    :param reorder: whether to ask bookies last that are likely to fail or to be slow.
+    :param sticky: the position of the ensemble that a sticky reader asks first; None to spread the load.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class ReadOrder:
         self._sticky = None if schedule.striped else sticky
 
     def of(self, ensemble: Sequence[str], entry_id: int) -> list[str]:
-        """Return the ids of the bookies of an entry's write set, in the order in which to ask them.
+        """Return the ids of the bookies of an entry's write set, in the order to ask them.
 
         :param ensemble: the ensemble of the entry.
         """
@@ -40,17 +40,18 @@ class ReadOrder:
         return self.preferred([ensemble[position] for position in self.schedule.write_set(first)])
 
     def everybody(self, ensemble: Sequence[str], entry_id: int) -> list[str]:
-        """Return all bookies of an ensemble in the order in which to ask them.
+        """Return the ids of all bookies of an ensemble, in the order to ask them.
 
-        The write set of ``entry_id`` comes first, among bookies that are equally promising.
+        Bookies that are likely to fail or to be slow come last; of the others, the write set of ``entry_id`` comes
+        first.
 
-        :param entry_id: id of an entry that is not written yet, whose write set comes first.
+        :param entry_id: id of an entry, which need not be written yet.
         """
         start = entry_id % len(ensemble)
         return self.preferred([*ensemble[start:], *ensemble[:start]])
 
     def preferred(self, bookies: list[str]) -> list[str]:
-        """Return the same ``bookies``, the most promising first; equally promising bookies keep their order."""
+        """Return the ``bookies`` with those last that are likely to fail or to be slow; the others keep their order."""
         return sorted(bookies, key=self._rank) if self._reorder else bookies
 
     def _rank(self, bookie_id: str) -> tuple[int, float]:
@@ -68,7 +69,7 @@ class ReadOrder:
         self._health.succeeded(bookie_id)
 
     def overtaken(self, bookie_id: str) -> None:
-        """Record that another bookie, which was asked later, answered before ``bookie_id``."""
+        """Record that ``bookie_id`` was slow: another bookie, which was asked later, answered first."""
         self._health.was_slow(bookie_id)
 
     def failed(self, bookie_id: str, ensemble: Sequence[str], error: Exception) -> None:

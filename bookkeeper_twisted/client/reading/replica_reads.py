@@ -1,9 +1,9 @@
-"""Reading entries from any replica that has them undamaged.
+"""Reads entries from any replica that has them undamaged.
 
-A read asks the bookies of the write set one after the other (:mod:`.read_order`), the next one also when
-one takes long (:mod:`.speculation`).  After an error, a missing entry or bytes that do not verify the read
-goes to the next bookie; the entries verified before a damaged one are kept (S18).  Bookies that do not know
-batch reads, or do not answer them, and striped ledgers are read entry by entry, many at a time.
+A read asks the bookies of the write set one after the other (:mod:`.read_order`).  The next bookie is asked after an
+error, if an entry is missing or damaged, and also if a bookie is slow (:mod:`.speculation`).  Verified entries before a
+damaged one are kept (S18).  Striped ledgers, and bookies that do not support or do not answer batch reads, are read by
+single reads, many of them at a time.
 """
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
@@ -25,8 +25,10 @@ from .context import ReadingContext
 from .speculation import Speculation
 
 MAX_SINGLE_READS = 512
-"""Single reads under way at a time: with half as many, a client and its bookies take a fourth more time for an entry.
-With twice as many, bookies look more rows up than they keep.
+"""Most single reads at a time.
+
+With half as many, a client and its bookies need a quarter more time for an entry.  With twice as many, bookies look up
+more index rows than they keep in memory.
 """
 
 
@@ -44,9 +46,9 @@ async def _all_of(works: Sequence[Coroutine[Deferred[Any], Any, None]]) -> None:
 
 @attrs.define
 class _BatchAttempt:
-    """The outcome of the batch reads of one range.
+    """The record of the batch reads for one range of entries.
 
-    :ivar unanswered: bookies that did not answer a batch read, and may answer plain reads.
+    :ivar unanswered: bookies that did not answer a batch read, but may answer single reads.
     :ivar incomplete: whether some replica was not asked because it does not support batch reads.
     """
 
@@ -56,10 +58,10 @@ class _BatchAttempt:
 
 
 class ReplicaReader:
-    """The reads of one ledger from its replicas; :meth:`moved` replaces its metadata by newer metadata.
+    """The reads of one ledger from its replicas; call :meth:`moved` if the ledger's metadata change.
 
-    :ivar metadata: the metadata whose segments say which bookies keep the entries.
-    :ivar order: the order in which bookies are asked.
+    :ivar metadata: the metadata, which say which bookies keep the entries.
+    :ivar order: decides in which order bookies are asked.
     """
 
     def __init__(
@@ -86,10 +88,10 @@ class ReplicaReader:
         self._usual_size = UsualSize()
 
     async def fetch(self, first: int, max_count: int, max_size: int) -> EntryRun:
-        """Fetch consecutive entries, beginning with ``first``: at least one, and as many as one reply holds.
+        """Read consecutive verified entries from ``first`` upwards: at least one, at most as many as one reply holds.
 
-        :param max_count: number of entries at most, > 0.
-        :param max_size: bytes at most; <= 0, and more than a frame holds, mean the bytes that a frame holds.
+        :param max_count: most entries, > 0.
+        :param max_size: most bytes; <= 0, or more than a frame holds, means the size of a frame.
         """
         count = min(max_count, self._entries_of_segment(first), MAX_COUNT)
         size = min(max_size, self._max_frame_size) if max_size > 0 else self._max_frame_size
@@ -104,7 +106,7 @@ class ReplicaReader:
         return await self._one_by_one(first, count, size, attempt.unanswered)
 
     async def _by_batch(self, first: int, count: int, size: int, attempt: _BatchAttempt) -> EntryRun | None:
-        """Send batch reads to replicas, and return the first verified answer; None if no replica gives one."""
+        """Send batch reads to replicas; return the first verified answer, or None if there is none."""
         replicas = self._replicas(first)
         capable = [bookie_id for bookie_id in replicas if self._support.is_expected(bookie_id)]
         attempt.incomplete = len(capable) < len(replicas)
@@ -141,14 +143,14 @@ class ReplicaReader:
         return run
 
     def moved(self, metadata: LedgerMetadata) -> None:
-        """Send all later reads to the bookies that newer ``metadata`` names."""
+        """Use newer ``metadata``: send all later reads to the bookies that they name."""
         self.metadata = metadata
 
     def _failed(self, bookie_id: str, entry_id: int, error: Exception) -> None:
         self.order.failed(bookie_id, self.metadata.ensemble_at(entry_id), error)
 
     def _entries_of_segment(self, first: int) -> int:
-        """Return the number of entries, beginning with ``first``, that the same ensemble keeps."""
+        """Return how many entries, from ``first`` upwards, the same ensemble keeps."""
         starts = [s.first_entry_id for s in self.metadata.segments if s.first_entry_id > first]
         return min(starts) - first if starts else MAX_COUNT
 
@@ -175,7 +177,7 @@ class ReplicaReader:
         """Read entries of one ensemble by single reads, and verify each entry.
 
         :param entry_ids: at most :data:`MAX_SINGLE_READS` ids.
-        :returns: the stored bytes of entries by id, and by id of the others the error why no replica gave them.
+        :returns: the stored bytes of entries by id, and for the other entries the error by id.
         """
         reads = SingleReads(self._ledger_id, entry_ids, self._digester)
         await self._read_each(reads)
@@ -190,12 +192,12 @@ class ReplicaReader:
         await Speculation(self._clock, rounds, self._patience).run()
 
     async def _round(self, rank: int, replicas: Mapping[int, list[str]], reads: SingleReads) -> bool | None:
-        """Ask, for each missing entry, the replica with the number ``rank`` in the order of asking.
+        """For each missing entry, ask the replica with the index ``rank`` in the order of asking.
 
         :param replicas: bookie ids in the order to ask, by entry id modulo the size of the ensemble.
-        :returns: True if no entry is missing any more.
+        :returns: True if no entry is missing any more, else None.
         """
-        self._check(reads)  # an earlier round that is still under way may have received answers
+        self._check(reads)  # an earlier round that has not ended yet may have received answers
         by_bookie: dict[str, list[int]] = {}
         size = self._schedule.ensemble_size
         for entry_id in reads.missing():
@@ -211,7 +213,7 @@ class ReplicaReader:
     async def _read_from(
         self, bookie_id: str, entry_ids: Sequence[int], reads: SingleReads, lacs: dict[str, int]
     ) -> None:
-        """:param lacs: gets the highest LAC in the answers of the bookie, by its id."""
+        """:param lacs: the highest LAC in the answers of each bookie, by bookie id; this method stores one."""
         ledger_id = self._ledger_id
         try:
             replies = await self._bookies.read_many(bookie_id, ledger_id, entry_ids)

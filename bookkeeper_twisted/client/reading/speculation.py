@@ -1,4 +1,4 @@
-"""Speculative attempts: the next attempt begins when all earlier attempts have failed or take long."""
+"""Speculative attempts: the next attempt begins when all earlier attempts have failed or are slow."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Generic, TypeVar
@@ -11,15 +11,15 @@ from twisted.python.failure import Failure
 T = TypeVar("T")
 
 Attempt = Callable[[], Coroutine[Deferred[Any], Any, T | None]]
-"""A function that starts an attempt; the result is None if the attempt failed."""
+"""A function that makes an attempt; its result is None if the attempt failed."""
 
 
 @attrs.frozen
 class Patience:
     """The time that one attempt may take before the next attempt begins as well.
 
-    :ivar first: seconds for the first attempt; 0 waits until it has failed.
-    :ivar longest: seconds for any attempt at most.
+    :ivar first: seconds for the first attempt; 0 to wait until it has failed.
+    :ivar longest: most seconds for any attempt.
     :ivar growth: factor by which the time grows from one attempt to the next.
     """
 
@@ -33,7 +33,7 @@ class Success(Generic[T]):
     """The outcome of a speculation.
 
     :ivar result: the result of the attempt that succeeded first.
-    :ivar overtaken: indexes of earlier attempts that were still in progress.
+    :ivar overtaken: indexes of the attempts that began earlier and were still running.
     """
 
     result: T
@@ -41,9 +41,9 @@ class Success(Generic[T]):
 
 
 class Speculation(Generic[T]):
-    """Attempts in order, until one succeeds; each begins when all earlier attempts have failed or take long.
+    """Attempts in a given order until one succeeds; each begins when all earlier ones have failed or are slow.
 
-    :param at_once: number of attempts to begin with.
+    :param at_once: number of attempts that begin at the start.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class Speculation(Generic[T]):
         self._outcome: Deferred[Success[T] | None] = Deferred()
 
     async def run(self) -> Success[T] | None:
-        """Return the first success, None if all attempts failed; raise the exception of an attempt.
+        """Return the first success, or None if all attempts failed; an exception in an attempt is raised.
 
-        Attempts under way at the end are cancelled.
+        Attempts that are still running at the end are cancelled.
         """
         try:
             while not self._outcome.called and self._made < min(self._at_once, len(self._attempts)):
@@ -94,7 +94,7 @@ class Speculation(Generic[T]):
             return
         if result is not None:
             self._outcome.callback(Success(result, tuple(i for i in self._running if i < index)))
-        # while attempts are under way, one of them may succeed, and the timer makes the next attempt
+        # while attempts are running one may succeed, and the timer starts the next attempt
         elif not self._running:
             self._next()
 

@@ -1,4 +1,4 @@
-"""Tailing a ledger while it is written: every entry as soon as it is confirmed, until the ledger is closed."""
+"""Tailing: reads every entry of an open ledger as soon as it is confirmed, until the ledger is closed."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -14,23 +14,26 @@ from .ledger_view import LedgerView
 from .read_ahead import Fetch
 
 POLL_TIME = 5.0
-"""Seconds that a bookie is asked to wait for a higher LAC; the metadata tells when the ledger is closed."""
+"""Most seconds that one request waits at a bookie for a higher LAC; a close is noticed by the metadata watch."""
 
 POLL_BYTES = 64 << 10
-"""Bytes of a batch read that waits, at most; the other confirmed entries are read without a wait."""
+"""Most bytes of a waiting batch read; further confirmed entries are read by read-ahead."""
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0
-"""Seconds between polls that end immediately without a higher LAC; polls of fenced or empty ledgers do so."""
+"""Seconds until the next poll if a poll ended at once without a higher LAC, as for fenced or empty ledgers."""
 
 PROMPT_PAUSE = 0.02
 PROMPT_TIME = 10.0
-"""Seconds between two polls while nothing was written yet, and how long they are so short: often both ends of a ledger
-begin at the same time, and its bookies do not let a reader wait before they have its first entry."""
+"""Seconds between two polls of a ledger without entries, and the number of seconds for which polls are so frequent.
+
+Bookies do not let a reader wait before they have the ledger's first entry, and a writer and a reader often start at the
+same time.
+"""
 
 
 class Tail:
-    """The iteration over the entries of one ledger from ``first`` onwards, never above the LAC (S12, S13)."""
+    """An iteration over the entries of an open ledger from ``first`` upwards, never above the LAC (S12, S13)."""
 
     def __init__(
         self, clock: IReactorTime, view: LedgerView, reads: LacReads, fetch: Fetch, first: int, batch_bytes: int
@@ -69,7 +72,7 @@ class Tail:
 
     @property
     def _available(self) -> int:
-        """Return the number of entries that may be read now."""
+        """Return how many entries up to the known LAC are not returned yet."""
         return self._view.last_add_confirmed - self._next + 1
 
     async def _news(self) -> EntryBatch | None:
@@ -79,7 +82,7 @@ class Tail:
         try:
             batch = await self._reads.wait_for_batch(self._next, POLL_TIME, POLL_BYTES)
         except (NoSuchEntryError, NoSuchLedgerError):
-            batch, is_empty = None, True  # no entry was written yet, or none to this ensemble
+            batch, is_empty = None, True  # the ledger, or at least its newest ensemble, has no entry yet
         if self._view.last_add_confirmed > known:
             self._pause = FIRST_PAUSE
         elif not self._view.ended and self._clock.seconds() - began < self._pause:

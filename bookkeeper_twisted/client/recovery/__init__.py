@@ -1,5 +1,6 @@
 """Recovery: closing a ledger after the last entry that its writer can have acknowledged (S17).
 
-:mod:`.ledger_recovery` runs the steps: fencing, :mod:`.recovery_reads`, :mod:`.write_back`, then the close.
-All decisions are those of :mod:`bookkeeper_twisted.ledger.recovery_rules`.
+:mod:`.ledger_recovery` runs the steps: it fences the ledger, reads entries beyond the LAC (:mod:`.recovery_reads`),
+writes them back (:mod:`.write_back`), and closes the ledger.  The rules for its decisions are in
+:mod:`bookkeeper_twisted.ledger.recovery_rules`.
 """

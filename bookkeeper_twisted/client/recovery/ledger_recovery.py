@@ -1,9 +1,8 @@
-"""The recovery of a ledger, which closes the ledger at the last entry that its writer may have acknowledged (S17).
+"""The recovery of a ledger without a live writer: it is closed after the last entry that can be acknowledged (S17).
 
-The steps are those of the class below, in this order.  Any client may repeat each step at any time,
-and several clients may work concurrently: the ledger stays IN_RECOVERY until a client closes it, and the
-second client adopts the entries that the first client stored (S14).  So a recovery that dies, or fails, leaves
-nothing to clean up.
+Any client may repeat each step at any time, and several clients may recover the same ledger concurrently.  The ledger
+stays IN_RECOVERY until a client closes it, and a second client keeps the entries that the first one wrote back (S14).
+So a recovery that fails, or whose process dies, leaves nothing to clean up.
 """
 
 from collections.abc import Callable
@@ -42,7 +41,7 @@ _KEPT = (UnauthorizedAccessError, RequestTimeoutError, ClientClosedError, Metada
 
 
 class LedgerRecovery:
-    """A single recovery of one ledger.
+    """One recovery of one ledger; the object can be used once.
 
     :param rules: makes the rules of the recovery from the metadata.
     """
@@ -57,14 +56,15 @@ class LedgerRecovery:
         self._rules_for = rules
 
     async def run(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
-        """Recover the ledger, once: fence it, find its end, write back entries that only some bookies have, close it.
+        """Recover the ledger: fence it, find its end, write back the entries beyond the LAC, and close it.
 
-        :param known: the metadata as last seen.
+        :param known: the newest known metadata.
         :returns: the metadata of the closed ledger, as stored.
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: a bookie knows another password.
-        :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered, for lack of time.
+        :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered in time.
         :raises bookkeeper_twisted.errors.MetadataUnavailableError: the metadata store did not answer in time.
-        :raises bookkeeper_twisted.errors.LedgerRecoveryError: the recovery failed for another reason, its cause.
+        :raises bookkeeper_twisted.errors.LedgerRecoveryError: the recovery failed for another reason, which is the
+            cause of this error.
         """
         try:
             return await Deferred.fromCoroutine(self._recover(known)).addBoth(self._leave)
@@ -87,14 +87,14 @@ class LedgerRecovery:
         confirmed = rules.confirmed(heard.last_add_confirmed)
         changes = RememberedEnsembleChange(stored.value, self._context.watcher)
         last, length = await self._rescue(rules, confirmed, changes)
-        if last == confirmed:  # no entry was written back, so no entry has shown the length of the ledger
+        if last == confirmed:  # no entry was written back, so the length of the ledger is not known yet
             length = await self._length_of(stored.value, confirmed, fence.lengths)
         return await self._close(stored, last, length, changes)
 
     async def _announce(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
-        """Store the state IN_RECOVERY, after which the ledger's writer cannot change the ensembles (S15).
+        """Store the state IN_RECOVERY, so that the ledger's writer can no longer change the ensembles (S15).
 
-        A ledger that is IN_RECOVERY already is recovered as well: the client that began may be dead.
+        If the ledger is IN_RECOVERY already, continue, as the client that began the recovery may be dead.
         """
 
         def is_open(metadata: LedgerMetadata) -> bool:
@@ -106,9 +106,10 @@ class LedgerRecovery:
         return await update(self._context.ledgers, self._ledger_id, known, is_open, announced)
 
     async def _rescue(self, rules: RecoveryRules, confirmed: int, changes: RememberedEnsembleChange) -> tuple[int, int]:
-        """Read the entries beyond the LAC, and write back every entry that is found.
+        """Read the entries beyond the LAC, and write back every entry that the ledger keeps.
 
-        :returns: the id of the last entry, and the length in bytes up to it, which is valid if it was written back.
+        :returns: the id of the last entry of the ledger, and the ledger length in bytes, which is valid only if an
+            entry was written back.
         """
         context, config = self._context, self._context.config
         batch_size = config.netty_max_frame_size_bytes if config.batch_read_enabled else 0
@@ -131,9 +132,9 @@ class LedgerRecovery:
         return back.last_add_confirmed, back.length
 
     async def _length_of(self, metadata: LedgerMetadata, last: int, lengths: dict[int, int]) -> int:
-        """Return the length of the ledger up to an entry, from that entry.
+        """Return the length of the ledger up to an entry; read the entry if no bookie has reported it.
 
-        The length that came with a LAC would be wrong if it includes entries that were never acknowledged.
+        The length in the entry that contained the LAC may include entries that were never acknowledged.
         """
         if last == INVALID_ENTRY_ID:
             return 0
@@ -145,7 +146,7 @@ class LedgerRecovery:
     async def _close(
         self, stored: Versioned[LedgerMetadata], last: int, length: int, changes: RememberedEnsembleChange
     ) -> Versioned[LedgerMetadata]:
-        """Set the state CLOSED; if another client has closed the ledger before, return the metadata it stored."""
+        """Store the state CLOSED; if another client has closed the ledger already, return the stored metadata."""
 
         def is_not_closed(metadata: LedgerMetadata) -> bool:
             if metadata.state is LedgerState.OPEN:
@@ -160,12 +161,12 @@ class LedgerRecovery:
 
 
 class FencingCoverage(LacCoverage):
-    """Fencing reads of the last entry of every bookie, until the bookies without an answer cannot acknowledge adds.
+    """Fencing reads of the last entry, until the bookies that have not answered are too few to acknowledge an add.
 
-    An answer that does not verify does not count, though its bookie is fenced: its LAC is lost, and another bookie
-    of the write set has to report it.
+    An answer whose verification fails does not count, although its bookie is fenced now: the LAC in it cannot be used,
+    so another bookie of the write set has to report that LAC.
 
-    :ivar lengths: bytes of the ledger up to an entry, by entry id, as bookies reported them.
+    :ivar lengths: for each entry that a bookie reported, the bytes of the ledger up to and including this entry.
     """
 
     def __init__(self, bookies: IBookieClient, digester: Digester, ledger_id: int, rules: RecoveryRules) -> None:

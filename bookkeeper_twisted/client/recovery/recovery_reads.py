@@ -1,10 +1,10 @@
-"""Reading beyond the last add confirmed: which entries a recovery keeps, and where the ledger ends.
+"""Reads beyond the last add confirmed, which find the entries that a recovery keeps and the end of the ledger.
 
-Each entry is decided by a vote: all bookies of the write set are asked, and
-:class:`~bookkeeper_twisted.ledger.recovery_rules.EntryVote` counts.  A batch read is only a faster way to stored
-entries; it never shows where the ledger ends, and if it gives no entry the next one is put to the vote.  A bookie
-that does not answer a batch read gets no other one in this recovery, so it costs one timeout; and while no
-bookie gives batches, more and more entries are put to the vote at a time.
+A vote decides whether an entry is kept: all bookies of the write set are asked, and
+:class:`~bookkeeper_twisted.ledger.recovery_rules.EntryVote` counts the answers.  A batch read is only a faster way to
+read stored entries.  It never shows where the ledger ends; if it returns no entry, there is a vote on the next one.  A
+bookie that does not answer a batch read gets no other one in this recovery, so it costs only one time-out.  While no
+bookie answers batch reads, more and more entries are voted on at a time.
 """
 
 from twisted.internet.defer import Deferred
@@ -22,10 +22,10 @@ from ..reading.bookie_health import UNANSWERED, BatchSupport
 
 
 class RecoveryReads:
-    """Fencing reads from the last ensemble of one ledger.
+    """Fencing reads of the entries of one ledger from its last ensemble.
 
-    :param batch_size: bytes of a batch read; 0 reads no batches.
-    :param max_votes: number of entries put to the vote at a time, at most, while no bookie gives batches.
+    :param batch_size: most bytes of a batch read; 0 for single reads only.
+    :param max_votes: most entries to vote on at a time, while no bookie answers batch reads.
     """
 
     def __init__(
@@ -44,13 +44,13 @@ class RecoveryReads:
         self._window = 1
         self._source: str | None = None
         self._unanswered: set[str] = set()  # bookies to which no further batch read is sent
-        self._doubted: set[str] = set()  # bookies in _unanswered that have not answered a plain read since
+        self._doubted: set[str] = set()  # bookies in _unanswered that have not answered a single read since
         self._end: int | None = None
 
     async def entries_from(self, first: int) -> EntryRun | None:
-        """Read at least one entry, beginning with ``first``; return None if the ledger ends before ``first``.
+        """Read one or more entries from ``first`` upwards; return None if the ledger ends before ``first``.
 
-        :raises BookKeeperError: too few bookies answered to say whether the entry was acknowledged.
+        :raises BookKeeperError: too few bookies answered to decide whether the entry was acknowledged.
         """
         if first == self._end:
             return None
@@ -60,7 +60,7 @@ class RecoveryReads:
     # ---- batches -------------------------------------------------------------------------------------
 
     async def _by_batch(self, first: int) -> EntryRun | None:
-        """Read a batch from the bookie that returned the last entry; None does not mean that the ledger ends."""
+        """Read a batch from the bookie that returned the last entry; None says nothing about the end of the ledger."""
         source = self._source
         if source is None or not self._gives_batches(source):
             return None
@@ -71,11 +71,12 @@ class RecoveryReads:
         except BadRequestError:
             self._support.refused(source)
         except UNANSWERED:
-            # ask this bookie no more: each batch read would wait for its time-out, before a vote that finds one entry
+            # send no more batch reads to this bookie: each would wait for its time-out, and then a vote finds one entry
+            # only
             self._unanswered.add(source)
             self._doubted.add(source)
         except BookKeeperError:
-            pass  # the vote that follows finds another source
+            pass  # the next vote finds another bookie to read from
         return None
 
     def _gives_batches(self, bookie_id: str) -> bool:
@@ -90,7 +91,7 @@ class RecoveryReads:
     # ---- votes ---------------------------------------------------------------------------------------
 
     async def _by_votes(self, first: int) -> EntryRun | None:
-        """Let the bookies vote on the next entries; return the entries to keep, None if the ledger ends here."""
+        """Let the bookies vote on the next entries; return the entries to keep, or None if the ledger ends here."""
         votes = [Deferred.fromCoroutine(self._vote(first + i)) for i in range(self._window)]
         stored: list[bytes] = []
         try:
@@ -104,7 +105,7 @@ class RecoveryReads:
             if not stored:
                 raise
         finally:
-            for vote in votes:  # votes on entries behind the end, or behind an error, have become useless
+            for vote in votes:  # votes on entries behind the end, or behind an error, are not needed any more
                 vote.addErrback(lambda _: None)
                 vote.cancel()
         if len(stored) == self._window and self._source is not None and not self._gives_batches(self._source):
@@ -147,10 +148,10 @@ class RecoveryReads:
 
 
 class _EntryPoll:
-    """The vote of the bookies on one entry.
+    """The reads of one entry from all bookies of its write set, whose answers are the votes.
 
     :ivar decided: fires with the first verdict.
-    :ivar entry: the entry as stored, None if no bookie returned this entry.
+    :ivar entry: the stored entry, None if no bookie returned it.
     :ivar source: the id of the bookie that returned the entry.
     """
 

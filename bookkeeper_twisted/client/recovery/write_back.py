@@ -1,4 +1,4 @@
-"""The write-back of the entries that a recovery keeps to the whole write quorum, before the ledger is closed (S17)."""
+"""The write-back: before a recovery closes a ledger, it writes the kept entries to their whole write quorum (S17)."""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -26,12 +26,12 @@ _LENGTH_AT = 24
 class WriteBack:
     """The adds of recovered entries, with the same ids, payloads and lengths.
 
-    The headers are new: their LAC is the one with which the recovery began.  The entries that are written back are
-    not confirmed before the ledger is closed with them: its writer, or another recovery, may close it before
-    these entries, and no reader may have learnt that they are confirmed (S13, S14).  The replacement of a bookie
-    that fails is only remembered here; the metadata changes once, when the ledger is closed.
+    Their headers contain the LAC with which the recovery began, not a later one.  Until the ledger is closed, the
+    entries are not confirmed: its writer, or another recovery, may still close the ledger before them, and no reader
+    may have seen a LAC that includes them (S13, S14).  If a bookie fails, its replacement is only remembered; the
+    metadata change once, when the ledger is closed.
 
-    :param last_add_confirmed: the id of the entry before the first that will be added.
+    :param last_add_confirmed: the id of the entry before the first one to write back.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class WriteBack:
 
     @property
     def length(self) -> int:
-        """Bytes of the ledger up to :attr:`last_add_confirmed`, once an entry was added."""
+        """Bytes of the ledger up to :attr:`last_add_confirmed`; valid once an entry was written back."""
         return self._writer.length
 
     async def add(self, run: EntryRun) -> None:
-        """Send the entries that follow the last entry sent; wait while too many bytes are in flight.
+        """Send the next entries of the ledger; wait while too many bytes are in flight.
 
         :raises BookKeeperError: an entry cannot get its ack quorum.
         """
@@ -73,7 +73,7 @@ class WriteBack:
         self._check()
 
     async def finish(self) -> None:
-        """Wait until all entries that were added have their ack quorum.
+        """Wait until all sent entries have their ack quorum.
 
         :raises BookKeeperError: as :meth:`add`.
         """
@@ -82,7 +82,7 @@ class WriteBack:
         self._check()
 
     def abandon(self) -> None:
-        """Stop waiting for answers; without effect after :meth:`finish`."""
+        """Ignore all later answers of bookies; no effect after :meth:`finish`."""
         self._writer.stop(LedgerRecoveryError("the recovery was given up"))
 
     def _check(self) -> None:
@@ -104,9 +104,10 @@ class WriteBack:
 
 
 def _stretches(run: EntryRun, payloads: Sequence[bytes]) -> Iterator[tuple[Sequence[bytes], int]]:
-    """Split a run where the lengths in the entries do not add up; yield payloads and preceding length of each part.
+    """Split a run where the lengths in its entries do not add up; yield each part with the ledger length before it.
 
-    Lengths always add up, unless callers gave the ids: Apache's writer then counts in the order of its calls.
+    The length in an entry is that of the entry before plus its payload, unless callers chose the entry ids: Apache's
+    writer then counts in the order of the calls.
     """
     ends = [_LENGTH.unpack_from(stored, _LENGTH_AT)[0] for stored in run.entries()]
     starts = [end - len(payload) for end, payload in zip(ends, payloads, strict=True)]

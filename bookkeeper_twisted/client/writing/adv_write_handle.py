@@ -16,12 +16,12 @@ class _Later:
 
 
 class AdvLedgerWriter(BaseWriter):
-    """The only writer of one ledger, whose entries get the ids that the caller gives, in any order.
+    """The only writer of one ledger, to which the caller gives entries with their ids, in any order.
 
-    Entries complete without a gap: while an id is missing, entries with higher ids wait.  An entry is sent once
-    all entries before it were given, while Apache's client sends it immediately: it could not complete earlier, and
-    so the length in each entry's header counts exactly the payloads up to it, in id order.  (Headers
-    that count in call order make the length of a recovered ledger wrong.)
+    Entries complete without a gap: while an id is missing, entries with higher ids wait.  Unlike Apache's client, this
+    one sends an entry only once all entries before it were given.  The entry could not complete earlier, and in this
+    way the length in its header counts exactly the payloads up to it.  (If lengths count in the order of the calls, a
+    recovered ledger gets a wrong length.)
     """
 
     __slots__ = ("_later", "_later_size")
@@ -35,17 +35,17 @@ class AdvLedgerWriter(BaseWriter):
     def write(self, entry_id: int, data: bytes | bytearray | memoryview) -> "Deferred[int]":
         """Write one entry.
 
-        An id behind a gap waits until the gap is filled.
+        An entry with an id behind a gap waits until the gap is filled.
 
         :param entry_id: id of the entry, >= 0.
         :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
-        :returns: the id, once an ack quorum has acknowledged the entry and everything before it.
+        :returns: the id, once the entry and all entries before it have their ack quorum.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer or negative, or the data are
-            not bytes or larger than an entry may be.
+            not bytes, or are larger than an entry may be.
         :raises bookkeeper_twisted.errors.DuplicateEntryIdError: the id was given before.
-        :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait; the entry that the
-            others wait for is accepted nevertheless while there is room to send it.
-        :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for this reason.
+        :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait.  The entry that fills the gap is
+            accepted nevertheless if there is room to send it.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, for this reason.
         """
         try:
             check_integer("entry_id", entry_id)
@@ -76,7 +76,7 @@ class AdvLedgerWriter(BaseWriter):
         return None
 
     def _release(self) -> None:
-        """Append the entries that waited for the entry id just appended."""
+        """Append the waiting entries that follow the entry id just appended without a gap."""
         while (later := self._later.pop(self.last_add_pushed + 1, None)) is not None:
             self._later_size -= len(later.data) + self._overhead
             self._push(later.data, later.waiter)

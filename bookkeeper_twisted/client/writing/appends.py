@@ -1,7 +1,8 @@
-"""Appends: entries get their ids, and join the batch of the current reactor turn while they find room.
+"""Appends: entries get their ids, and are added to the batch of the present reactor turn if there is room.
 
-The room is bounded for each writer and, by a budget, for all writers of a client.  Entries without room are held back
-in order.  With thousands of ledgers the cost of an append matters, so it is one call that does not leave this module.
+The bytes in flight are limited for each writer, and by a budget for all writers of a client together.  Entries for
+which there is no room are held back in order.  With thousands of ledgers the cost of an append matters, so an append is
+one call within this module.
 """
 
 from bisect import bisect_right
@@ -21,17 +22,17 @@ from .quorum_writer import QuorumWriter
 
 MAX_ENTRIES = 1000
 MAX_BYTES = 256 << 10
-"""Bytes of a batch at most, unless one entry is larger: larger batches are not faster."""
+"""Most bytes of a batch, unless one entry is larger; larger batches are not faster."""
 
 FULL = COLUMNS * MAX_ENTRIES
-"""Length of the column list ``joined`` of a full batch."""
+"""Number of items in the list ``joined`` of a batch with the most entries."""
 
 
 @attrs.define
 class ByteBudget:
-    """The bytes that all writers of a client together may have in flight.
+    """A limit on the bytes that all writers of a client together have in flight.
 
-    :ivar limit: bytes; a writer with nothing in flight may exceed the limit by one entry, so that no writer starves.
+    :ivar limit: most bytes; a writer with nothing in flight may exceed it by one entry, so that every writer can go on.
     :ivar used: bytes in flight.
     """
 
@@ -40,9 +41,10 @@ class ByteBudget:
     _waiting: dict[Callable[[], None], None] = attrs.field(factory=dict)
 
     def room(self, resume: Callable[[], None]) -> int:
-        """Return the bytes of the budget that are left; 0 or less if the budget is used up.
+        """Return the bytes that are left of the budget; 0 or less if it is used up.
 
-        :param resume: called once as soon as there is room again, if there is none now; equal functions count as one.
+        :param resume: if there is no room now, called once as soon as there is room; equal functions are called only
+            once.
         """
         left = self.limit - self.used
         if left <= 0:
@@ -59,7 +61,7 @@ class ByteBudget:
 
 
 class Source:
-    """The origin of the entries of one ledger.
+    """The source of the entries of one ledger, which counts their bytes.
 
     :ivar joined_bytes: bytes of the frames of all entries that have ever joined a batch.
     """
@@ -71,10 +73,10 @@ class Source:
 
 
 class Gatherer:
-    """A gatherer of the entries that writers append in one turn of the reactor, in one or more batches.
+    """Gathers the entries that writers append in one turn of the reactor into one or more batches.
 
-    :ivar overhead: bytes of a frame without the payload.
-    :ivar open: the batch that entries join while it has room, None if the next entry begins another batch.
+    :ivar overhead: bytes of an add request's frame without the payload.
+    :ivar open: the batch to which the next entry is added if it has room; None to begin another batch.
     :ivar size: bytes of the frames in the newest batch.
     """
 
@@ -102,7 +104,7 @@ class Gatherer:
         """Prepare for the first batch of a turn; subclasses override this method."""
 
     def _take(self) -> list[Batch[QuorumWriter]]:
-        """Take out all batches of the turn."""
+        """Remove and return all batches of the turn, to send them."""
         batches, self._batches, self.open = self._batches, [], None
         return batches
 
@@ -114,7 +116,7 @@ class Gatherer:
         :param first: id of the first entry.
         :param length: bytes of the ledger before the first entry.
         :param payloads: the payload of each entry, at least one.
-        :param waiter: the waiter of the last entry.
+        :param waiter: a Deferred that fires once the last entry has completed, or None.
         """
         sizes, total, done = list(map(len, payloads)), len(payloads), 0
         overhead = self.overhead
@@ -140,16 +142,16 @@ class Gatherer:
                 self.open = None
 
     def cut(self) -> None:
-        """Begin another batch, because the length of the next entry does not follow from the entries before."""
+        """Begin another batch for the next entry, whose ledger length does not follow from the entries before."""
         self.open = None
 
     def put(self, writer: QuorumWriter, adds: Adds, lengths: Sequence[int], waiter: Waiter) -> None:
-        """Send entries that are sealed already, after the entries that have joined the batch.
+        """Send entries that are sealed already, after the entries that the batch has now.
 
         :param writer: the writer of all these entries.
         :param adds: the sealed entries.
         :param lengths: bytes of the ledger up to each entry.
-        :param waiter: the waiter of the last entry.
+        :param waiter: a Deferred that fires once the last entry has completed, or None.
         """
         batch, self.open = self.begin(), None
         batch.fill(writer, adds, lengths, waiter)
@@ -165,12 +167,12 @@ class Gatherer:
 
 @attrs.define(eq=False)
 class _HeldBack:
-    """Entries with ids that wait for room.
+    """Entries of one writer that have their ids and wait for room.
 
     :ivar first: id of the first entry.
     :ivar length: bytes of the ledger before the first entry.
     :ivar payloads: the payload of each entry.
-    :ivar waiter: the waiter of the last entry.
+    :ivar waiter: a Deferred that fires once the last entry has completed, or None.
     """
 
     first: int
@@ -182,9 +184,9 @@ class _HeldBack:
 class AppendingWriter(Source):
     """The part of a writer that accepts entries: it gives them ids, and holds them back while there is no room.
 
-    :ivar last_add_pushed: the last id given out, -1 if there is none; of entries that the caller numbers, the last
-        one before the first gap.
-    :ivar length: the bytes of all payloads up to :attr:`last_add_pushed`; once closed, of the confirmed ones.
+    :ivar last_add_pushed: the last id that an entry got, -1 if there is none.  If the caller chooses the ids, the last
+        one before a gap.
+    :ivar length: the bytes of all payloads up to :attr:`last_add_pushed`; after the close, of all confirmed payloads.
     """
 
     last_add_pushed: int
@@ -194,16 +196,16 @@ class AppendingWriter(Source):
         "_quorum", "_batcher", "last_add_pushed", "length", "_largest", "_held_size", "_held", "_max_in_flight",
         "_overhead", "_budget", "_most_held",
     )  # fmt: skip
-    # slots in the order in which an append uses them: with thousands of open ledgers it touches few cache lines
+    # slots in the order in which an append uses them, so that with thousands of ledgers it touches few cache lines
 
     def __init__(self, largest: int, max_in_flight: int, overhead: int, budget: ByteBudget) -> None:
         """
         :param largest: bytes of the largest payload.
-        :param max_in_flight: bytes of the frames that may be in flight; twice as many may wait as well.
-        :param overhead: bytes of a frame without the payload.
+        :param max_in_flight: most bytes of frames in flight; frames of twice as many bytes may wait as well.
+        :param overhead: bytes of an add request's frame without the payload.
         """
         super().__init__()
-        self._quorum: QuorumWriter  # the subclass that closes the ledger makes the quorum writer and the batcher
+        self._quorum: QuorumWriter  # the subclass BaseWriter makes the quorum writer and the batcher
         self._batcher: Gatherer
         self.last_add_pushed = INVALID_ENTRY_ID
         self.length = 0
@@ -211,7 +213,7 @@ class AppendingWriter(Source):
         self._max_in_flight = max_in_flight
         self._most_held = 2 * max_in_flight
         self._held: list[_HeldBack] = []
-        self._held_size = 0  # bytes of the frames that are held back
+        self._held_size = 0  # bytes of the frames of entries that are held back
         self._overhead = overhead
         self._budget = budget
 
@@ -220,7 +222,7 @@ class AppendingWriter(Source):
         raise NotImplementedError
 
     def _push(self, payload: bytes, waiter: Waiter) -> None:
-        """Give a payload the next id, and add it to the batch of this turn, or hold it back.
+        """Give a payload the next id, and add it to the batch of this turn or hold it back.
 
         :param waiter: a Deferred that gets the id once the entry is acknowledged, or None.
         """
@@ -234,7 +236,7 @@ class AppendingWriter(Source):
         ):
             self._hold(_HeldBack(entry_id, length - size, (payload,), waiter), frame)
             return
-        batcher = self._batcher  # the code below repeats join_many() of the batcher for one entry, to save the call
+        batcher = self._batcher  # the code below does the work of join_many() for one entry, to save the call
         batch = batcher.open or batcher.begin()
         joined = batch.joined
         joined += (quorum, entry_id, length, payload, waiter)
@@ -250,7 +252,7 @@ class AppendingWriter(Source):
             batcher.open = None
 
     def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
-        """Give payloads of ``size`` bytes together the next ids; the waiter gets the last id."""
+        """Give payloads, ``size`` bytes in total, the next ids; the waiter fires with the last id."""
         quorum, budget, first, length = self._quorum, self._budget, self.last_add_pushed + 1, self.length
         self.last_add_pushed += len(payloads)
         self.length += size
@@ -261,7 +263,7 @@ class AppendingWriter(Source):
             self._batcher.join_many(quorum, first, length, payloads, waiter)
 
     def _hold(self, held: _HeldBack, size: int) -> None:
-        """Send entries while they find room, and hold the other entries back.
+        """Add entries to the batch as long as there is room, and hold the others back.
 
         :param size: bytes of the frames of the entries.
         """
@@ -270,7 +272,7 @@ class AppendingWriter(Source):
         self._resume()
 
     def _resume(self) -> None:
-        """Send entries that are held back, while they find room."""
+        """Add held-back entries to the batch as long as there is room."""
         held = self._held
         while held and (room := self._room()) is not None:
             head, payloads = held[0], held[0].payloads
@@ -291,12 +293,12 @@ class AppendingWriter(Source):
             self._quorum.watch()
 
     def _room(self) -> int | None:
-        """Return the bytes that may be sent, None for no room; an idle writer may always send one entry."""
+        """Return the bytes that may be sent now, or None; a writer with nothing in flight may always send one entry."""
         room = min(self._max_in_flight - self._quorum.in_flight, self._budget.room(self._resume))
         return room if room > 0 or self._quorum.idle else None
 
     def _take_held(self) -> list[Waiter]:
-        """Remove the entries that are held back and will not be sent; return their waiters in order."""
+        """Remove the held-back entries, which will not be sent; return their waiters in order."""
         held, self._held, self._held_size = self._held, [], 0
         return [each.waiter for each in held]
 
@@ -310,14 +312,14 @@ class InOrderWriter(AppendingWriter):
         """Append one entry.
 
         :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
-        :returns: the id of the entry, once an ack quorum has it on disk (with deferred sync: has it) and everything
-            before it is acknowledged.
+        :returns: the id of the entry, once it and all entries before it have their ack quorum.  Then the
+            bookies have the entries on disk; with deferred sync they have received them.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the data are not bytes, or too large for an entry.
         :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait for their acknowledgement.
         :raises bookkeeper_twisted.errors.LedgerClosedError: the writer is closed.
         :raises bookkeeper_twisted.errors.LedgerFencedError: another client has opened the ledger with recovery.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can take the place of one that failed.
-        :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for another reason.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, for another reason.
         """
         if type(data) is not bytes:
             try:
@@ -332,12 +334,12 @@ class InOrderWriter(AppendingWriter):
         return waiter
 
     def append_many(self, payloads: Sequence[bytes | bytearray | memoryview]) -> "Deferred[tuple[int, int]]":
-        """Append entries with consecutive ids: all of them, or none if one is refused.
+        """Append entries with consecutive ids: all of them, or none if one of them is refused.
 
-        This is many times faster than to append them one by one.
+        This is many times faster than appending them one by one.
 
         :param payloads: the data of each entry, at least one; as in :meth:`append`.
-        :returns: first and last id, once all are acknowledged.
+        :returns: the first and the last id, once all entries have their ack quorum.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: there is no entry, one is not bytes, or one is larger
             than an entry may be.
         :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`append`.

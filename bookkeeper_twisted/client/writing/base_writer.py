@@ -1,7 +1,8 @@
-"""The base class of all writers: completion, forced syncs, the close of the ledger; :mod:`.appends` takes entries in.
+"""The base class of all writers: completes entries, forces syncs and closes the ledger; see also :mod:`.appends`.
 
-A writer that has ended fails every later call with the reason, and closes the ledger after its last confirmed entry
-(S12-S16): all entries are synced, then the state CLOSED is stored with last entry and length by compare-and-set.
+After an error has ended a writer, every later call fails with this error.  The writer then closes the ledger after its
+last confirmed entry (S12-S16): all entries are synced, then a compare-and-set stores the state CLOSED with the last
+entry and the length.
 """
 
 from collections.abc import Sequence
@@ -36,20 +37,20 @@ from .lac_notices import LacNotice
 from .quorum_writer import QuorumWriter
 
 _rules = lru_cache(maxsize=64)(AddRules)
-"""Makes the rules of a writer; the writers of one client share one object."""
+"""Makes the rules of a writer for failed adds; the writers of one client share one object."""
 
 _CLOSED = "close() was called"
 
 _NOTHING = -1
-"""Bytes of the largest payload of a writer that takes no more: less than any payload has."""
+"""Limit for payloads of a writer that accepts no more entries: less than the size of any payload."""
 
 
 class BaseWriter(AppendingWriter):
     """The only writer of one ledger.
 
-    It keeps a bounded amount of memory: ``max_in_flight_bytes`` of frames are in flight, the same
-    again may wait for their turn (in order, with their ids given), and further appends fail with
-    TooManyRequestsError.  Cancelling an append only ends the wait for it; the entry is written.
+    Its memory is limited: frames of at most ``max_in_flight_bytes`` are in flight, entries of the same size may wait to
+    be sent, and further appends fail with TooManyRequestsError.  Cancelling an append only ends the wait for its
+    result; the entry is written nevertheless.
 
     :ivar ledger_id: the id of the ledger.
     """
@@ -57,7 +58,7 @@ class BaseWriter(AppendingWriter):
     ledger_id: int
 
     _log = Logger()
-    _core = QuorumWriter  # the class that handles the answers and failures of bookies
+    _core = QuorumWriter  # the state machine that handles the answers and failures of bookies
 
     __slots__ = (
         "ledger_id", "_ledger", "_stored", "_synced_length", "_drained", "_failure", "_closing", "__weakref__",
@@ -98,7 +99,7 @@ class BaseWriter(AppendingWriter):
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest id up to which every entry is acknowledged and synced, -1 without such an entry."""
+        """The highest id for which this entry and all before it are acknowledged and synced; -1 if there is none."""
         return self._quorum.confirmed
 
     @property
@@ -112,7 +113,7 @@ class BaseWriter(AppendingWriter):
         return LedgerClosedError(f"the writer of ledger {self.ledger_id} is closed: {_CLOSED}")
 
     def _end_reason(self) -> Exception | None:
-        """Return the error that explains why no further entry can be appended, None while entries can be appended."""
+        """Return the reason why no further entry can be appended; None while entries can be appended."""
         if self._failure is not None:
             return self._failure
         return None if self._quorum.state.appends else self._closed_error()
@@ -135,9 +136,9 @@ class BaseWriter(AppendingWriter):
     # ---- completing ----------------------------------------------------------------------------------
 
     def _advanced(self) -> bool:
-        """Send entries that were held back, and end the waits for the completion of all entries.
+        """Send held-back entries as there is room now; if all entries have completed, end the waits for that.
 
-        :returns: whether something still waits for the completion of entries.
+        :returns: whether this method must be called again when entries complete.
         """
         if self._held:
             self._resume()
@@ -146,22 +147,22 @@ class BaseWriter(AppendingWriter):
         return bool(self._held) or self._drained is not None
 
     def _ended(self, error: Exception, waiters: Sequence[Waiter]) -> None:
-        """Fail all waiters: no entry completes after this."""
+        """Fail the waiters of all entries, because the writer has ended and no entry completes any more."""
         self._failure, self._largest = error, _NOTHING
         for waiter in (*waiters, *self._take_held()):
             if waiter is not None:
                 waiter.errback(error)
         self._drop_later(error)
         self._notify_drained()
-        self.close().addErrback(lambda _: None)  # callers of close() get this result, and with it the error
+        self.close().addErrback(lambda _: None)  # later callers of close() get the same result, and with it the error
 
     def _drop_later(self, error: Exception) -> None:
-        """Fail the entries that wait without an id, in writers that have such entries."""
+        """Fail entries that wait behind a gap; only a writer whose caller chooses the ids has such entries."""
 
     def force(self) -> "Deferred[None]":
-        """Sync every acknowledged entry; needed with deferred sync only.
+        """Make bookies sync every acknowledged entry; needed with deferred sync only.
 
-        After it the last add confirmed is at least the last entry that was acknowledged before the call.
+        Afterwards the last add confirmed is at least the last entry that was acknowledged before the call.
 
         :raises bookkeeper_twisted.errors.BookKeeperError: a bookie of the ensemble did not sync.
         """
@@ -177,7 +178,7 @@ class BaseWriter(AppendingWriter):
         completed, length = quorum.completed, quorum.length
         await force_ensemble(self._ledger.bookies, self.ledger_id, quorum.ensemble)
         if self._failure is not None:
-            raise self._failure  # the sync may be useless: the ledger may be closed without these entries
+            raise self._failure  # the sync may be in vain: the ledger may have been closed without these entries
         if completed > quorum.confirmed:
             quorum.confirm(completed)
             self._synced_length = length
@@ -195,9 +196,9 @@ class BaseWriter(AppendingWriter):
 
         Earlier appends are completed (and synced) first; later appends raise LedgerClosedError.
 
-        :raises bookkeeper_twisted.errors.BookKeeperError: an append failed (the ledger is closed at the
-            last confirmed entry nevertheless, unless the client was closed or the ledger is being recovered), or
-                the metadata could not be written.  So if the close succeeds, every append is in the ledger.
+        :raises bookkeeper_twisted.errors.BookKeeperError: an append has failed, or the metadata could not be written.
+            If an append has failed, the ledger is closed at the last confirmed entry nevertheless, unless the client
+            was closed or the ledger is being recovered.  So if the close succeeds, every append is in the ledger.
         """
         if self._closing is None:
             self._quorum.drain()
@@ -217,7 +218,7 @@ class BaseWriter(AppendingWriter):
     async def _close(self, drained: "Deferred[None]") -> None:
         await drained
         self._quorum.close()
-        del self._batcher  # this writer sends nothing more, and the flow of a batcher ends with its last writer
+        del self._batcher  # this writer sends nothing more, and the batcher is freed with its last writer
         await self._sync_all()
         if self._may_store_end():
             end = self._quorum.confirmed, self._confirmed_length
@@ -233,7 +234,7 @@ class BaseWriter(AppendingWriter):
             raise self._failure
 
     async def _sync_all(self) -> None:
-        """Sync the entries that deferred sync left, because the ledger is closed after the last synced entry."""
+        """Sync entries that deferred sync left unsynced, because the ledger is closed after the last synced entry."""
         if self._failure is None and self._quorum.completed > self._quorum.confirmed:
             try:
                 await self._force()
@@ -259,7 +260,7 @@ class BaseWriter(AppendingWriter):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the writer; an error of the body takes precedence over an error of the close."""
+        """Close the writer; an error in the body of the ``with`` statement hides an error of the close."""
         closed = self.close()
         if error is not None:
             closed.addErrback(lambda _: None)
@@ -267,7 +268,7 @@ class BaseWriter(AppendingWriter):
 
 
 async def force_ensemble(bookies: IBookieClient, ledger_id: int, ensemble: Sequence[str]) -> None:
-    """Ask all bookies of an ensemble to sync, because the copy on any bookie may be needed.
+    """Make all bookies of an ensemble sync, because any of their replicas may be needed later.
 
     :param ensemble: ids of the bookies.
     :raises bookkeeper_twisted.errors.BookKeeperError: the error of the first bookie that did not sync.
@@ -284,11 +285,11 @@ async def close_ledger(
 ) -> Versioned[LedgerMetadata]:
     """Close a ledger at the last entry of its writer.
 
-    A ledger in recovery is closed too: the writer's last entry covers everything it acknowledged, and the recovery
-    adopts what it finds stored.
+    This also closes a ledger in recovery: every acknowledged entry is at or before the writer's last entry, and the
+    recovery accepts the stored metadata.
 
-    :param known: the metadata as last seen; it may be out of date.
-    :param last_entry_id: -1 if the ledger is empty.
+    :param known: the newest known metadata; they may be out of date.
+    :param last_entry_id: id of the last entry, -1 if the ledger is empty.
     :param length: bytes of all payloads.
     :returns: the stored metadata.
     :raises bookkeeper_twisted.errors.MetadataVersionError: the ledger is closed with another last entry or length.

@@ -1,13 +1,13 @@
-"""A batch: the appends of one turn of the reactor, to one ledger or to thousands, on their way to bookies.
+"""A batch: the entries that one turn of the reactor appends to one ledger or to thousands, and their requests.
 
-Theory of operation.  Appends *join* the open batch of their batcher (:mod:`.batchers`), which at the end of the turn
-seals it a column at a time (:mod:`~bookkeeper_twisted.codec.adds`) and chooses the bookies of each entry.  An entry has
-a *place* in its batch; acknowledgements are counted by sets of places (:mod:`~bookkeeper_twisted.ledger.tally`), and
-there is no object for an entry but the Deferred of its caller.
+Theory of operation.  Appended entries *join* the open batch of their batcher (:mod:`.batchers`).  At the end of the
+turn the batcher seals the batch (:mod:`~bookkeeper_twisted.codec.adds`) and chooses the bookies of each entry.  The
+index of an entry in its batch is called its *place*.  Acknowledgements are counted for sets of places
+(:mod:`~bookkeeper_twisted.ledger.tally`), so the only object for an entry is the Deferred of its caller.
 
-A batch knows entries and bookies.  The writers of its entries, its *owners*, are only names to it: they are told which
-places have their ack quorum, or have failed at a bookie, and they alone complete entries (:mod:`.quorum_writer`).  The
-batch keeps the sealed frames until all of its entries have ended, so that another bookie gets the same bytes (S14).
+The *owners* of a batch are the writers of its entries.  The batch tells them which entries have their ack quorum, and
+which entries a bookie failed to store; only the owners complete entries (:mod:`.quorum_writer`).  The batch keeps the
+sealed frames until all of its entries have ended, so that another bookie gets the same bytes (S14).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,10 +21,10 @@ from ...ledger.tally import AckTally, items_at, leading, set_of
 from ..interfaces import IBookieClient
 
 COLUMNS = 5
-"""Number of columns of a joined entry: owner, entry id, length of the ledger with it, payload, waiter."""
+"""Number of values for a joined entry: owner, entry id, ledger length up to and including it, payload, waiter."""
 
 Waiter = Deferred[int] | None
-"""A Deferred that gets the entry id, or None."""
+"""A Deferred that fires with the entry id once the entry has completed; None if nobody waits for it."""
 
 Owner = TypeVar("Owner")
 
@@ -33,12 +33,13 @@ Owner = TypeVar("Owner")
 class BatchSettings(Generic[Owner]):
     """The settings that all batches of a batcher share.
 
-    :ivar bookies: the flow that batches are sent over.
-    :ivar give_back: called with the number of bytes of entries that are no longer in flight.
+    :ivar bookies: sends the requests to bookies.
+    :ivar give_back: called with the number of bytes that are no longer in flight.
     :ivar fresh: whether these entries were never sent to a bookie before.
-    :ivar overhead: bytes of a frame without the payload.
-    :ivar reached: called with the places that got their ack quorum by an answer; see :meth:`Batch.acknowledged`.
-    :ivar failed: called with the set of places that failed at a bookie, the id of this bookie, and the error.
+    :ivar overhead: bytes of an add request's frame without the payload.
+    :ivar reached: called with the batch and the set of places of entries that have just got their ack quorum.
+    :ivar failed: called with the batch, the id of a bookie, the set of places of entries that it failed to store, and
+        the error.
     """
 
     bookies: IBookieClient
@@ -52,7 +53,7 @@ class BatchSettings(Generic[Owner]):
 
 
 class BatchRequest:
-    """The adds of some entries of a batch to one bookie; this object receives the bookie's answers.
+    """The adds of some entries of a batch to one bookie; the object is also the callback for the bookie's answers.
 
     :ivar number: the number of the request in its batch, by which answers are counted.
     :ivar places: the places of the entries in the batch.
@@ -78,14 +79,15 @@ class BatchRequest:
 
 
 class Batch(Generic[Owner]):
-    """The appends of one turn, on their way to bookies.
+    """The entries of one turn of the reactor, and the requests that add them to bookies.
 
-    :ivar joined: fields of the joined entries (:data:`COLUMNS`), added by the batcher; empty once the batch is sent.
-    :ivar size: bytes of the frames, once the batch is sent.
-    :ivar sent: whether the batch was handed to connections.
-    :ivar left: entries that have not ended.
-    :ivar adds: the sealed entries, None before they are sealed and after all have ended.
-    :ivar only: the owner of all entries, if there are several entries of one owner.
+    :ivar joined: the values of the joined entries (:data:`COLUMNS`), which the batcher adds; empty once the batch is
+        sent.
+    :ivar size: bytes of all frames; set when the batch is sent.
+    :ivar sent: whether the batch was sent.
+    :ivar left: number of entries that have not ended: neither completed nor failed.
+    :ivar adds: the sealed entries; None before they are sealed, and after all have ended.
+    :ivar only: the owner of all entries if the batch has several entries of a single owner; else None.
     :ivar owners: the owner of the entry at each place.
     :ivar entry_ids: the id of the entry at each place.
     :ivar lengths: bytes of the ledger up to the entry at each place.
@@ -113,7 +115,7 @@ class Batch(Generic[Owner]):
         self._tally: AckTally
         self._requests: list[BatchRequest] = []
         self._next = 0  # with one owner: the index of the first entry that has not completed
-        self._ended = 0  # with several owners: the bit set of the indexes of entries that have ended
+        self._ended = 0  # with several owners: the set of bits of the entries that have ended
 
     # ---- joining -------------------------------------------------------------------------------------
 
@@ -123,7 +125,7 @@ class Batch(Generic[Owner]):
         """Add entries of one ``owner`` to this batch.
 
         :param lengths: bytes of the ledger up to each entry.
-        :param waiter: the waiter of the last entry.
+        :param waiter: a Deferred that fires once the last entry has completed, or None.
         """
         rows: list[Any] = [owner, 0, 0, b"", None] * len(entry_ids)
         rows[1::COLUMNS] = entry_ids
@@ -136,13 +138,13 @@ class Batch(Generic[Owner]):
         """Fill this batch with sealed entries of one ``owner``; no other entries join the batch.
 
         :param lengths: bytes of the ledger up to each entry.
-        :param waiter: the waiter of the last entry.
+        :param waiter: a Deferred that fires once the last entry has completed, or None.
         """
         self.adds = adds
         self.join_many(owner, adds.entry_ids, lengths, [b""] * len(adds), waiter)
 
     def drop(self, owner: Owner) -> list[Waiter]:
-        """Remove the joined entries of an ``owner``.
+        """Remove the joined entries of an ``owner`` before the batch is sent.
 
         :returns: their waiters, in order.
         """
@@ -165,12 +167,14 @@ class Batch(Generic[Owner]):
         self, owners: list[Owner], entry_ids: list[int], lengths: list[int], waiters: list[Waiter], adds: Adds,
         kept: Mapping[str, Sequence[int]], of_one: bool,
     ) -> None:  # fmt: skip
-        """Send each bookie its entries; make all requests first, because a bookie may answer immediately.
+        """Send each bookie its entries.
 
-        :param owners: the owner of the entry at each place.
-        :param adds: the joined entries, sealed.
-        :param kept: the places of the entries that each bookie keeps, by bookie id.
-        :param of_one: whether there is one owner.
+        All request objects are made before the first one is sent, because a bookie may answer immediately.
+
+        :param owners: the owner of each entry, as are the other sequences.
+        :param adds: the sealed entries.
+        :param kept: for each bookie id, the indexes of the entries that the bookie keeps.
+        :param of_one: whether all entries have the same owner.
         """
         self.owners, self.entry_ids, self.lengths, self._waiters = owners, entry_ids, lengths, waiters
         self.joined, self.sent, self.adds, self.size = [], True, adds, adds.offsets[-1]
@@ -185,7 +189,7 @@ class Batch(Generic[Owner]):
             for number, ((bookie_id, places), bits) in enumerate(zip(kept.items(), sets, strict=True))
         ]
         self._tally = tally = AckTally(settings.write_quorum, settings.ack_quorum)
-        for request in requests[:]:  # iterates over a copy, because replacing a bookie during this loop adds requests
+        for request in requests[:]:  # iterate over a copy, because replacing a bookie during this loop adds requests
             if tally.replaced is None or not tally.is_replaced(request.number, request.bits):
                 some = adds if request.bits == everything else adds.some(request.places)
                 settings.bookies.add(request.bookie_id, some, request, settings.fresh)
@@ -193,13 +197,13 @@ class Batch(Generic[Owner]):
     # ---- answers -------------------------------------------------------------------------------------
 
     def acknowledged(self, request: BatchRequest, places: int) -> None:
-        """Count the acknowledgements of a ``request`` for ``places``; tell owners which entries have ack quorum."""
+        """Count acknowledged entries (``places``) of a ``request``; tell owners which now have their ack quorum."""
         reached = self._tally.acknowledge(request.number, places)
         if reached:
             self._settings.reached(self, reached)
 
     def failed(self, request: BatchRequest, places: int, error: Exception) -> None:
-        """Count the failures of a ``request`` for the entries at ``places``; tell the owners the ``error``."""
+        """Count failed entries (``places``) of a ``request``; tell their owners the ``error``."""
         places = self._tally.fail(request.number, places)
         if places:
             self._settings.failed(self, request.bookie_id, places, error)
@@ -207,19 +211,19 @@ class Batch(Generic[Owner]):
     # ---- completion of entries -----------------------------------------------------------------------
 
     def sizes(self, places: Sequence[int]) -> Sequence[int]:
-        """Return the size in bytes of the frame of each open entry at ``places``, indexes in the batch."""
+        """Return the bytes of the frame of each entry with an index in ``places``; the entries must not have ended."""
         assert self.adds is not None
         return (self.size,) if len(self.owners) == 1 else self.adds.sizes(places)
 
     def size_of(self, places: Sequence[int]) -> int:
-        """Return the size in bytes of the frames of all open entries at ``places`` together."""
+        """Return the bytes of all frames of the entries with indexes in ``places``; the entries must not have ended."""
         assert self.adds is not None
         if isinstance(places, range):
             return self.adds.offsets[places.stop] - self.adds.offsets[places.start]
         return sum(self.adds.sizes(places))
 
     def acked_next(self, owner: Owner) -> Sequence[int]:
-        """Return the indexes of an ``owner``'s entries with ack quorum, from the first open entry up to a gap."""
+        """Return the indexes of the ``owner``'s next entries with their ack quorum, up to the first without it."""
         if self.adds is None or not self.sent:
             return ()
         acked = self._tally.reached
@@ -234,11 +238,11 @@ class Batch(Generic[Owner]):
 
     @property
     def has_acked_later(self) -> bool:
-        """Test, in a batch of one owner, whether an entry has its ack quorum while an earlier entry lacks it."""
+        """Test, in a batch with one owner, whether an entry has its ack quorum although an earlier entry lacks it."""
         return bool(self._tally.reached >> self._next)
 
     def take(self, places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
-        """Take completed entries at some ``places`` out of the batch; the caller must call :meth:`ended` next.
+        """Remove completed entries with indexes in ``places``; the caller must call :meth:`ended` next.
 
         :returns: their ids, and their waiters in reverse order.
         """
@@ -260,7 +264,7 @@ class Batch(Generic[Owner]):
         return ids, taken
 
     def ended(self, count: int) -> None:
-        """Record that ``count`` more entries have ended."""
+        """Record that ``count`` more entries have completed or failed; after the last one, free the frames."""
         self.left -= count
         if not self.left:
             # free the frames now, as the requests of slow bookies would keep them in memory
@@ -268,7 +272,7 @@ class Batch(Generic[Owner]):
             self._settings.give_back(self.size)
 
     def abandon(self, owner: Owner) -> list[Waiter]:
-        """End all entries of an ``owner``.
+        """Remove all entries of an ``owner`` that have not ended, because its writer ends.
 
         :returns: their waiters, in order.
         """
@@ -285,38 +289,39 @@ class Batch(Generic[Owner]):
     # ---- open entries, after the failure of a bookie -------------------------------------------------
 
     def open_places(self, owner: Owner) -> Sequence[int]:
-        """Return the indexes of those entries of an ``owner`` that have not ended, in ascending order."""
+        """Return the indexes of the entries of an ``owner`` that have neither completed nor failed, ascending."""
         if self.only is not None:
             return range(self._next, len(self.owners))
         ended = self._ended
         return [place for place, each in enumerate(self.owners) if each is owner and not ended >> place & 1]
 
     def has_open(self, owner: Owner) -> bool:
-        """Test whether some entry of an ``owner`` has not ended."""
+        """Test whether an entry of an ``owner`` has neither completed nor failed."""
         return bool(self.left) and bool(self.open_places(owner))
 
     def lacks_quorum(self, places: int) -> bool:
-        """Test whether an entry at one of the ``places`` lacks its ack quorum."""
+        """Test whether one of the entries in ``places``, a set of bits, lacks its ack quorum."""
         return bool(places & ~self._tally.reached)
 
     def unreachable(self, owner: Owner) -> int | None:
-        """Return the first entry id of an ``owner`` that can no longer reach its ack quorum, None if all can."""
+        """Return the id of the first entry of an ``owner`` that can no longer reach its ack quorum, or None."""
         lost = self._tally.unreachable if self.sent else 0
         return next((self.entry_ids[p] for p in self.open_places(owner) if lost >> p & 1), None) if lost else None
 
     def failed_bookies(self, owner: Owner) -> set[str]:
-        """Return the ids of the bookies that failed an open entry of an ``owner``."""
+        """Return the ids of the bookies that failed to store an entry of an ``owner`` that has not ended."""
         open_places = self.open_places(owner) if self.sent else ()
         places = set_of(open_places) if open_places else 0
         return {request.bookie_id for request in self._requests if self._tally.failed(request.number, places)}
 
     def replace(self, changes: Iterable[tuple[str, str, Sequence[int]]]) -> list[BatchRequest]:
-        """Replace the bookies of some entries, possibly by themselves for another try.
+        """Make new requests for some entries, to other bookies or to the same ones for another try.
 
         Acknowledgements of the replaced requests do not count any more (S16).
 
-        :param changes: the replaced bookie, its substitute, and the places of entries that have not ended.
-        :returns: requests that must be made (:meth:`ask_again`).
+        :param changes: for each new request the replaced bookie, its substitute, and the indexes of the entries, which
+            have not ended.
+        :returns: the new requests, which the caller must send by :meth:`ask_again`.
         """
         if not self.sent or self.adds is None:
             return []
@@ -330,7 +335,7 @@ class Batch(Generic[Owner]):
         return new
 
     def ask_again(self, request: BatchRequest) -> None:
-        """Make a ``request`` of :meth:`replace`, with the same bytes as before."""
+        """Send a ``request`` that :meth:`replace` returned, with the same bytes as before."""
         if self.adds is not None and not self._tally.is_replaced(request.number, request.bits):
             self._settings.bookies.add(request.bookie_id, self.adds.some(request.places), request, False)
 

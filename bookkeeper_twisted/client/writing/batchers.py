@@ -1,7 +1,7 @@
-"""Batchers gather the appends of writers that can share batches, and seal these appends at the end of the turn.
+"""Batchers gather the appends of writers that can share a batch, and seal them at the end of the reactor turn.
 
-A batcher knows the writers: it seals the joined entries with their ids, LACs and lengths, and chooses the bookies of
-each entry.  The batch does the rest, until the last answer.
+A batcher seals the gathered entries with their ids, LACs and ledger lengths, and chooses the bookies of each entry.
+Then the batch sends the requests and receives the answers.
 """
 
 import struct
@@ -33,10 +33,10 @@ _HEADER = struct.Struct(">qqqq")
 class SealSettings:
     """The settings by which a batcher seals entries.
 
-    :ivar notices: the notices of the last add confirmed, which are told which writers send.
+    :ivar notices: sends LAC notices of idle writers; the batcher tells it which writers have sent entries.
     :ivar flags: the flags of the adds on the wire.
     :ivar deferred_sync: whether bookies acknowledge before they sync.
-    :ivar watches_time: whether entries have a time limit for their ack quorum.
+    :ivar watches_time: whether there is a time limit for the ack quorum of an entry.
     """
 
     clock: IReactorTime
@@ -48,7 +48,7 @@ class SealSettings:
 
 
 class Batcher(Gatherer):
-    """The gatherer of the batches of writers with the same digest type, password, quorums and flags, over one flow."""
+    """Gathers and seals the appends of writers with the same digest type, password, quorums and flags."""
 
     __slots__ = ("_seals", "__weakref__")
     _log = Logger()
@@ -77,7 +77,7 @@ class Batcher(Gatherer):
         for writer in writers:
             if writer.failures is not None:
                 writer.replace_late()
-        # read after the loop above, which may end writers and remove their entries
+        # read this after the loop above, because that may end writers and remove their entries
         joined, seals = batch.joined, self._seals
         if not joined:
             return
@@ -119,7 +119,7 @@ class Batcher(Gatherer):
 def _kept(
     writers: Sequence[QuorumWriter], entry_ids: Sequence[int], of_one: bool
 ) -> Mapping[str, Sequence[int]]:
-    """Return, by bookie id, the indexes in the batch of the entries that each bookie keeps."""
+    """Return, for each bookie id, the indexes in the batch of the entries that the bookie keeps."""
     first, count = writers[0], len(writers)
     ensemble, striped = first.ensemble, first.schedule.striped
     if not striped and (of_one or [writer.ensemble for writer in writers].count(ensemble) == count):
@@ -137,8 +137,8 @@ def _kept(
 class Batchers:
     """The batchers of one client.
 
-    Each batcher uses one flow, and thus one socket to each bookie, so writers of one kind get as many batchers as
-    sockets may carry entries to a bookie.  If each handle has sockets of its own, each has a batcher of its own, too.
+    A batcher uses one socket to each bookie.  So there are as many batchers for equal writers as there may be sockets
+    for entries to a bookie.  If each handle has sockets of its own, it has a batcher of its own, too.
     """
 
     def __init__(
@@ -160,9 +160,9 @@ class Batchers:
     def batcher(
         self, own: IBookieClient, digester: Digester, schedule: Schedule, flags: int = 0, deferred_sync: bool = False
     ) -> Batcher:  # fmt: skip
-        """Return the batcher of a writer, which writers of the same digest, password, quorums and flags share.
+        """Return a batcher for a writer; writers with the same digest type, password, quorums and flags share it.
 
-        :param own: the flow of its handle, used if each handle has sockets of its own.
+        :param own: makes the requests of the writer's handle; used if each handle has sockets of its own.
         :param flags: the flags of the adds on the wire.
         :param deferred_sync: whether bookies acknowledge before they sync.
         """
@@ -180,7 +180,7 @@ class Batchers:
         return batcher
 
     def _unused(self, key: object, flow: IBookieClient, batcher: "ref[Batcher]") -> None:
-        """Retire the flow of a batcher whose writers are all gone, so that its sockets can be closed."""
+        """Retire the flow of a batcher that no writer uses any more, so that its sockets can be closed."""
         if self._batchers.get(key) is batcher:
             del self._batchers[key]
         flow.retire()

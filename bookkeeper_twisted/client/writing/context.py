@@ -1,4 +1,4 @@
-"""The objects that all writers of one client share, and the objects of one ledger that is being written."""
+"""The objects that all writers of one client share, and the objects of one ledger that is open for writing."""
 
 import attrs
 
@@ -17,13 +17,13 @@ from .lac_notices import LacNotices
 
 @attrs.frozen(eq=False, slots=False)
 class WritingContext(OperationContext):
-    """An operation's context with the limits and the batches of all writers.
+    """The objects that all writers of a client share, among them their limits and batchers.
 
-    :ivar budget: the bytes that all writers together may have in flight.
-    :ivar terms: the memory of the logs that threads fill.
+    :ivar budget: the limit on the bytes that all writers together have in flight.
+    :ivar terms: the pool of memory for claim logs, which threads fill with entries.
     :ivar batchers: the batchers that gather the appends of a turn.
-    :ivar notices: the notices that tell bookies the last add confirmed of idle writers.
-    :ivar threads: the door to threads that append.
+    :ivar notices: sends the last add confirmed of idle writers to bookies.
+    :ivar threads: the thread operations that claim logs need.
     """
 
     budget: ByteBudget = attrs.field(kw_only=True)
@@ -54,9 +54,9 @@ class OpenLedger:
     """The state of one ledger that is open for writing.
 
     :ivar context: the context of the client that created the ledger.
-    :ivar bookies: the flow over which the ledger is written.
+    :ivar bookies: makes the requests to bookies for this ledger.
     :ivar metadata: the metadata with which the ledger was created.
-    :ivar write_flags: the flags of the adds to the ledger, which are not stored.
+    :ivar write_flags: the write flags, which are sent with adds and not stored in the metadata.
     """
 
     context: WritingContext

@@ -1,8 +1,7 @@
-"""Ensemble changes: the bookies of an ensemble that failed are replaced (S15, S16).
+"""Ensemble changes: failed bookies of an ensemble are replaced by other bookies (S15, S16).
 
-A writer changes the stored metadata before any further entry completes.  A recovery, which alone
-writes to its ledger, remembers the change and stores it when it closes the ledger.  A writer with
-deferred sync cannot change bookies at all.
+A writer stores the new ensemble in the metadata before any further entry completes.  A recovery only remembers it, and
+stores it when it closes the ledger.  A writer with deferred sync cannot replace bookies at all.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,7 +20,8 @@ from ..interfaces import IEnsembleChange
 def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segment, ...]:
     """Return the segments of a ledger with the new ensemble for entries from ``change.first_entry_id`` onwards.
 
-    The newest segment is replaced if the change begins with its first entry: none of its entries was completed.
+    The newest segment is replaced if the change begins with its first entry, because then none of its entries has
+    completed.
 
     :raises bookkeeper_twisted.errors.UnexpectedConditionError: the change begins before the newest segment.
     """
@@ -32,10 +32,10 @@ def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segmen
 
 
 def substituted(ensemble: Sequence[str], failed: Mapping[int, str], substitutes: Mapping[int, str]) -> tuple[str, ...]:
-    """Return the ensemble with substitutes at the positions that still have their failed bookie.
+    """Return an ensemble in which substitutes replace the failed bookies that are still in it.
 
-    :param failed: ids of bookies by position; a position that has another bookie by now keeps it.
-    :param substitutes: ids of bookies by position; a position without a substitute keeps its bookie.
+    :param failed: ids of the failed bookies by position; a position that has another bookie now keeps this one.
+    :param substitutes: ids of the new bookies by position; a position without one keeps its bookie.
     """
     return tuple(
         substitutes[position] if position in substitutes and failed[position] == bookie_id else bookie_id
@@ -46,12 +46,12 @@ def substituted(ensemble: Sequence[str], failed: Mapping[int, str], substitutes:
 async def find_substitutes(
     bookies: BookieWatcher, metadata: LedgerMetadata, failed: Mapping[int, str], excluded: Collection[str]
 ) -> dict[int, str]:
-    """Choose substitutes for failed bookies, as far as other bookies are available.
+    """Choose other bookies for the positions of failed ones, for as many positions as possible.
 
     :param metadata: the metadata whose newest ensemble is to be changed.
-    :param failed: ids of bookies by position, at least one.
+    :param failed: ids of the failed bookies by position, at least one.
     :param excluded: more bookies that must not be chosen.
-    :returns: ids of bookies by position, at least one.
+    :returns: ids of the new bookies by position, at least one.
     :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no failed bookie has a substitute.
     """
     ensemble = list(metadata.segments[-1].bookies)
@@ -74,9 +74,9 @@ async def find_substitutes(
 
 @implementer(IEnsembleChange)
 class StoredEnsembleChange:
-    """The ensemble change of the only writer of an open ledger, stored by compare-and-set.
+    """Ensemble changes by the writer of an open ledger, which are stored by compare-and-set.
 
-    :ivar metadata: the metadata as last seen.
+    :ivar metadata: the newest known metadata.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class StoredEnsembleChange:
         return self.metadata.value.segments[-1].bookies
 
     def closed(self, metadata: Versioned[LedgerMetadata]) -> None:
-        """Take over the ``metadata`` that the close of the ledger has stored."""
+        """Set the known metadata to the ``metadata`` that the close of the ledger has stored."""
         self.metadata = metadata
 
     def has_spare(self, ensemble: Collection[str]) -> bool:
@@ -128,7 +128,7 @@ class StoredEnsembleChange:
         self._bookies.missed(bookies, why)
 
     def _check_stored(self, first_entry_id: int) -> None:
-        """Raise an error if the ledger is no longer open, because its writer must then write no entries (S15)."""
+        """Raise an error if the stored ledger is no longer open, as its writer must then write no entries (S15)."""
         state, newest = self.metadata.value.state, self.metadata.value.segments[-1]
         if state is LedgerState.IN_RECOVERY:
             raise LedgerFencedError(self._ledger_id, detail="it is being recovered")
@@ -140,12 +140,11 @@ class StoredEnsembleChange:
 
 @implementer(IEnsembleChange)
 class RememberedEnsembleChange:
-    """The ensemble change of a recovery: kept in memory, and stored when the ledger is closed.
+    """Ensemble changes by a recovery, which are kept in memory and stored when the ledger is closed.
 
-    A recovery is short: a bookie that failed is never chosen again, so the recovery ends at the latest when all have
-    failed.
+    A bookie that has failed is never chosen again, so the recovery ends at the latest when all bookies have failed.
 
-    :ivar changes: segments that differ from the metadata with which the recovery began.
+    :ivar changes: segments that are not in the metadata with which the recovery began.
     """
 
     def __init__(self, metadata: LedgerMetadata, bookies: BookieWatcher) -> None:
@@ -166,7 +165,10 @@ class RememberedEnsembleChange:
         return change.bookies
 
     def has_spare(self, ensemble: Collection[str]) -> bool:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.has_spare`: there was none a moment ago."""
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.has_spare`.
+
+        Always False, as no spare bookie was found a moment ago.
+        """
         return False
 
     def stay(self, bookies: Collection[str], why: Exception) -> None:
@@ -186,7 +188,7 @@ class RememberedEnsembleChange:
 
 @implementer(IEnsembleChange)
 class NoEnsembleChange:
-    """The refusal of ensemble changes with deferred sync: a failed bookie may lose acknowledged, unsynced entries."""
+    """Refuses ensemble changes with deferred sync, as a failed bookie may have lost acknowledged, unsynced entries."""
 
     async def replace(
         self, failed: Mapping[int, str], first_entry_id: int, excluded: Collection[str] = ()
@@ -199,7 +201,7 @@ class NoEnsembleChange:
         raise WriteError(f"{names} failed, and bookies of a ledger with deferred sync cannot be replaced")
 
     def has_spare(self, ensemble: Collection[str]) -> bool:
-        """Return False: a spare bookie would be of no use."""
+        """Return False, because no bookie can be replaced."""
         return False
 
     def stay(self, bookies: Collection[str], why: Exception) -> None:

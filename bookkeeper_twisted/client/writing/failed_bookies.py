@@ -1,4 +1,4 @@
-"""The record of the bookies of one ledger that failed its entries: which are to be replaced, and which stay."""
+"""The record of the bookies that failed to store entries of one ledger: which to replace, and which to keep."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -7,20 +7,20 @@ import attrs
 from ...errors import NotEnoughBookiesError
 
 RETRY_SECONDS = 0.5
-"""Seconds between two tries of bookies that no other bookie can replace."""
+"""Seconds between two attempts to send entries again to failed bookies that no other bookie can replace."""
 
 SPARE_SECONDS = 10.0
-"""Seconds for which a bookie that could not be replaced stays, even if a spare bookie appears during this time."""
+"""Seconds for which a failed bookie that could not be replaced stays, even if a spare bookie appears in this time."""
 
 
 @attrs.frozen
 class AddRules:
-    """The rules of one writer for adds that fail or take long.
+    """The rules of a writer for adds that fail or are slow.
 
-    :ivar confirms: whether completion confirms an entry (not with deferred sync, and not in a recovery).
-    :ivar delay_change: whether bookies are replaced only if entries cannot reach their ack quorum without it.
+    :ivar confirms: whether a completed entry is confirmed; False with deferred sync and in a recovery.
+    :ivar delay_change: whether a failed bookie is replaced only if entries cannot reach their ack quorum without that.
     :ivar quorum_timeout: seconds in which an entry must reach its ack quorum, None to wait for ever.
-    :ivar patience: seconds for which failed bookies that no other bookie can replace are tried again.
+    :ivar patience: seconds for which entries are sent again to failed bookies that no other bookie can replace.
     """
 
     confirms: bool = True
@@ -30,11 +30,11 @@ class AddRules:
 
 
 class FailedBookies:
-    """The failures of one ledger's bookies; a ledger without failures has no such object.
+    """The failed bookies of one ledger; made at the first failure.
 
-    :ivar late: bookies of the ensemble that failed only entries with an ack quorum: they are replaced before the next
-        entries are sent.
-    :ivar useless: bookies that failed since an entry last completed, which must not be chosen again.
+    :ivar late: bookies that failed to store only entries that have their ack quorum nevertheless; they are replaced
+        before the next entries are sent.
+    :ivar useless: bookies that have failed since an entry last completed, and must not be chosen as substitutes.
     """
 
     __slots__ = ("late", "useless", "_failed", "_staying", "_errors", "_deadline")
@@ -43,9 +43,9 @@ class FailedBookies:
         self.late: dict[str, None] = {}
         self.useless: dict[str, None] = {}
         self._failed: dict[str, None] = {}
-        self._staying: dict[str, float] = {}  # the time until which each bookie without a substitute stays
-        self._errors: dict[str, Exception] = {}  # the first error of each bookie since it became a member
-        self._deadline: float | None = None  # the time at which retries of bookies without a substitute end
+        self._staying: dict[str, float] = {}  # until when each bookie without a substitute stays in the ensemble
+        self._errors: dict[str, Exception] = {}  # the first error of each bookie since it joined the ensemble
+        self._deadline: float | None = None  # time after which bookies without a substitute are not retried
 
     def note(self, bookie_id: str, error: Exception) -> bool:
         """Record the ``error`` with which a member of the ensemble failed.
@@ -55,14 +55,14 @@ class FailedBookies:
         return self._errors.setdefault(bookie_id, error) is error
 
     def add(self, failed: Iterable[str]) -> None:
-        """Add ``failed`` bookies to the bookies that the next round of an ensemble change replaces."""
+        """Add ``failed`` bookies to those that the next round of an ensemble change replaces."""
         self._failed.update(dict.fromkeys(failed))
 
     def take(self, ensemble: Sequence[str], tried: Collection[tuple[int, str]]) -> dict[int, str]:
-        """Remove and return the bookies that the next round of an ensemble change replaces, also late failures.
+        """Remove and return the bookies that the next round of an ensemble change replaces, including :attr:`late`.
 
-        :param tried: positions and bookies of the rounds before.
-        :returns: bookies by position.
+        :param tried: positions and bookies that earlier rounds have tried to replace.
+        :returns: ids of failed bookies by position in the ensemble.
         """
         failed = {**self._failed, **self.late}
         self._failed, self.late = {}, {}
@@ -76,15 +76,15 @@ class FailedBookies:
         return bool(self._failed)
 
     def forget(self) -> None:
-        """Forget all failures, because the bookies are tried again."""
+        """Forget which bookies failed, because entries are sent to them again."""
         self._failed, self.useless = {}, {}
 
     def stay(self, bookies: Iterable[str], now: float) -> None:
-        """Record that ``bookies`` stay in the ensemble, since no other bookie could replace them ``now``."""
+        """Record that failed ``bookies`` stay in the ensemble, as no other bookie could replace them ``now``."""
         self._staying.update(dict.fromkeys(bookies, now + SPARE_SECONDS))
 
     def stays_until(self, bookie_id: str) -> float | None:
-        """Return the time until which ``bookie_id`` stays in the ensemble, None if this bookie is to be replaced."""
+        """Return the time until which the failed ``bookie_id`` stays in the ensemble, None if it must be replaced."""
         return self._staying.get(bookie_id)
 
     def changed(self, ensemble: Collection[str]) -> None:
@@ -93,13 +93,13 @@ class FailedBookies:
         self._staying = {bookie_id: until for bookie_id, until in self._staying.items() if bookie_id in ensemble}
 
     def completed(self) -> None:
-        """Record that an entry has completed: any bookie may be chosen again."""
+        """Record that an entry has completed, after which any bookie may be chosen again."""
         self.useless, self._deadline = {}, None
 
     def pause(self, now: float, patience: float) -> float | None:
-        """Return the seconds until the next try of bookies that could not be replaced; None means to give up.
+        """Return the seconds until entries are sent again to bookies without a substitute, or None to give up.
 
-        :param patience: seconds after the first try in which there are more tries.
+        :param patience: seconds after the first call in which entries are sent again.
         """
         if self._deadline is None:
             self._deadline = now + patience

@@ -1,9 +1,10 @@
-"""Notices that tell bookies the last add confirmed of writers that become idle (BP-7's explicit LAC), for tailing.
+"""Notices of the last add confirmed (explicit LACs, BP-7), which idle writers send to bookies for tailing readers.
 
-An entry carries the last add confirmed of the moment in which it is sent, and never its own id.  Readers therefore
-learn that the newest entries are confirmed only from what follows them: another entry, the close, or a notice.  One
-timer serves all writers of a client, and is stopped while no writer needs a notice.  The completion of an entry costs
-nothing here: a batch reports the writers it was sent for, and one call of the timer checks and sends a bounded number.
+An entry contains the last add confirmed at the time when it is sent, so never its own id.  Readers therefore learn that
+the newest entries are confirmed only from a later entry, from the close of the ledger, or from a notice.  One timer
+serves all writers of a client; it is stopped while no writer needs a notice.  A batch reports its writers when it is
+sent, so that the completion of an entry costs nothing here.  Each call of the timer checks a limited number of writers
+and sends a limited number of notices.
 """
 
 from collections.abc import Iterable
@@ -22,24 +23,24 @@ from ...model import INVALID_ENTRY_ID
 from ..interfaces import IBookieClient
 
 MOST_LOOKS = 256
-"""Number of writers that one call of the timer checks: thousands of them must not block the reactor."""
+"""Most writers that one call of the timer checks, so that thousands of writers do not block the reactor."""
 
 MOST_SENT = 16
-"""Number of notices that one call sends, so that many writers with rare appends do not double the requests."""
+"""Most notices that one call of the timer sends, so that many writers with rare appends do not double the requests."""
 
 FIRST_REST = 1.0
 LONGEST_REST = 60.0
-"""Seconds between two tries of a notice that bookies did not take; doubled with each try."""
+"""Seconds before a notice that bookies did not accept is sent again, at first and at most; doubled each time."""
 
 
 @attrs.define(eq=False)
 class LacNotice:
     """The state of the notices of one ledger.
 
-    :ivar bookies: the flow over which the ledger is written.
-    :ivar told: the last add confirmed that enough bookies have taken.
+    :ivar bookies: makes the requests to bookies for this ledger.
+    :ivar told: the highest last add confirmed that enough bookies have accepted in a notice.
     :ivar due: time before which no notice is sent, in seconds of the clock.
-    :ivar rest: seconds until the next try if bookies do not take the next notice.
+    :ivar rest: seconds to wait if bookies do not accept the next notice.
     """
 
     bookies: IBookieClient
@@ -64,9 +65,9 @@ class NoticedWriter(Protocol):
 
 
 class LacNotices:
-    """The notices of all writers of one client.
+    """Sends the notices of all writers of one client.
 
-    :param interval: seconds without an entry after which a notice is sent, at the latest after twice as many; 0 sends
+    :param interval: seconds without a new entry after which a writer's notice is sent, or at most twice as many; 0 for
         no notices.
     """
 
@@ -75,16 +76,16 @@ class LacNotices:
     def __init__(self, clock: IReactorTime, interval: float) -> None:
         self._clock = clock
         self._interval = interval
-        # writers added since the last call of the timer; not a set, because a set has no stable order
+        # writers that sent entries since the last call of the timer; no set, because a set has no stable order
         self._sent: dict[NoticedWriter, None] = {}
         self._quiet: dict[NoticedWriter, None] = {}  # writers that may need a notice, in the order of their checks
         self._timer: IDelayedCall | None = None
-        self._is_near = False  # whether the timer is set for a time within an interval
+        self._is_near = False  # whether the timer is set to at most one interval from now
 
     def sent(self, writers: Iterable[NoticedWriter]) -> None:
-        """Check writers again once the interval has passed, because their entries were sent or confirmed.
+        """Check after an interval whether some writers need a notice, because they have sent entries.
 
-        :param writers: the writers of the entries.
+        :param writers: these writers.
         """
         if self._interval:
             self._sent.update(dict.fromkeys(writers))
@@ -129,7 +130,7 @@ class LacNotices:
             self._look_after(self._interval if self._sent else wait)
 
     def _send(self, writer: NoticedWriter, notice: LacNotice) -> None:
-        """Send a notice to all bookies of the newest ensemble, because readers poll the bookies of the next entry."""
+        """Send a notice to all bookies of the newest ensemble, because a reader may poll any of them."""
         ledger_id, lac, key = writer.ledger_id, writer.confirmed, notice.digester.master_key
         body = notice.digester.seal_lac(ledger_id, lac)
         writes = [notice.bookies.write_lac(bookie_id, ledger_id, key, lac, body) for bookie_id in writer.ensemble]
@@ -138,7 +139,7 @@ class LacNotices:
     def _answered(
         self, outcomes: Any, writer: NoticedWriter, notice: LacNotice, lac: int
     ) -> None:  # fmt: skip
-        """Record that a notice succeeded if an ack quorum of every write set accepted it; else try again later."""
+        """Record success if an ack quorum of every write set accepted a notice; else send it again later."""
         errors = [failure.value for ok, failure in outcomes if not ok]
         schedule = writer.schedule
         if len(errors) <= schedule.write_quorum - schedule.ack_quorum:

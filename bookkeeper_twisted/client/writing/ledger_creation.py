@@ -1,4 +1,4 @@
-"""The creation of ledgers: bookies, an id, metadata.  A bookie learns of the ledger with its first entry."""
+"""Creates ledgers: chooses bookies and an id, and stores metadata.  Bookies learn of a ledger by its first entry."""
 
 from collections.abc import Mapping
 
@@ -13,18 +13,18 @@ from ...model import DigestType, LedgerMetadata, Segment, WriteFlag, check_ledge
 from ...placement.bookie_watcher import BookieWatcher
 
 LARGEST_ENSEMBLE = 1000
-"""Size of an ensemble at most: a schedule keeps a table of ensemble size times write quorum."""
+"""Most bookies of an ensemble, because each schedule keeps a table of ensemble size times write quorum items."""
 
 _WRITE_FLAGS = (WriteFlag.NONE, WriteFlag.DEFERRED_SYNC)
 
 
 @attrs.frozen(kw_only=True)
 class NewLedger:
-    """The properties of a ledger that is to be created.
+    """The properties of a ledger to create.
 
     :ivar ledger_id: the wanted id; None for an id that no ledger has had.
-    :raises bookkeeper_twisted.errors.IncorrectParameterError: not ensemble size >= write quorum >= ack quorum >= 1, or
-        the id or the flags are invalid.
+    :raises bookkeeper_twisted.errors.IncorrectParameterError: ensemble size >= write quorum >= ack quorum >= 1 does not
+        hold, or the id or the flags are invalid.
     """
 
     ensemble_size: int
@@ -47,9 +47,9 @@ class NewLedger:
             raise refusal("write_flags", self.write_flags, f"one of {', '.join(map(repr, _WRITE_FLAGS))}")
 
     def metadata(self, ensemble: tuple[str, ...], token: int) -> LedgerMetadata:
-        """Make the metadata to store.
+        """Make the metadata of the new ledger.
 
-        :param token: a random number by which a repetition of the same create is recognized.
+        :param token: a random number, by which this client recognizes its own metadata if it repeats the request.
         """
         return LedgerMetadata(
             len(ensemble), self.write_quorum, self.ack_quorum, (Segment(0, ensemble),), digest_type=self.digest_type,
@@ -61,8 +61,8 @@ async def choose_ensemble(wanted: NewLedger, watcher: BookieWatcher, opportunist
     """Choose the bookies of a new ledger.
 
     :param wanted: the properties of the ledger, with sizes and custom metadata.
-    :param watcher: the watcher that knows the bookies and asks the placement policy.
-    :param opportunistic: whether fewer bookies than wanted, but at least a write quorum, suffice.
+    :param watcher: knows the available bookies, and asks the placement policy.
+    :param opportunistic: whether fewer bookies than the ensemble size are allowed, but at least a write quorum.
     :returns: ids of the bookies by position.
     :raises bookkeeper_twisted.errors.NotEnoughBookiesError: too few bookies are writable.
     """
@@ -93,4 +93,4 @@ async def store_ledger(
         try:
             return ledger_id, await ledgers.create(ledger_id, metadata)
         except LedgerExistsError:
-            continue  # another client has taken this id, so the loop tries another
+            continue  # another client has created a ledger with this id, so try another id

@@ -1,4 +1,4 @@
-"""The time limit of the ack quorum: one timer for all batches of a writer that wait (``addEntryQuorumTimeoutSec``)."""
+"""The time limit for the ack quorum (``addEntryQuorumTimeoutSec``), with one timer for all batches of a writer."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -8,18 +8,19 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from ...limits.attended_time import AttendedTime
 
 _MOST_LOOKS = 4
-"""Number of checks of a waiting batch within the limit: each detects whether the process was held up since the last."""
+"""Number of checks of a waiting batch within the limit; each finds out whether the process was held up before it."""
 
 Item = TypeVar("Item")
 
 
 class QuorumTimeout(Generic[Item]):
-    """The time limit of the oldest item that waits.
+    """A time limit for items that wait, with a timer for the oldest one.
 
     The clock must be monotonic, because a wall clock may jump.
 
     :param waits: tests whether an item still waits.
-    :param expired: called when an item has waited ``seconds``, without the time in which the process was held up.
+    :param expired: called when an item has waited for ``seconds``; time in which the process was held up does not
+        count.
     """
 
     def __init__(

@@ -1,14 +1,13 @@
 """The state machine of one ledger that is written: it completes entries and replaces bookies that fail.
 
-The core of every writer.  Its state is one of :mod:`.states`.  All entries that have not completed are of the same
-ensemble, the current one: a change of bookies is adopted for all of them in one step, and the acknowledgements of a
-bookie that was replaced are taken back.  While a change is under way no entry completes (S16): entries that have their
-ack quorum then wait, and complete, or are sent again, once the change is known to be in force.
+Its state is one of :mod:`.states`.  All entries that have not completed belong to the current ensemble.  A change of
+the ensemble applies to all of them at once, and acknowledgements of a replaced bookie no longer count.  During a change
+no entry completes (S16): entries that reach their ack quorum wait.  Once the change is stored, they complete, or are
+sent to the new bookies.
 
-An :class:`~bookkeeper_twisted.client.interfaces.IEnsembleChange` decides what the failure of a bookie leads to.  If no
-other bookie can replace it, it stays in the ensemble: the writer goes on as long as each entry can reach its ack
-quorum, which makes it durable.  Otherwise the writer ends: the callbacks of completed entries come first, then no
-entry ever completes again.
+An :class:`~bookkeeper_twisted.client.interfaces.IEnsembleChange` replaces failed bookies.  If no other bookie can
+replace a failed one, it stays in the ensemble, and the writer goes on as long as each entry can reach its ack quorum.
+Otherwise the writer ends: first the callbacks of completed entries are called, and after that no entry completes.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -44,37 +43,37 @@ from .quorum_timeout import QuorumTimeout
 from .states import OPEN, Event, following
 
 _FATAL = (LedgerFencedError, UnauthorizedAccessError, IllegalOperationError, ClientClosedError)
-"""Errors that end a writer, because another bookie would answer the same, or ought to."""
+"""Errors of a bookie that end a writer, because any other bookie would, or should, answer the same."""
 
 _OF_CONNECTIONS = (BookieHandleNotAvailableError, RequestTimeoutError)
 
 
 class JoinedBytes(Protocol):
-    """The count of the bytes of the frames of all entries of one ledger that have ever joined a batch."""
+    """A count of the bytes of all frames that a ledger's entries have ever added to batches."""
 
     joined_bytes: int
 
 
 @lru_cache(maxsize=1024)
 def _shared(ensemble: tuple[str, ...]) -> tuple[str, ...]:
-    """Return one object for equal ensembles, so that comparing ensembles is fast."""
+    """Return the same object for equal ensembles, so that comparing ensembles is fast."""
     return ensemble
 
 
 class QuorumWriter:
-    """The state of one ledger's replication.  Only its methods assign its fields.
+    """The state machine of one ledger that is written.  Only its own methods assign its fields.
 
-    :ivar completed: the id of the last entry up to which all entries have their ack quorum.
-    :ivar length: bytes of the ledger up to that entry.
+    :ivar completed: the id of the last completed entry: it and all entries before it have their ack quorum.
+    :ivar length: bytes of the ledger up to and including that entry.
     :ivar confirmed: the last add confirmed.
-    :ivar source: the origin of the entries, which counts their bytes.
-    :ivar ended_bytes: bytes of the frames from this source that are no longer in flight.
+    :ivar source: counts the bytes of all entries that have joined batches.
+    :ivar ended_bytes: bytes of the frames of all entries that are no longer in flight.
     :ivar batches: batches with entries in flight, in order.
     :ivar ensemble: the current ensemble.
-    :ivar state: see :mod:`.states`.
-    :ivar alert: whether ``advanced`` is called when entries complete.
+    :ivar state: the present state, one of :mod:`.states`.
+    :ivar alert: whether the callback ``advanced`` is called when entries complete.
     :ivar failures: the failures of bookies, None as long as no bookie has failed.
-    :ivar failure: the reason why the writer ended, None while it runs, and after a close.
+    :ivar failure: the error that ended the writer, else None.
     :ivar notice: the state of the LAC notices of this writer, None if this writer sends no notices.
     """
 
@@ -92,10 +91,11 @@ class QuorumWriter:
         ended: Callable[[Exception, Sequence[Waiter]], None], completed: int = -1, notice: LacNotice | None = None,
     ) -> None:  # fmt: skip
         """
-        :param source: the origin of the entries, of which none is in flight yet.
-        :param advanced: called when entries have completed while the writer is alert; returns whether it stays alert.
-        :param ended: called once, with the reason and the waiters of all entries that will not complete, in order.
-        :param completed: the id of the entry before the first that will be sent.
+        :param source: counts the bytes of the ledger's entries, of which none is in flight yet.
+        :param advanced: called when entries have completed, if :attr:`alert` is set; returns whether it stays set.
+        :param ended: called once if an error ends the writer, with the waiters of entries that will not complete, in
+            order.
+        :param completed: the id of the entry before the first one to send.
         """
         self.ledger_id = ledger_id
         self.schedule = schedule
@@ -110,7 +110,7 @@ class QuorumWriter:
         self.failures: FailedBookies | None = None
         self.failure: Exception | None = None
         self.notice = notice
-        self._ahead = False  # whether entries have their ack quorum although an earlier entry lacks it
+        self._ahead = False  # whether an entry has its ack quorum although an earlier entry lacks it
         self._clock = clock
         self._changes = changes
         self._rules = rules
@@ -125,7 +125,7 @@ class QuorumWriter:
 
     @property
     def in_flight(self) -> int:
-        """The bytes of the frames of all entries that are in a batch and are neither acknowledged nor failed."""
+        """The bytes of the frames of all entries in batches that have neither completed nor failed."""
         return self.source.joined_bytes - self.ended_bytes
 
     @property
@@ -134,9 +134,9 @@ class QuorumWriter:
         return self.source.joined_bytes == self.ended_bytes
 
     def follow(self, batch: "Batch[QuorumWriter]") -> None:
-        """Record that later entries join another ``batch`` than the entries before.
+        """Record that the next entries of this writer join another ``batch``.
 
-        Batches whose entries have ended are forgotten.
+        Forget batches whose entries have all ended.
         """
         batches = self.batches
         while batches and batches[0].sent and not batches[0].left:
@@ -144,23 +144,23 @@ class QuorumWriter:
         batches.append(batch)
 
     def watch_time(self, batch: "Batch[QuorumWriter]") -> None:
-        """Watch how long the entries of a ``batch`` are in flight, if there is a time limit for the ack quorum."""
+        """Start the time limit for the ack quorum of a ``batch``, if there is one."""
         if self._timeout is not None:
             self._timeout.watch(batch)
 
     def replace_late(self) -> None:
-        """Replace bookies that failed entries which already had their ack quorum, before another entry is sent."""
+        """Replace bookies that failed only entries with an ack quorum; called before other entries are sent."""
         if self.failures is not None and self.failures.late:
             self._replace(self.failures, ())
 
     # ---- answers -------------------------------------------------------------------------------------
 
     def failed(self, batch: "Batch[QuorumWriter]", bookie_id: str, places: int, error: Exception) -> None:
-        """Handle the failure of a bookie at some entries: replace the bookie, now or with the next batch, or stop.
+        """Handle a bookie's failure to store some entries: replace it now or before the next batch, or end the writer.
 
         :param bookie_id: the bookie; ignored if it is not in the ensemble any more.
-        :param places: a set of places in ``batch``.
-        :param error: a refusal such as that of a fenced ledger ends the writer.
+        :param places: the failed entries of ``batch``, as a set of bits.
+        :param error: the error; some errors, for example that the ledger is fenced, end the writer.
         """
         if not self.state.listens or bookie_id not in self.ensemble:
             return
@@ -187,14 +187,14 @@ class QuorumWriter:
         return delayed or self._stays(failures, bookie_id)
 
     def _stays(self, failures: FailedBookies, bookie_id: str) -> bool:
-        """Test whether a failed bookie stays for now: its replacement was tried lately, or no spare bookie is known."""
+        """Test whether a failed bookie is not replaced now: this was tried recently, or no spare bookie is known."""
         until = failures.stays_until(bookie_id)
         return until is not None and (self._clock.seconds() < until or not self._changes.has_spare(self.ensemble))
 
     def _warn(self, bookie_id: str, error: Exception) -> None:
         self.alert = True
         if self._account().note(bookie_id, error):
-            # The connections log the loss of a bookie, once for all ledgers.
+            # The connections log the loss of a bookie once for all ledgers, so it need not be a warning here.
             level = LogLevel.debug if isinstance(error, _OF_CONNECTIONS) else LogLevel.warn
             self._log.emit(
                 level, "{bookie_id} does not take entries of ledger {ledger_id}: {error}",
@@ -204,7 +204,7 @@ class QuorumWriter:
     # ---- completing ----------------------------------------------------------------------------------
 
     def watch(self) -> None:
-        """Call the callback ``advanced`` when entries complete."""
+        """Call the callback ``advanced`` the next time entries complete."""
         self.alert = True
 
     def confirm(self, entry_id: int) -> None:
@@ -212,7 +212,7 @@ class QuorumWriter:
         self.confirmed = entry_id
 
     def advance(self) -> None:
-        """Complete the entries that are acknowledged without a gap (S13)."""
+        """Complete the next entries, in id order, that have their ack quorum (S13)."""
         if not self.state.completes:
             return
         batches, completed = self.batches, list[tuple[Sequence[int], list[Waiter]]]()
@@ -223,7 +223,7 @@ class QuorumWriter:
                 completed.append(self._take(batch, places))
             if self.idle:
                 batches.clear()
-            # not so if waiting entries were sent into the freed room: follow() has then removed the batch
+            # False if held-back entries were sent when room became free, because then follow() has removed the batch
             elif batches[0] is batch:
                 if not batch.sent or batch.has_open(self):
                     break
@@ -237,7 +237,7 @@ class QuorumWriter:
                 self._look_around()
 
     def _take(self, batch: "Batch[QuorumWriter]", places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
-        """Complete the entries at some indexes of a batch; return their ids, and their waiters in reverse order."""
+        """Complete entries of a batch (indexes ``places``); return their ids, and their waiters in reverse order."""
         self.ended_bytes += batch.size_of(places)
         ids, waiters = batch.take(places)
         self.completed, self.length = ids[-1], batch.lengths[places[-1]]
@@ -245,8 +245,8 @@ class QuorumWriter:
         return ids, waiters
 
     def _look_around(self) -> None:
-        """Complete entries that had their ack quorum before an earlier entry, and call the callback ``advanced``."""
-        if self._ahead:  # stays set while entries are in flight, as more may be acknowledged out of order
+        """Complete entries that got their ack quorum before an earlier entry did; call the callback ``advanced``."""
+        if self._ahead:  # keep this set while entries are in flight, as more of them may be acknowledged out of order
             self.advance()
             self._ahead = not self.idle
         if self.failures is not None:
@@ -255,9 +255,9 @@ class QuorumWriter:
 
     @staticmethod
     def reached(batch: "Batch[QuorumWriter]", bits: int) -> None:
-        """Complete the entries of a ``batch`` that have just reached their ack quorum, up to the first gap.
+        """Complete entries of a ``batch`` that have just reached their ack quorum, for each ledger up to the first gap.
 
-        :param bits: the set of their places.
+        :param bits: the entries, as a set of bits.
         """
         only = batch.only
         if only is None:
@@ -269,9 +269,9 @@ class QuorumWriter:
 
     @staticmethod
     def failed_at(batch: "Batch[QuorumWriter]", bookie_id: str, bits: int, error: Exception) -> None:
-        """Pass the failure of a bookie to the writers of the entries, to each for its own entries.
+        """Report the failure of a bookie to the writers of the failed entries.
 
-        :param bits: the set of the places of the entries in ``batch``.
+        :param bits: the failed entries of ``batch``, as a set of bits.
         """
         if batch.only is not None:
             batch.only.failed(batch, bookie_id, bits, error)
@@ -286,13 +286,13 @@ class QuorumWriter:
     # ---- ensemble changes ----------------------------------------------------------------------------
 
     def _replace(self, failures: FailedBookies, failed: Iterable[str]) -> None:
-        """Replace ``failed`` bookies and those that failed late; now, or with the next round of a running change."""
+        """Replace ``failed`` bookies and those in ``failures.late``, now or in the next round of a running change."""
         failures.add(failed)
         if self._enter(Event.BOOKIES_FAILED):
             Deferred.fromCoroutine(self._change(failures)).addErrback(self._change_failed)
 
     def _enter(self, event: Event) -> bool:
-        """Change to the state that follows an ``event``; return whether it is another state."""
+        """Change to the state that follows an ``event``; return whether the state has changed."""
         before, self.state = self.state, following(self.state, event)
         return self.state is not before
 
@@ -308,7 +308,7 @@ class QuorumWriter:
                 return
 
     async def _replace_failed(self, failures: FailedBookies) -> Exception | None:
-        """Replace bookies until all failures are handled; return why an entry still cannot reach its ack quorum."""
+        """Replace failed bookies until no failure is left; return the error if an entry cannot reach its ack quorum."""
         tried: set[tuple[int, str]] = set()
         shortage: NotEnoughBookiesError | None = None
         staying: dict[int, str] = {}
@@ -329,12 +329,12 @@ class QuorumWriter:
         return out_of_reach
 
     def _go_on_without(self, failures: FailedBookies, staying: Collection[str], why: NotEnoughBookiesError) -> None:
-        """Leave failed bookies in the ensemble: entries that reach their ack quorum without them complete (S16)."""
+        """Keep failed bookies in the ensemble, as all entries can reach their ack quorum without them (S16)."""
         failures.stay(staying, self._clock.seconds())
         self._changes.stay(staying, failures.explained(why, self.ensemble, staying))
 
     async def _may_try_again(self, failures: FailedBookies) -> bool:
-        """Wait for the next try of bookies that could not be replaced; return False if there are no more tries."""
+        """Wait before entries are sent again to bookies that could not be replaced; return False to give up."""
         seconds = failures.pause(self._clock.seconds(), self._rules.patience)
         if seconds is None or not self.state.listens:
             return False
@@ -347,17 +347,17 @@ class QuorumWriter:
         return True
 
     def _send_again(self, failures: FailedBookies) -> None:
-        """Resend entries to the bookies of the ensemble that failed them, because these bookies may be back."""
+        """Send entries again to the bookies that failed to store them, because these may work again."""
         failures.forget()
         failed = self._failed_bookies()
         self._resend([(position, member, member) for position, member in enumerate(self.ensemble) if member in failed])
 
     def _failed_bookies(self) -> Collection[str]:
-        """Return the ids of the bookies that failed an entry that has not completed."""
+        """Return the ids of the bookies that failed to store an entry which has not completed."""
         return {bookie_id for batch in self.batches for bookie_id in batch.failed_bookies(self)}
 
     def _resend(self, changes: Sequence[tuple[int, str, str]]) -> None:
-        """Resend the entries that have not completed, to other bookies or to the same ones.
+        """Send the entries that have not completed again, to other bookies or to the same ones.
 
         :param changes: position in the ensemble, id of the old bookie, id of the new one.
         """
@@ -369,18 +369,18 @@ class QuorumWriter:
                         batch.ask_again(request)
 
     def _kept_at(self, batch: "Batch[QuorumWriter]", position: int) -> Sequence[int]:
-        """Return the indexes of open entries that the bookie at a position of the ensemble keeps."""
+        """Return the indexes of entries in a batch that have not ended and that a position of the ensemble keeps."""
         places, schedule = batch.open_places(self), self.schedule
         if not schedule.striped:
             return places
         return [place for place in places if position in schedule.write_set(batch.entry_ids[place])]
 
     def _change_start(self) -> int:
-        """Return the id of the first entry of a new ensemble; it is constant during a change, as no entry completes."""
+        """Return the first entry id of a new ensemble; it stays the same during a change, as no entry completes."""
         return self.completed + 1
 
     def _adopt(self, failures: FailedBookies, ensemble: Sequence[str]) -> None:
-        """Make an ensemble the current one for all open entries, and send the entries to its new bookies."""
+        """Use a new ensemble for all entries that have not completed, and send them to its new bookies."""
         before, self.ensemble = self.ensemble, _shared(tuple(ensemble))
         changes = [(n, *pair) for n, pair in enumerate(zip(before, ensemble, strict=True)) if pair[0] != pair[1]]
         failures.changed(ensemble)
@@ -388,7 +388,7 @@ class QuorumWriter:
         self._resend(changes)
 
     def _out_of_reach(self, failures: FailedBookies, shortage: NotEnoughBookiesError | None) -> Exception | None:
-        """Return why an entry cannot reach its ack quorum although the change has ended; None if all entries can.
+        """Return the error if an entry cannot reach its ack quorum after the change; None if all entries can.
 
         :param shortage: the error that explains why the failed bookies were not replaced.
         """
@@ -400,7 +400,7 @@ class QuorumWriter:
         return None
 
     def _end_change(self, error: Exception | None) -> None:
-        """End the ensemble change: complete the entries that waited; if it failed, stop the writer with the error."""
+        """End an ensemble change: complete the entries that waited for it, then end the writer on an ``error``."""
         if self.state.listens:
             self._enter(Event.CHANGED)
             self.advance()
@@ -425,12 +425,12 @@ class QuorumWriter:
         self.stop(AddEntryQuorumTimeoutError(f"entry {entry_id} had no ack quorum in {self._rules.quorum_timeout} s"))
 
     def drain(self) -> None:
-        """Begin to close: accept no more entries, and send no more LAC notices, as the metadata will state the LAC."""
+        """Begin to close: accept no more entries; send no more LAC notices, as the metadata will contain the LAC."""
         self._enter(Event.CLOSE)
         self.notice, self.alert = None, True
 
     def stop(self, error: Exception) -> None:
-        """End the writer for good: open entries fail with ``error``, and no entry completes after this."""
+        """End the writer: entries that have not completed fail with ``error``, and no entry completes after this."""
         if not self.state.listens:
             return
         self.failure = error
@@ -441,7 +441,7 @@ class QuorumWriter:
         self._ended(error, waiters)
 
     def close(self) -> None:
-        """Ignore all later answers of bookies; no more entries will be sent."""
+        """Ignore all later answers of bookies, because no more entries are sent."""
         self._enter(Event.END)
         if self._pause is not None:
             self._pause.cancel()
@@ -450,7 +450,7 @@ class QuorumWriter:
 
 
 def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
-    """Complete the entries at a set of indexes, as far as no earlier entry of their ledger is incomplete (S13)."""
+    """Complete entries of a batch, a set of bits, unless an earlier entry of the same ledger is incomplete (S13)."""
     if batch.adds is None:
         return  # all entries of the batch have ended already
     late, alerted = set[int](), list[QuorumWriter]()
@@ -487,9 +487,10 @@ def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
 def _call_back(entry_ids: Sequence[int], waiters: list[Waiter]) -> None:
     """Invoke the callbacks of completed entries.
 
-    :param waiters: in reverse order; emptied, so that the append of a callback can reuse the memory of its own waiter.
+    :param waiters: the waiters in reverse order.  The list is emptied one by one, so that an append in a callback can
+        reuse the memory of the waiter.
     """
-    if (last := waiters[0]) and waiters.count(None) == len(waiters) - 1:  # one ``append_many`` has one waiter
+    if (last := waiters[0]) and waiters.count(None) == len(waiters) - 1:  # one append_many()
         del waiters[:]
         last.callback(entry_ids[-1])
         return

@@ -1,7 +1,7 @@
-"""The states of a ledger that is written, and the state that each event leads to.
+"""The states of a writer, and the transitions between them.
 
-A writer that changes its ensemble completes no entry until the change is known to be in force (S16), even if it
-is being closed; a writer that has ended ignores all later answers of bookies.
+While a writer changes its ensemble it completes no entry before the change is stored (S16), even if it is being closed.
+A writer that has ended ignores all later answers of bookies.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ class State:
     :ivar name: the name for error messages and ``repr``.
     :ivar appends: whether entries may be appended.
     :ivar completes: whether entries that have their ack quorum complete.
-    :ivar listens: whether answers of bookies count.
+    :ivar listens: whether answers of bookies are handled.
     """
 
     name: str

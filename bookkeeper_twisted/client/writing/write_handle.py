@@ -1,4 +1,4 @@
-"""The writer of a ledger: ids in call order."""
+"""The writer of a ledger that numbers its entries in the order of the calls."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ from .context import OpenLedger
 class LedgerWriter(InOrderWriter, BaseWriter):
     """The only writer of one ledger; entries get their ids in the order of the calls.
 
-    A program that now and then waits for the result of an :meth:`append` never gets TooManyRequestsError.  Threads
+    A program that regularly waits for the result of an :meth:`append` does not get TooManyRequestsError.  Other threads
     append through :meth:`appender`.
     """
 
@@ -31,16 +31,16 @@ class LedgerWriter(InOrderWriter, BaseWriter):
     # ---- threads -------------------------------------------------------------------------------------
 
     def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
-        """Return an appender for any thread, whose offers do not wait for their acknowledgement.
+        """Return an appender that any thread can use, and whose offers return before the entry is acknowledged.
 
-        Call this on the thread of this object's reactor or loop; with plain calls, on any thread.
-        Entries of all threads and of this handle get their ids in one sequence, first those appended here.
-        :meth:`close` waits until all offered entries are acknowledged; later offers fail.
+        Call this on the thread of this object's reactor or loop; with plain calls, on any thread.  Entries of all
+        threads and of this writer's own appends are numbered in one sequence.  :meth:`close` waits until all offered
+        entries are acknowledged; later offers fail.
 
-        :param when_full: what an offer does while ``maxInFlightBytes`` of offers are not acknowledged.
-        :param patience: seconds that an offer waits for room at most, with ``WhenFull.BLOCK``; None for ever.
+        :param when_full: what an offer does while ``maxInFlightBytes`` of offered entries are not acknowledged.
+        :param patience: most seconds that an offer waits for room with ``WhenFull.BLOCK``; None for ever.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or is negative.
-        :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for this reason.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, for this reason.
         """
         check_type("when_full", when_full, WhenFull, "a WhenFull")
         check_seconds("patience", patience, "for ever")
@@ -61,7 +61,7 @@ class LedgerWriter(InOrderWriter, BaseWriter):
         return ClaimLog(layout, context.terms, context.threads, wake, max(window, 2 * self._largest), 0, max_terms)
 
     def _drain_appends(self) -> None:
-        """Send the entries that threads have committed, after the entries that this writer's appends have queued."""
+        """Send the entries that threads have committed, after the queued entries of this writer's own appends."""
         self._resume()
         if self._at_rest:  # nothing is left to send if all claims were given up
             self._notify_drained()
