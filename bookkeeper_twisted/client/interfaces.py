@@ -13,8 +13,8 @@ class IBookieClient(Interface):
     """The requests of one ledger handle, or of a client, to bookies, over connections that all handles share.
 
     Every call fails with the :class:`~bookkeeper_twisted.errors.BookieError` that the bookie answered, or with
-    BookieHandleNotAvailableError (no connection, or a lost one), RequestTimeoutError or ClientClosedError. Late replies
-    and replies to cancelled calls are dropped.
+    BookieHandleNotAvailableError (no connection, or a lost one), RequestTimeoutError or ClientClosedError.  Late
+    replies and replies to cancelled calls are dropped.
     """
 
     def add(
@@ -23,7 +23,7 @@ class IBookieClient(Interface):
         """Send adds of new or stored entries in one write.
 
         When replies arrive, ``done(bookie_id, places, error)`` is called with the indexes (``places``) of the answered
-        adds. Each index occurs in exactly one call.
+        adds.  Each index occurs in exactly one call.
 
         :param adds: sealed entries; :func:`~bookkeeper_twisted.codec.adds.stored_adds` makes them from entries that
             another bookie keeps.

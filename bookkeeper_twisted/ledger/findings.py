@@ -16,9 +16,9 @@ class LossKind(Enum):
     MISSING = "missing"
     """The bookie answers that it does not have the entries."""
     DAMAGED = "damaged"
-    """The bookie gives other bytes than were written, or cannot read its disk."""
+    """The bookie returns other bytes than were written, or cannot read its disk."""
     LEAVING = "leaving"
-    """The bookie may have the entries, and is to be replaced all the same."""
+    """The bookie must be replaced, although it may still have the entries."""
 
 
 @attrs.frozen

@@ -73,7 +73,7 @@ def shuffled(candidates: Candidates, taken: Collection[str], chance: Chance, max
 
 
 MAX_STEPS = 10_000
-"""Most racks that one search tries: far more than real clusters need, but every search ends."""
+"""Most racks that one search tries: far more than a real cluster needs, but it makes every search end."""
 
 NOWHERE = ""
 """The rack name of a bookie whose rack was never looked up; it does not count as a rack of a write set."""

@@ -57,8 +57,8 @@ class UsualSize:
     def learn(self, entries: int, n_bytes: int) -> None:
         """Update the size from received entries.
 
-        :param entries: their number; 0 changes nothing.
-        :param n_bytes: bytes of all of them.
+        :param entries: number of received entries; 0 changes nothing.
+        :param n_bytes: bytes of all these entries.
         """
         if entries:
             self.n_bytes = max(n_bytes // entries, 1)

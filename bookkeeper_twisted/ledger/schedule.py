@@ -112,7 +112,7 @@ def schedule_of(ensemble_size: int, write_quorum: int, ack_quorum: int) -> Sched
 
 
 def fewest_replicas(schedule: Schedule, first: int, last: int, listed: Sequence[Ranges]) -> int:
-    """Return the number of replicas of that entry of a range which has the fewest in its write set.
+    """Return the fewest replicas that any entry of a range has on the bookies of its write set.
 
     :param first: first id of the range of entries; the range includes ``last``.
     :param listed: the ranges of entries that the bookie of each position has.

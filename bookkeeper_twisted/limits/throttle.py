@@ -36,7 +36,7 @@ class ThrottleStatus:
 
     :ivar limit: the limit set by the operator.
     :ivar in_force: the present limit, which is smaller while the work yields.
-    :ivar waited: seconds of all waits of requests.
+    :ivar waited: seconds that all requests together have waited.
     :ivar waiting: number of requests that wait now.
     """
 

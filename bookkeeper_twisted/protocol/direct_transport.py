@@ -81,7 +81,7 @@ DIRECT = not missing()
 
 @implementer(IGatheringTransport)
 class DirectConnection(Connection):
-    """A base class for both ends of a connection that sends within the write call; Twisted's class comes after it."""
+    """The part of both ends of a connection that sends within the write call; a base class before Twisted's class."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)

@@ -40,7 +40,7 @@ class IServerConnection(Interface):
         """
 
     def expect(n_bytes: int) -> None:
-        """Count bytes of replies in preparation towards the limit of all connections (S11).
+        """Count bytes of replies that are being prepared, as they are limited for all connections together (S11).
 
         :param n_bytes: bytes of replies that will be made; negative if counted bytes are queued now or will never be
             made.

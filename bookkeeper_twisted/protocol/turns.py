@@ -21,7 +21,7 @@ SMALL_SHARE = 0.001
 """Seconds after which a connection that had to wait for its turn begins no other request: less, as many wait then."""
 
 SMALL = 4096
-"""Number of kept bytes up to which a connection comes before all that have more."""
+"""A waiting connection with at most this number of undecoded bytes comes before all that have more."""
 
 _COUNTED = 0.001
 """Seconds of requests below which no timer is set for the end of the turn: it would cost as much as the requests."""

@@ -44,8 +44,8 @@ class _Blocked:
 class ClaimLog:
     """A queue of frames in memory.
 
-    Each thread claims frames through its own handle (:class:`~.producer.Producer`).  Only the reactor's thread calls
-    the methods of the sender.
+    Each thread claims frames through its own handle (:class:`~.producer.Producer`).  All methods of the sender, from
+    :attr:`in_flight` on, are for the reactor's thread.
 
     :ivar tail: position after the last claim.
     :ivar limit: position up to which claims need no lock.

@@ -2,7 +2,7 @@
 
 A producer stores the length word and the payload of a frame by one call.  The bytes between them are known only when
 the frame is sent, so they are filled in when frames are sealed (:mod:`~bookkeeper_twisted.codec.adds`).  Therefore an
-aborted frame leaves no gap in the entry ids, and the LAC in an entry is the one at the time of sending. Positions in
+aborted frame leaves no gap in the entry ids, and the LAC in an entry is the one at the time of sending.  Positions in
 the log count the bytes that are sent.
 
 ====  ==========================================================================

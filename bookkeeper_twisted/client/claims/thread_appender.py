@@ -149,8 +149,8 @@ class ThreadAppender:
         Do not block on it on the thread of the reactor or the event loop, which sends the entries; there use ``await
         asyncio.wrap_future(appender.flush())``.
 
-        :returns: completes with the position up to which all entries are acknowledged; fails with the reason if they
-            never will be.
+        :returns: a future, which completes with the position up to which all entries are acknowledged, or fails with
+            the reason why they never will be.
         """
         return self._flush()
 

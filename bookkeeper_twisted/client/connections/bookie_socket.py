@@ -77,8 +77,7 @@ class BookieSocket:
     :ivar key: bookie id and wire protocol.
     :ivar flows: ids of the flows.
     :ivar ready: the connection, once no earlier request waits for it any more; else None.
-    :ivar chosen: the number of choices of sockets up to the last choice of this one, which is greater for a later
-        choice.
+    :ivar chosen: a number that is greater the later this socket was last chosen.
     :ivar idle_since: the time since which this socket has no flow, in seconds of the clock.
     :ivar error: the reason why this socket cannot be used any more, None while it can.
     :ivar dismissed: whether this client, not the bookie, has closed the socket.
@@ -87,9 +86,7 @@ class BookieSocket:
     _log = Logger()
 
     def __init__(self, settings: SocketSettings, key: tuple[str, IWireProtocol], ended: "Ended") -> None:
-        """:param ended: called once when the socket cannot be used any more, before requests that wait for the
-            connection fail.
-        """
+        """:param ended: called once when the socket cannot be used any more, before waiting requests fail."""
         self.key = key
         self.state = ConnectionState.CONNECTING
         self.traffic = Traffic(settings.clock.seconds)

@@ -17,7 +17,7 @@ POLL_TIME = 5.0
 """Most seconds that one request waits at a bookie for a higher LAC; a close is noticed by the metadata watch."""
 
 POLL_BYTES = 64 << 10
-"""Most bytes of a waiting batch read; further confirmed entries are read by read-ahead."""
+"""Most bytes of a waiting batch read; further confirmed entries are read without a wait."""
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0

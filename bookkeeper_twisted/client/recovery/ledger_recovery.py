@@ -1,4 +1,4 @@
-"""The recovery of a ledger without a live writer: it is closed after the last entry that can be acknowledged (S17).
+"""The recovery of an unclosed ledger: it is closed after the last entry that may have been acknowledged (S17).
 
 Any client may repeat each step at any time, and several clients may recover the same ledger concurrently.  The ledger
 stays IN_RECOVERY until a client closes it, and a second client keeps the entries that the first one wrote back (S14).

@@ -73,7 +73,7 @@ class Source:
 
 
 class Gatherer:
-    """Gathers the entries that writers append in one turn of the reactor into one or more batches.
+    """The entries that writers append in one turn of the reactor, gathered into one or more batches.
 
     :ivar overhead: bytes of an add request's frame without the payload.
     :ivar open: the batch to which the next entry is added if it has room; None to begin another batch.

@@ -48,7 +48,7 @@ class SealSettings:
 
 
 class Batcher(Gatherer):
-    """Gathers and seals the appends of writers with the same digest type, password, quorums and flags."""
+    """The sender of batches for writers with the same digest type, password, quorums and flags."""
 
     __slots__ = ("_seals", "__weakref__")
     _log = Logger()

@@ -188,7 +188,7 @@ class RememberedEnsembleChange:
 
 @implementer(IEnsembleChange)
 class NoEnsembleChange:
-    """Refuses ensemble changes with deferred sync, as a failed bookie may have lost acknowledged, unsynced entries."""
+    """The refusal of ensemble changes with deferred sync, where a failed bookie may have lost acknowledged entries."""
 
     async def replace(
         self, failed: Mapping[int, str], first_entry_id: int, excluded: Collection[str] = ()

@@ -65,7 +65,7 @@ class NoticedWriter(Protocol):
 
 
 class LacNotices:
-    """Sends the notices of all writers of one client.
+    """The sender of the notices of all writers of one client.
 
     :param interval: seconds without a new entry after which a writer's notice is sent, or at most twice as many; 0 for
         no notices.
@@ -83,7 +83,7 @@ class LacNotices:
         self._is_near = False  # whether the timer is set to at most one interval from now
 
     def sent(self, writers: Iterable[NoticedWriter]) -> None:
-        """Check after an interval whether some writers need a notice, because they have sent entries.
+        """Check after an interval whether some writers need a notice, as they have sent or confirmed entries.
 
         :param writers: these writers.
         """

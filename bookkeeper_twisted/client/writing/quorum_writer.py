@@ -93,8 +93,8 @@ class QuorumWriter:
         """
         :param source: counts the bytes of the ledger's entries, of which none is in flight yet.
         :param advanced: called when entries have completed, if :attr:`alert` is set; returns whether it stays set.
-        :param ended: called once if an error ends the writer, with the waiters of entries that will not complete, in
-            order.
+        :param ended: called once if an error ends the writer, with the error and, in order, the waiters of all entries
+            that will not complete.
         :param completed: the id of the entry before the first one to send.
         """
         self.ledger_id = ledger_id
@@ -490,7 +490,7 @@ def _call_back(entry_ids: Sequence[int], waiters: list[Waiter]) -> None:
     :param waiters: the waiters in reverse order.  The list is emptied one by one, so that an append in a callback can
         reuse the memory of the waiter.
     """
-    if (last := waiters[0]) and waiters.count(None) == len(waiters) - 1:  # one append_many()
+    if (last := waiters[0]) and waiters.count(None) == len(waiters) - 1:  # append_many() has one waiter
         del waiters[:]
         last.callback(entry_ids[-1])
         return

@@ -34,8 +34,8 @@ class LedgerWriter(InOrderWriter, BaseWriter):
         """Return an appender that any thread can use, and whose offers return before the entry is acknowledged.
 
         Call this on the thread of this object's reactor or loop; with plain calls, on any thread.  Entries of all
-        threads and of this writer's own appends are numbered in one sequence.  :meth:`close` waits until all offered
-        entries are acknowledged; later offers fail.
+        threads and of this writer's own appends are numbered in one sequence; of those that wait at the same time, this
+        writer's own come first.  :meth:`close` waits until all offered entries are acknowledged; later offers fail.
 
         :param when_full: what an offer does while ``maxInFlightBytes`` of offered entries are not acknowledged.
         :param patience: most seconds that an offer waits for room with ``WhenFull.BLOCK``; None for ever.

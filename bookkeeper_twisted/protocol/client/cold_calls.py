@@ -1,6 +1,6 @@
 """The rare requests of a client: all but adds, reads and batch reads.
 
-Each of them needs V3, as V2 lacks some of them.
+They are sent over V3, the protocol that has all of them.
 """
 
 from collections.abc import Callable, Sequence

@@ -184,7 +184,7 @@ class ClientConnection(Protocol):
             must be True for them.
         :returns: fires with the replies in the order of ``entry_ids``; a reply may have an error status.  Fails with
             RequestTimeoutError if a reply is missing after the time limit, and with another error if the connection
-            ends. Cancelling it gives up all of the reads.
+            ends.  Cancelling it gives up all of the reads.
         """
         number, keys = 0, cast(Sequence[Any], [(ledger_id, entry_id) for entry_id in entry_ids])
         if self.wire.numbered:

@@ -2,7 +2,7 @@
 
 Each flow (ledger handle) has a queue of frames.  Adds join it, too, if the transport has no room or other frames wait
 already.  One write is a *block*: it has the frames of one flow after those of another, so that the bookie receives long
-runs of entries of one ledger.  While several flows wait, each contributes a limited part to a block. Frames are
+runs of entries of one ledger.  While several flows wait, each contributes a limited part to a block.  Frames are
 complete when they are queued; a block is neither padded nor split.  Only the requests of the same flow keep their
 order.
 """
@@ -36,7 +36,7 @@ class WriteQueue:
     def __init__(self) -> None:
         self.size = 0
         self._put: list[Any] = []  # not yet in the queue of a flow: flow id, frames, number of requests, ...
-        self._queues: dict[int, list[Any]] = {}  # by flow: frames, number of their requests, frames, ...
+        self._queues: dict[int, list[Any]] = {}  # the queue of each flow: frames, number of their requests, frames, ...
 
     def put(self, flow_id: int, frames: bytes, events: int) -> None:
         """Add the frames of one or more requests to the queue of a flow.

@@ -53,7 +53,7 @@ class SentReads:
 
 
 class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
-    """A map from each key to the reads it was sent with, oldest first, and to the index of the key among these reads.
+    """A map from the key of a read to the reads it was sent with, oldest first, and to its index among them.
 
     The value is None for a read that was given up but may still be answered.
     """
