@@ -59,7 +59,7 @@ class Entries(Protocol):
         """
 
     def numbers(self, n: int) -> Iterable[int]:
-        """Return the numbers of the parts into which :meth:`split` may split the entries.
+        """Return the numbers of the parts that :meth:`split` may return for the same ``n``.
 
         :param n: as in :meth:`split`.
         """

@@ -69,7 +69,7 @@ class Singles:
 Question = BatchQuestion | Singles
 
 Answer = EntryRun | Mapping[int, bytes | Exception] | BookKeeperError
-"""A run for a :class:`BatchQuestion`; bytes or an error for each entry of :class:`Singles`; or one error for all."""
+"""A run answers a :class:`BatchQuestion`; bytes or errors by entry id answer :class:`Singles`; one error, either."""
 
 Scanning = Generator[Question, Answer, None]
 
@@ -77,8 +77,8 @@ Scanning = Generator[Question, Answer, None]
 def state_of(error: Exception) -> str:
     """Return the state of an entry for which a bookie answered ``error``.
 
-    An entry is also *missing* if the bookie answers that it may have lost entries (:class:`DataUnknownError`).  A
-    refusal says nothing about the entry, so the state is *unreachable*.
+    An entry is also *missing* if the bookie answers that it may have lost entries (``DataUnknownError``).  A refusal
+    says nothing about the entry, so the state is *unreachable*.
     """
     if isinstance(error, NoSuchEntryError | NoSuchLedgerError | DataUnknownError):
         return MISSING

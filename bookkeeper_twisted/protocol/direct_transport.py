@@ -81,7 +81,10 @@ DIRECT = not missing()
 
 @implementer(IGatheringTransport)
 class DirectConnection(Connection):
-    """The part of both ends of a connection that sends within the write call; a base class before Twisted's class."""
+    """The base class of both ends of a connection that passes bytes to the kernel within ``write``.
+
+    It precedes Twisted's own class of that end in the list of base classes.
+    """
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -227,7 +230,7 @@ def _behind(piece: Piece, sent: int) -> Piece:
 
 
 class DirectServer(DirectConnection, Server):
-    """An accepted connection that sends within the write call."""
+    """An accepted connection that passes bytes to the kernel within ``write``."""
 
 
 @implementer(ILogObserver)
@@ -250,7 +253,7 @@ class _OneAMinute:
 
 
 class DirectPort(Port):
-    """A listening port whose connections send within the write call."""
+    """A listening port whose connections pass bytes to the kernel within ``write``."""
 
     transport = DirectServer
 
@@ -261,18 +264,18 @@ class DirectPort(Port):
 
 
 class DirectClient(DirectConnection, Client):
-    """An outgoing connection that sends within the write call, also while it is being established."""
+    """An outgoing connection that passes bytes to the kernel within ``write``, also while it is being established."""
 
 
 class DirectConnector(Connector):
-    """A connector of one connection that sends within the write call."""
+    """A connector for a connection that passes bytes to the kernel within ``write``."""
 
     def _makeTransport(self) -> Client:
         return DirectClient(self.host, self.port, self.bindAddress, self, self.reactor)
 
 
 class _DirectReactor:
-    """A reactor whose plain TCP connections send within the write call.
+    """A reactor whose plain TCP connections pass bytes to the kernel within ``write``.
 
     Unix sockets, Twisted's TLS and sockets from systemd are not changed.  Name resolution, time-outs and cancellation
     are left to Twisted's endpoints.
@@ -298,7 +301,7 @@ class _DirectReactor:
 
 
 def direct_reactor(reactor: Any, direct: bool = DIRECT) -> Any:
-    """Wrap a reactor so that the plain TCP connections of its endpoints send within the write call.
+    """Wrap a reactor, so that the plain TCP connections of its endpoints pass bytes to the kernel within ``write``.
 
     The reactor itself is never changed.
 

@@ -1,6 +1,6 @@
 """Finds the wire protocols, which are plugins, and chooses those that a client uses.
 
-Plugins are looked up once in a process; a connection holds the protocol itself.
+Plugins are looked up once in a process; each connection keeps a reference to its protocol.
 """
 
 from collections.abc import Sequence

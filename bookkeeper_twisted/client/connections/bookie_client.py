@@ -53,7 +53,7 @@ class NetworkBookieClient(Flow):
     It makes the flows, each for the requests of one handle, and owns the connection pool that all flows share.
 
     :param resolve: looks up the endpoint of a bookie id; see :class:`BookieAddresses`.
-    :param answered: called with the outcome of every request, if given.
+    :param answered: called with the outcome of every request; None to call nothing.
     :param metrics: the metrics of the connections; by default metrics that are not exported.
     :param authentication: the provider that authenticates this client to bookies; by default without authentication.
     :param encryption: makes the client's end of a TLS connection to a bookie id; by default connections are not

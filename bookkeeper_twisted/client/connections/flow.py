@@ -65,7 +65,7 @@ class Flow:
     __slots__ = ("pool", "_answered", "_ids", "_sockets", "_pending", "_end", "_left", "__weakref__")
 
     def __init__(self, pool: ConnectionPool, answered: CountAnswer | None) -> None:
-        """:param answered: called with the outcome of every request, if given."""
+        """:param answered: called with the outcome of every request; None to call nothing."""
         self.pool = pool
         self._answered = answered
         self._ids = pool.new_flow()

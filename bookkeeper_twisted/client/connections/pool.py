@@ -30,7 +30,7 @@ class ConnectionPool:
     def __init__(
         self, settings: SocketSettings, config: ClientConfig, watch: Callable[[BookiePeer], None] = lambda peer: None
     ) -> None:
-        """:param watch: called with each :class:`BookiePeer` before the first connection to it."""
+        """:param watch: called with each :class:`~.bookie_peer.BookiePeer` before the first connection to it."""
         self.settings = settings
         self._limit = config.max_connections_per_bookie
         self.wires = client_wires(config)

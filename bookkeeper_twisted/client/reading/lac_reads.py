@@ -251,4 +251,4 @@ _Told = tuple[EntryRun | None, int | None]
 """Verified entries that begin with the requested one, or None; and the LAC that the bookie knows, or None."""
 
 _Ask = Callable[[str, _Poll], Coroutine[Deferred[Any], Any, _Told]]
-"""A function that asks one bookie for the entries of a :class:`_Poll`."""
+"""A function that asks one bookie, given its id, for the entries that a ``_Poll`` requests."""

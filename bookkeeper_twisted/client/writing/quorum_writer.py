@@ -125,7 +125,7 @@ class QuorumWriter:
 
     @property
     def in_flight(self) -> int:
-        """The bytes of the frames of all entries in batches that have neither completed nor failed."""
+        """The bytes of the frames of entries that have joined a batch and neither completed nor failed."""
         return self.source.joined_bytes - self.ended_bytes
 
     @property
