@@ -7,9 +7,9 @@ the outbox is flushed, with **one** ``transport.write`` for each connection that
 V2 and V3 alike).  :mod:`.direct_transport` makes each such write one immediate system call, on the client's side too.
 
 A connection of either side has one :mod:`state <.connection_state>`.  TLS comes first: V3's StartTLS is exchanged in
-clear text, and from then on :mod:`.tls_layer` lies between the connection and its transport.  Then a plugin
-authenticates the peer (:mod:`.authentication`).  No other request is sent or answered before both are complete.  The
-principal that the peer has proven, by its certificate or to the plugin, is an attribute of its connection.
+clear text, and from then on :mod:`.tls_layer` lies between the connection and its transport.  Then the peer is
+authenticated (:mod:`.authentication`).  No other request is sent or answered before both are complete.  The principal
+that the peer has proven, by its certificate or by its tokens, is an attribute of its connection.
 
 Back-pressure runs both ways.  If a peer does not read its replies and the transport is full, the bookie reads no more
 requests from this peer; the requests that it has read already wait without using memory for replies.  A bookie that has

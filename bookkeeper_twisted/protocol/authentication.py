@@ -1,10 +1,11 @@
-"""Authentication of connections: the interfaces of both sides, and the side that asks for nothing.
+"""Authentication of connections: the interfaces of both sides, and a way that admits every peer without tokens.
 
-A connection that is encrypted has finished its TLS handshake before: the certificate of the peer is known then.
+On an encrypted connection the TLS handshake is complete before authentication begins, so the certificate of the peer is
+known.
 
-Each side makes one exchange for each connection.  The client's exchange makes the first token; then each side makes a
-token from the token it received, in AUTH requests and their responses, until both are complete.  Room
-``authentication`` has the ways that a configuration can choose.
+Each side makes one exchange object for each connection.  The client's exchange makes the first token, which an AUTH
+request carries.  Then each side makes the next token from the one it received, in AUTH responses and requests, until
+both exchanges are complete.  :mod:`bookkeeper_twisted.authentication` has the ways that a configuration can choose.
 """
 
 import attrs
@@ -23,8 +24,8 @@ class Peer:
     """The other end of a connection that is to be authenticated.
 
     :ivar address: the address and port of a client, or the id of a bookie.
-    :ivar certified: the principal of its certificate; NOBODY if it has shown none.
-    :ivar is_encrypted: whether the connection is encrypted, so that passwords can be sent.
+    :ivar certified: the principal in the certificate of the peer; NOBODY if it sent no certificate.
+    :ivar is_encrypted: whether the connection is encrypted, so that it is safe to send passwords.
     """
 
     address: str
@@ -33,7 +34,7 @@ class Peer:
 
 
 class IAuthenticationExchange(Interface):
-    """One side of the exchange on one connection.  Reactor thread."""
+    """The exchange of authentication tokens on one connection, at one of its sides.  Reactor thread."""
 
     complete: bool = Attribute("Whether this side has nothing more to ask of its peer.")
     principal: Principal = Attribute("Who the peer has proven to be, once the exchange is complete.")
@@ -47,7 +48,7 @@ class IAuthenticationExchange(Interface):
 
 
 class IBookieAuthentication(Interface):
-    """The bookie's side of a way to authenticate connections."""
+    """A way to authenticate connections, on the bookie's side."""
 
     plugin: str = Attribute("The name in AUTH frames.")
 
@@ -61,7 +62,7 @@ class IBookieAuthentication(Interface):
 
 
 class IClientAuthentication(Interface):
-    """The client's side of a way to authenticate connections."""
+    """A way to authenticate connections, on the client's side."""
 
     plugin: str = Attribute("The name in AUTH frames.")
 
@@ -78,7 +79,7 @@ class IClientAuthentication(Interface):
 class NoExchange:
     """An exchange that is complete from the start.
 
-    :ivar principal: of the peer's certificate.
+    :ivar principal: the principal in the peer's certificate.
     """
 
     complete = True

@@ -55,7 +55,7 @@ class NetworkBookieClient(Flow):
     :param resolve: looks up the endpoint of a bookie id; see :class:`BookieAddresses`.
     :param answered: called with the outcome of every request; None to call nothing.
     :param metrics: the metrics of the connections; by default metrics that are not exported.
-    :param authentication: the provider that authenticates this client to bookies; by default without authentication.
+    :param authentication: the way in which this client authenticates itself to bookies; by default none.
     :param encryption: makes the client's end of a TLS connection to a bookie id; by default connections are not
         encrypted.
     """

@@ -46,7 +46,7 @@ _USABLE = tuple(ConnectionState)[: tuple(ConnectionState).index(ConnectionState.
 class SocketSettings:
     """The settings that all sockets of a client share.
 
-    :ivar authentication: the provider that authenticates this client on each socket.
+    :ivar authentication: the way in which this client authenticates itself on each socket.
     :ivar authentication_is_required: whether to refuse bookies that do not authenticate their clients.
     :ivar encryption: makes the client's end of TLS connections; None for unencrypted connections.
     :ivar connect_timeout: seconds after which an endpoint gives up an attempt to connect.

@@ -27,7 +27,7 @@ class AuthenticatedConnection(Protocol):
         self, clock: IReactorTime, wire: IWireProtocol, plugin: str, exchange: IAuthenticationExchange,
         timeout: float, max_frame_size: int, make: Callable[[], Protocol], is_required: bool = False,
     ) -> None:  # fmt: skip
-        """:param plugin: the name of the plugin in AUTH requests.
+        """:param plugin: the name of the way to authenticate, which AUTH requests contain.
         :param timeout: seconds for the whole exchange.
         :param make: makes the connection that sends requests.
         :param is_required: whether to refuse a bookie that does not authenticate its clients.
