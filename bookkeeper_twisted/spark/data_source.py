@@ -1,8 +1,8 @@
-"""The data source as Spark calls it: reading in batches and in streams, and the sink.
+"""The class that Spark calls for the format ``bookkeeper``: it makes the readers and writers of batches and streams.
 
-It makes readers (:mod:`.source.readers`) and writers (:mod:`.sink.writers`), which run in Python processes that Spark
-starts: planning and committing on the driver, :meth:`read` and :meth:`write` in tasks.  What writes is imported where
-it is called: a task that reads loads no Twisted.
+Readers (:mod:`.source.readers`) and writers (:mod:`.sink.writers`) run in Python processes that Spark starts.  On the
+driver they plan and commit; in tasks Spark calls :meth:`read` and :meth:`write`.  The modules that write are imported
+by the methods that need them, so that a task that reads does not load Twisted.
 """
 
 import sys
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from .sink.writers import BatchSink, RestoringSink, StreamSink
 
 _PUSHDOWN = "pyspark.sql.worker.data_source_pushdown_filters"
-"""A module that Spark loads in its planning process, and only where filters may be pushed down."""
+"""A module that Spark loads in its planning process only if filters may be pushed down."""
 
 
 class BookKeeperDataSource(DataSource):
-    """``spark.read.format("bookkeeper")``, its streams and its sink; :mod:`.options` has the options."""
+    """The data source behind ``format("bookkeeper")`` in Spark; :mod:`.options` describes its options."""
 
     @classmethod
     def name(cls) -> str:
-        """Return the name of the format."""
+        """Return ``bookkeeper``, the name that users pass to Spark's ``format()``."""
         return "bookkeeper"
 
     def schema(self) -> str:
-        """Return the columns that the options ask for."""
+        """Return the columns of the rows that the options ask for, in Spark's notation."""
         with plain_errors():
             return schema_of(SourceOptions.parse(self.options))
 
@@ -56,8 +56,8 @@ class BookKeeperDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> "BatchSink | RestoringSink":
         """Make the writer of a batch; called by Spark on the driver.
 
-        :param schema: of the rows that will come.
-        :param overwrite: whether mode overwrite was asked for, which is refused.
+        :param schema: of the rows to write.
+        :param overwrite: whether the user asked for mode overwrite, which the sink refuses.
         :raises bookkeeper_twisted.errors.ConfigError: an option is unknown or wrong, or the schema does not fit.
         """
         from .sink.writers import BatchSink, RestoringSink

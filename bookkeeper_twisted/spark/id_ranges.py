@@ -1,4 +1,4 @@
-"""Sets of ledger ids as ranges: of options, of filters and of the position of a stream.  Pure."""
+"""Sets of ledger ids, stored as ranges; used for options, filters and the position of a stream.  Pure."""
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
@@ -21,12 +21,12 @@ class IdRanges:
 
     @classmethod
     def of(cls, ids: Iterable[int]) -> Self:
-        """Return the set of some ``ids``, in any order."""
+        """Return the set that contains ``ids``, which may come in any order."""
         return cls(_joined((n, n) for n in sorted(ids)))
 
     @classmethod
     def of_ranges(cls, ranges: Iterable[tuple[int, int]]) -> Self:
-        """Return the set of the ids in ``ranges``, each a first and a last id; in any order, and they may overlap."""
+        """Return the set of all ids in ``ranges``, each a first and a last id; ranges may overlap and be unordered."""
         return cls(_joined(sorted(ranges)))
 
     def __bool__(self) -> bool:
@@ -41,7 +41,7 @@ class IdRanges:
             yield from range(first, last + 1)
 
     def intersection(self, other: "IdRanges") -> "IdRanges":
-        """Return the set of the ids that are in this set and in ``other``, without looking at single ids."""
+        """Return the set of the ids that are in both this set and ``other``; compares ranges, not single ids."""
         common: list[tuple[int, int]] = []
         for first, last in self.ranges:
             at = max(bisect_right(other.ranges, first, key=itemgetter(0)) - 1, 0)
@@ -50,7 +50,7 @@ class IdRanges:
         return IdRanges(tuple(common))
 
     def complement(self) -> "IdRanges":
-        """Return the set of all possible ids that are not in this set."""
+        """Return the set of all possible ledger ids that are not in this set."""
         gaps: list[tuple[int, int]] = []
         following = 0
         for first, last in self.ranges:
@@ -62,7 +62,7 @@ class IdRanges:
         return IdRanges(tuple(gaps))
 
     def union(self, ids: Collection[int]) -> "IdRanges":
-        """Return the set with more ``ids``, in any order; this object itself if ``ids`` is empty."""
+        """Return this set with ``ids`` added, which may come in any order; return this object if ``ids`` is empty."""
         return IdRanges(_joined(sorted([*self.ranges, *((n, n) for n in ids)]))) if ids else self
 
     def to_text(self) -> str:
@@ -71,9 +71,9 @@ class IdRanges:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Return the set that :meth:`to_text` has written as ``text``.
+        """Parse a set from ``text`` that :meth:`to_text` returned.
 
-        :raises ValueError: the text is no such set.
+        :raises ValueError: the text does not have this form.
         """
         parts = (part.partition("-") for part in text.split(",") if part)
         return cls(tuple((int(first), int(last or first)) for first, _, last in parts))

@@ -1,7 +1,8 @@
 """``bookkeeper-spark verify | replicate | usage | compaction-plan | export | import``: the pipelines as commands.
 
-Each prints a table, writes a page with a picture where ``--picture`` is given, and ends with status 1 if something
-is wrong.  Where Spark runs is its own business: ``--master``, or what ``spark-submit`` and ``SPARK_REMOTE`` say.
+Each command prints its results, and exits with status 1 if it finds something wrong with the ledgers.  With
+``--picture`` it also writes an HTML page with a chart.  Spark decides where it runs, by ``--master``, ``spark-submit``
+or ``SPARK_REMOTE``.
 """
 
 import argparse
@@ -25,9 +26,9 @@ from ..limits.ratelimit import Rate
 
 
 def _rate(text: str) -> float:
-    """Parse a limit.
+    """Parse a speed limit per second.
 
-    :raises argparse.ArgumentTypeError: the text is not a number, or a negative one.
+    :raises argparse.ArgumentTypeError: the text is not a number, or the number is negative.
     """
     try:
         rate = decimal_number(text)
@@ -49,7 +50,7 @@ def _new_file(text: str) -> Path:
 
 
 _WORK = ("verify", "replicate", "export", "import")
-"""Commands that read or write entries."""
+"""The commands that read or write entries."""
 
 _ARGUMENTS: tuple[tuple[str, Collection[str], dict[str, Any]], ...] = (
     ("uri", (*_WORK, "compaction-plan"), {
@@ -81,11 +82,11 @@ _ARGUMENTS: tuple[tuple[str, Collection[str], dict[str, Any]], ...] = (
         "metavar": "N", "type": _rate, "default": 0.0, "help": "of all tasks together; default: no limit",
     }),
 )  # fmt: skip
-"""Arguments, the commands that take them, and the options of argparse for them."""
+"""For each argument: its name, the commands that take it, and the keyword arguments of argparse for it."""
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
+    """Return the parser of the command line of ``bookkeeper-spark``."""
     main = argparse.ArgumentParser(
         prog="bookkeeper-spark", description="Work on whole clusters of bookies, on Spark.", epilog=_STATUS + _MORE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -118,13 +119,13 @@ Example:
 def session(arguments: argparse.Namespace) -> Any:
     """Return a Spark session: the active one, or a new one.
 
-    :param arguments: of the command line; ``parallelism`` is set to that of the session if it is 0.
+    :param arguments: of the command line; if ``parallelism`` is 0, it is set to the parallelism of the session.
     :raises ImportError: PySpark is not installed.
     """
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # without a handler, PySpark's bridge to the JVM prints a stack trace at Ctrl-C
+    # without a handler of the root logger, PySpark's bridge to the JVM prints a stack trace at Ctrl-C
     logging.getLogger().addHandler(logging.NullHandler())
     builder = SparkSession.builder.appName(f"bookkeeper-spark {arguments.command}")
     if not os.environ.get("SPARK_REMOTE"):
@@ -155,14 +156,14 @@ def _limit(arguments: argparse.Namespace) -> Rate:
 
 
 def _limit_options(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return the limits as options of the source and of the sink."""
+    """Return the speed limits of the command line as options of the source and the sink."""
     limit = _limit(arguments)
     given = {"maxEntriesPerSecond": limit.entries, "maxBytesPerSecond": limit.bytes}
     return {key: str(ceil(rate)) for key, rate in given.items()} | {"tasksAtOnce": str(arguments.parallelism)}
 
 
 _SHOWN = 1000
-"""The most ranges of entries that are listed; all ledgers are named."""
+"""The most damaged ranges that are printed; all damaged ledgers are printed."""
 
 
 def _verify(spark: Any, arguments: argparse.Namespace) -> int:
@@ -205,9 +206,9 @@ def _verify(spark: Any, arguments: argparse.Namespace) -> int:
 
 
 def _print_ledgers(rows: Any) -> None:
-    """Print a line for each damaged ledger.
+    """Print a line for each damaged ledger, with its damaged bookies.
 
-    :param rows: of :func:`~.verify.by_ledger`.
+    :param rows: result of :func:`~.verify.by_ledger`.
     """
     for ledger_id, states in groupby(rows.toLocalIterator(), attrgetter("ledger_id")):
         parts = (f"{row.bookie_id} {row.status} {row.entries:,} entries" for row in states)
@@ -237,7 +238,7 @@ def _replicate(spark: Any, arguments: argparse.Namespace) -> int:
 
 
 def _speed(measured: Rate, limit: Rate) -> str:
-    """Describe how fast bookies were read, and how far that is from the limits."""
+    """Describe how fast bookies were read, and by how many percent this differs from the limits."""
     from .pipelines.pictures import human
 
     text = f"{measured.entries:,.0f} entries/s, {human(measured.bytes)}/s while bookies were read"
@@ -312,10 +313,10 @@ COMMANDS: dict[str, tuple[Callable[[Any, argparse.Namespace], int], str]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command of ``bookkeeper-spark``.
+    """Run one command of ``bookkeeper-spark``.
 
-    :param arguments: of the command line, None for the arguments of this process.
-    :returns: the exit status: of the command, or 2 after an error that was printed.
+    :param arguments: of the command line; None takes the arguments of this process.
+    :returns: the exit status of the command, or 2 if it failed and its error was printed.
     """
     with ended_by_signal():
         return _run(parser().parse_args(arguments))
@@ -348,11 +349,11 @@ _AS_ARGUMENTS = {
     "option ledgers": "--ledgers",
     "; with failOnDataLoss = false it is passed over": "",
 }
-"""The names of options of the source in errors, and of the arguments that they come from here."""
+"""Texts in errors of the source that name its options, and the arguments of this command to print instead."""
 
 
 def _sentence(text: str) -> str:
-    """Return the text of this package's error inside an error of Spark; without one, the cause of Spark's error."""
+    """Extract the text of this package's error from an error of Spark; return Spark's own cause if there is none."""
     own, causes = _OWN_ERROR.search(text), _CAUSE.findall(text)
     if own is None:
         return str(causes[-1] if causes else text.partition("\n")[0])

@@ -1,7 +1,7 @@
-"""Errors of this package as one sentence each, without the traceback of a Spark worker.
+"""Removes the traceback of Spark's Python worker from errors of this package, so that users see one sentence.
 
-Spark puts the traceback of its Python worker into the message of the exception that a user sees, unless an
-environment variable of that worker says otherwise when the error is reported. This is the door to that variable.
+Spark puts this traceback into the message of the exception, unless an environment variable of the worker forbids it at
+the moment when the error is reported.  Only this module sets that variable.
 """
 
 import os
@@ -15,7 +15,7 @@ _HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Report errors of this package by their text alone; other errors keep their traceback."""
+    """Hide the traceback of errors of this package that the ``with`` block raises; other errors keep theirs."""
     try:
         yield
     except BookKeeperError as error:

@@ -1,8 +1,8 @@
-"""The options of the data source, parsed and checked; the same table makes the documentation.
+"""The options of the data source, how they are parsed and checked; the documentation is made from the same tables.
 
-Spark hands options over as text, with keys in lower case.  A key that is not in the tables is an error, because a
-misspelt option would otherwise be a wrong result. What begins with ``bookkeeper.`` goes to the client:
-``bookkeeper.passwd``, ``bookkeeper.digestType`` and every key of
+Spark passes options as text, with keys in lower case.  An unknown key is an error: if a misspelt option were ignored,
+the result would be wrong.  Keys that begin with ``bookkeeper.`` configure the client: ``bookkeeper.passwd``,
+``bookkeeper.digestType`` and every key of
 :class:`~bookkeeper_twisted.config.client.ClientConfig`.
 """
 
@@ -26,13 +26,13 @@ from .id_ranges import IdRanges
 PREFIX = "bookkeeper."
 _PASSWORD, _DIGEST = "bookkeeper.passwd", "bookkeeper.digesttype"
 _SPARK_OWN = frozenset({"path", "checkpointlocation", "queryname"})
-"""Options that Spark itself adds or reads."""
+"""Keys, in lower case, that Spark itself adds or reads; the source ignores them."""
 
 EARLIEST, LATEST = "earliest", "latest"
 
 
 def _ledger_ids(text: str) -> IdRanges:
-    """Parse ids and ranges of ids, as in ``3,5-9``."""
+    """Parse a list of ledger ids and ranges of ids, such as ``3,5-9``."""
     found: list[tuple[int, int]] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
@@ -49,7 +49,7 @@ def _ledger_ids(text: str) -> IdRanges:
 
 
 def _pattern(text: str) -> tuple[tuple[str, str], ...]:
-    """Parse conditions on custom metadata, as in ``application=events-.*;shard=[0-3]``."""
+    """Parse conditions on the custom metadata of ledgers, such as ``application=events-.*;shard=[0-3]``."""
     conditions = []
     for part in text.split(";"):
         key, equals, value = part.strip().partition("=")
@@ -64,7 +64,7 @@ def _pattern(text: str) -> tuple[tuple[str, str], ...]:
 
 
 Offsets = str | Mapping[int, int]
-"""``earliest``, ``latest``, or the entry to begin with for each ledger."""
+"""``earliest``, ``latest``, or an entry id for each ledger id."""
 
 
 _OFFSETS_WANTED = 'expected earliest, latest or JSON such as {"17": 4000}'
@@ -79,7 +79,7 @@ def _offsets(text: str) -> Offsets:
     except (ValueError, AttributeError):
         raise ValueError(_OFFSETS_WANTED) from None
     if any(type(entry_id) is not int for entry_id in offsets.values()):
-        # compare types exactly, because isinstance() accepts a bool as an int
+        # not isinstance(), which accepts a bool as an int
         raise ValueError(f"{_OFFSETS_WANTED}, whose entry ids are whole numbers")
     if any(entry_id < 0 for entry_id in offsets.values()):
         raise ValueError("entry ids begin at 0")
@@ -128,7 +128,7 @@ class _Limits(Config):
 
     @property
     def share(self) -> Rate:
-        """Return the limit of one task."""
+        """Return the speed limit of one task: the limit of all tasks, divided by the tasks that run at a time."""
         return Rate(self.max_entries_per_second, self.max_bytes_per_second) * (1 / (self.tasks_at_once or 1))
 
     def _check(self) -> None:
@@ -138,7 +138,7 @@ class _Limits(Config):
 
 @attrs.frozen(kw_only=True)
 class ReadOptions(_Limits):
-    """The options of a read."""
+    """The options of a read, without those of the client."""
 
     metadata_service_uri: str = setting("metadataServiceUri", "", TEXT, "where the metadata of the cluster are")
     ledger: IdRanges = setting("ledger", _NO_IDS, LEDGER_IDS, "the ledger to read")  # noqa: RUF009
@@ -224,7 +224,7 @@ _SELECTIONS = {
 
 @attrs.frozen(kw_only=True)
 class WriteOptions(_Limits):
-    """The options of the sink."""
+    """The options of a write, without those of the client."""
 
     metadata_service_uri: str = setting("metadataServiceUri", "", TEXT, "where the metadata of the cluster are")
     manifest: str = setting(
@@ -262,7 +262,7 @@ C = TypeVar("C", bound=Config)
 
 
 class Secret:
-    """Secret bytes, which repr() and str() do not show."""
+    """A password that repr() and str() do not show."""
 
     __slots__ = ("value",)
 
@@ -275,10 +275,10 @@ class Secret:
 
 @attrs.frozen
 class SourceOptions:
-    """All options of a source.
+    """All options of the source, parsed.
 
-    :ivar client: for the metadata driver; the rest of it matters to the sink only.
-    :ivar password: of the ledgers.
+    :ivar client: configuration of the client, of which a read uses little: metadata store, timeouts, protocol version.
+    :ivar password: of the ledgers to read.
     """
 
     reading: ReadOptions
@@ -287,13 +287,13 @@ class SourceOptions:
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> Self:
-        """Parse the ``options`` of a source as Spark gives them, which ignores the case of their names.
+        """Parse the ``options`` of a source that Spark passes; the case of their names does not matter.
 
         :raises ConfigError: an option is missing, wrong, or unknown.
         """
         own, client, password, _ = _split(options)
         for key in _SELECTIONS.values():
-            # An empty selection is a mistake, which would otherwise select the whole cluster.
+            # If a selection that is empty by mistake were ignored, the whole cluster would be read.
             if not own.get(key.lower(), key).strip():
                 raise ConfigError(f"option {key} is empty")
         return cls(_loaded(ReadOptions, own), client, password)
@@ -301,9 +301,9 @@ class SourceOptions:
 
 @attrs.frozen
 class SinkOptions:
-    """All options of a sink.
+    """All options of the sink, parsed.
 
-    :ivar digest_type: of new ledgers.
+    :ivar digest_type: of the ledgers that the sink creates.
     """
 
     writing: WriteOptions
@@ -313,7 +313,7 @@ class SinkOptions:
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> Self:
-        """Parse the ``options`` of a sink as Spark gives them, which ignores the case of their names.
+        """Parse the ``options`` of a sink that Spark passes; the case of their names does not matter.
 
         :raises ConfigError: an option is missing, wrong, or unknown.
         """
@@ -322,7 +322,7 @@ class SinkOptions:
 
 
 def _split(options: Mapping[str, str]) -> tuple[dict[str, str], ClientConfig, Secret, DigestType]:
-    """Split options into those of this source (keys in lower case), client configuration, password and digest type."""
+    """Split the options: this source's own (keys in lower case), client configuration, password, digest type."""
     given = {key.lower(): value for key, value in options.items() if key.lower() not in _SPARK_OWN}
     password = Secret(given.pop(_PASSWORD, "").encode())
     try:
@@ -348,7 +348,7 @@ def _loaded(config: type[C], given: Mapping[str, str], prefix: str = "") -> C:
 
 
 def _spelling(config: type[Config]) -> dict[str, str]:
-    """Return a mapping from the keys of a table in lower case to the keys as they are spelled."""
+    """Map each key of a configuration class in lower case to its usual spelling."""
     return {key.lower(): key for field in fields_of(config).values() for key in (field.key, field.alias) if key}
 
 

@@ -1,6 +1,7 @@
-"""The ids of the sink's records, which are ledgers without entries, and the test for such a record.
+"""The ids of the sink's records, and the test whether a ledger is such a record.
 
-Users may create ledgers with ids as high, so an id alone does not make a ledger a record: its custom metadata do.
+A record is a ledger without entries, whose custom metadata contain what the sink records about a batch or a query.  A
+user's ledger may have an id in the same range, so the test looks at the custom metadata too.
 """
 
 import hashlib
@@ -11,7 +12,10 @@ ROLE, MANIFEST = "spark.role", "spark.manifest"
 PUBLICATION_ROLE, QUERY_ROLE = b"publication", b"query"
 
 FIRST_PUBLICATION = 1 << 62
-"""No record has a lower id, and no generated ledger id comes near it; layouts with 32-bit ledger ids do not hold it."""
+"""The lowest id of a record; generated ledger ids stay far below it.
+
+Layouts of the metadata store with 32-bit ledger ids cannot store it.
+"""
 
 _NAME_BITS = 24
 _KEY_BITS = 38
@@ -24,18 +28,18 @@ def _bits(count: int, *parts: str) -> int:
 
 
 def range_of(manifest: str) -> tuple[int, int]:
-    """Return first and last id (inclusive) of the records of a ``manifest``.
+    """Return the first and the last id (inclusive) that records of a ``manifest`` may have.
 
-    Another manifest may have the same range.
+    Two manifests may have the same range, because it is derived from a hash of the name.
     """
     first = FIRST_PUBLICATION | _bits(_NAME_BITS, manifest) << _KEY_BITS
     return first, first + (1 << _KEY_BITS) - 1
 
 
 def id_of(manifest: str, *key: str) -> int:
-    """Return the id of one record of a ``manifest``; another record may have the same id.
+    """Compute the id of a record of a ``manifest`` by hashing; another record may get the same id.
 
-    :param key: words that tell records of the manifest apart.
+    :param key: words that distinguish the records of the manifest.
     """
     return range_of(manifest)[0] + _bits(_KEY_BITS, manifest, *key)
 

@@ -1,4 +1,4 @@
-"""The reactor thread of a process, for the driver and for tasks that write; tasks that read have none."""
+"""The reactor thread of a process: the driver and tasks that write have one, tasks that read have none."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar, cast
@@ -17,10 +17,10 @@ V = TypeVar("V")
 
 
 async def results_of(keys: Iterable[K], work: Callable[[K], Awaitable[V]]) -> dict[K, V]:
-    """Run a coroutine function for many arguments, a bounded number at a time.
+    """Call a coroutine function for many arguments, a bounded number at a time, and wait for all results.
 
     :param keys: the arguments.
-    :param work: where it fails, the others end all the same.
+    :param work: the coroutine function; if one call fails, the others still run to their end.
     :returns: the results by argument.
     :raises Exception: the first error of ``work``.
     """

@@ -1,5 +1,6 @@
-"""Metadata and planning, which only the driver runs, for the source, the sink and the pipelines.
+"""Access to metadata, and the planning of reads; only Spark's driver runs this code.
 
-:mod:`.cluster` reads metadata and the addresses of bookies; :mod:`.planning` cuts ranges of entries into partitions of
-about equal cost.  Tasks connect to no metadata store to read: what they have to know comes in their partitions.
+:mod:`.cluster` reads metadata and the addresses of bookies; :mod:`.planning` divides ranges of entries into partitions
+of about equal cost.  A task that reads does not connect to the metadata store: its partition contains the metadata that
+it needs.
 """

@@ -1,7 +1,7 @@
-"""A cluster as the driver of a Spark application sees it: metadata of ledgers, addresses of bookies.
+"""The view that the driver of a Spark application has of a cluster: metadata of ledgers, addresses of bookies.
 
-The calls block; behind them a metadata driver runs in the reactor thread of the process.  Tasks never make one: what
-they have to know comes to them in their partitions.
+All calls block; a metadata driver in the reactor thread of the process does the work.  Tasks never open a view: their
+partitions contain the metadata that they need.
 """
 
 from bisect import bisect_left
@@ -31,20 +31,23 @@ class ClusterView:
         self.underreplication = driver.underreplication
         self.registration = driver.registration
         self._driver = driver
-        # by ledger id in the range of the sink's records: whether the ledger is a record
+        # ledger id in the range of the sink's records -> whether that ledger is a record
         self._high_ids: dict[int, bool] = {}
 
     def wait(self, work: Callable[[], Awaitable[V]]) -> V:
-        """Run a coroutine function, ``work``, on the reactor's thread and wait for its result; not to be called there.
+        """Run the coroutine function ``work`` in the reactor thread and wait for its result.
 
-        :raises Exception: the error that it ends with.
+        Call this from any other thread.
+
+        :raises Exception: the error that ``work`` raised.
         """
         return THREAD.wait(work)
 
     def ledger_ids(self, first: int = 0, last: int = MAX_LEDGER_ID) -> list[int]:
         """Return the ids of ledgers from ``first`` to ``last`` (inclusive), ascending, without the sink's records.
 
-        The metadata of a ledger whose id may be that of a record are read the first time that it is listed.
+        A record of the sink is a ledger without entries, see :mod:`..publication_ids`.  A user's ledger may have an id
+        in the range of such records, so the metadata of each ledger there are read, once.
 
         :raises MetadataError: the store failed.
         """
@@ -53,20 +56,20 @@ class ClusterView:
         high = found[split:]
         fresh = self.metadata(n for n in high if n not in self._high_ids)
         known = self._high_ids | {n: is_record(n, metadata) for n, metadata in fresh.items()}
-        # leave out ledgers that were deleted after they were listed: their metadata could not be read
+        # a ledger that was deleted after it was listed is not in ``known``
         listed = {n: known[n] for n in high if n in known}
         self._high_ids = listed | {n: known[n] for n in known if not first <= n <= last}
         return [*found[:split], *(n for n in listed if not listed[n])]
 
     def stored_ids(self, first: int, last: int) -> list[int]:
-        """Return the ids of all ledgers from ``first`` to ``last`` (inclusive), ascending, also of the sink's records.
+        """Return the ids of all ledgers from ``first`` to ``last`` (inclusive), ascending, with the sink's records.
 
         :raises MetadataError: the store failed.
         """
         return self.wait(partial(_listed, self.ledgers.ledger_ids(first, last)))
 
     def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
-        """Return the metadata of ledgers by id, many read at a time; ledgers that do not exist are left out.
+        """Read many ledgers' metadata at a time and return them by id; leave out ledgers that do not exist.
 
         :param ledger_ids: ids of the ledgers, in any order.
         :raises MetadataError: the store failed.
@@ -76,7 +79,7 @@ class ClusterView:
         return {ledger_id: stored.value for ledger_id, stored in found.items()}
 
     def marks(self) -> dict[int, Versioned[UnderreplicatedLedger]]:
-        """Return the marks of all ledgers that lack replicas, by id.
+        """Return the underreplicated marks of all ledgers that have one, by ledger id.
 
         :raises MetadataError: the store failed.
         """
@@ -86,7 +89,7 @@ class ClusterView:
     def _read(
         self, ledger_ids: Iterable[int], read: Callable[[int], Awaitable[V]], none: type[Exception]
     ) -> dict[int, V]:
-        """Return the results of ``read`` by ledger; leave out ledgers for which it raises the exception ``none``."""
+        """Call ``read`` for each ledger and return the results by id; leave out those for which it raises ``none``."""
 
         async def found_or_none(ledger_id: int) -> V | None:
             try:
@@ -98,7 +101,9 @@ class ClusterView:
         return {ledger_id: one for ledger_id, one in found.items() if one is not None}
 
     def addresses(self, bookie_ids: Collection[str]) -> dict[str, Address]:
-        """Return the addresses of bookies by id; port 0 for a bookie that is not registered and whose id is no address.
+        """Return the addresses of bookies by id; a bookie whose address is unknown gets port 0.
+
+        The address is unknown if the bookie is not registered and its id is not an address either.
 
         :param bookie_ids: ids of the bookies, in any order.
         :raises MetadataError: the store failed.
@@ -117,7 +122,7 @@ class ClusterView:
         return self.wait(partial(bookies_there, self.registration))
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection to the metadata store."""
         self.wait(self._driver.close)
 
 
@@ -126,9 +131,10 @@ async def _listed(ids: AsyncIterator[int]) -> list[int]:
 
 
 def connect(uri: str, config: ClientConfig) -> ClusterView:
-    """Connect to the cluster of a metadata service URI.
+    """Connect to the metadata store of a cluster, named by its metadata service URI.
 
-    :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached, or there is no such driver.
+    :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached, or no metadata driver is
+        known for the URI.
     """
 
     async def opened() -> ClusterView:
@@ -141,10 +147,10 @@ def connect(uri: str, config: ClientConfig) -> ClusterView:
 
 @contextmanager
 def connected(uri: str, config: ClientConfig) -> Iterator[ClusterView]:
-    """Connect to a cluster as :func:`connect` does, for the length of a context.
+    """Connect to a cluster as :func:`connect` does, and close the connection when the ``with`` block ends.
 
-    :param uri: of its metadata.
-    :raises MetadataError: there is no connection.
+    :param uri: metadata service URI of the cluster.
+    :raises MetadataError: the metadata store cannot be reached.
     """
     cluster = connect(uri, config)
     try:
@@ -154,5 +160,5 @@ def connected(uri: str, config: ClientConfig) -> Iterator[ClusterView]:
 
 
 def bookies_of(ledgers: Iterable[LedgerMetadata]) -> set[str]:
-    """Return the id of every bookie that keeps a part of ``ledgers``."""
+    """Return the ids of all bookies in all ensembles of ``ledgers``."""
     return set().union(*(metadata.bookies for metadata in ledgers))

@@ -1,9 +1,9 @@
 """The division of ranges of entries into partitions of about equal cost.  Pure.
 
-A range is cut where the ensemble changes, since other bookies keep what follows, and where a piece would be larger
-than a partition may be. The sizes of entries are not known before they are read; the average of the ledger stands
-for them. Small pieces share a partition. The most expensive partitions come first, so that all cores have work
-until the end.
+A range is cut into pieces: at each ensemble change, because other bookies keep the entries after it, and where a piece
+would be larger than a partition may be.  The size of an entry is unknown before it is read, so the average of its
+ledger is used.  Several small pieces make up one partition.  The most expensive partitions come first, so that all
+cores have work until the end.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,23 +16,23 @@ from ...model import LedgerMetadata
 from ..task.partition import FragmentPart
 
 PIECE_COST = 32 << 10
-"""The cost of a piece beside its bytes, in bytes: a round trip to its bookie."""
+"""The fixed cost of a piece, in bytes, that is added to its size: it stands for a round trip to the bookie."""
 
 MAX_PIECES = 2000
-"""Pieces of a partition: what is sent to a task stays small."""
+"""The most pieces of a partition, so that the description of a task's work stays small."""
 
 ENTRY_OVERHEAD = 40
 
 USUAL_PARTITIONS, WORTH_A_TASK = 16, 8 << 20
-"""Partitions where their number is not asked for, unless they would be smaller than this, in bytes."""
+"""The usual number of partitions if the user sets none, and the least size of a partition in bytes, which limits it."""
 
 
 @attrs.frozen
 class EntryRange:
-    """Entries of one ledger that are to be read.
+    """A range of entries of one ledger to read.
 
-    :ivar last: the last of them.
-    :ivar entry_bytes: average bytes of a payload.
+    :ivar last: id of the last entry, inclusive.
+    :ivar entry_bytes: average bytes of a payload in this ledger.
     """
 
     ledger_id: int
@@ -43,19 +43,19 @@ class EntryRange:
 
     @property
     def count(self) -> int:
-        """The number of entries."""
+        """The number of entries in the range."""
         return self.last - self.first + 1
 
     @property
     def size(self) -> float:
-        """The estimated number of bytes."""
+        """The estimated bytes of the range: payloads and a fixed overhead per entry."""
         return self.count * (self.entry_bytes + ENTRY_OVERHEAD)
 
 
 def ensembles(metadata: LedgerMetadata, first: int, last: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Yield first id, last id and bookies of each part of ``first .. last`` (inclusive) that one ensemble keeps.
+    """Split ``first .. last`` (inclusive) at ensemble changes; yield first id, last id and bookies of each part.
 
-    :param metadata: of the ledger.
+    :param metadata: of the ledger that the range is in.
     """
     starts = [segment.first_entry_id for segment in metadata.segments] + [last + 1]
     for segment, (start, following) in zip(metadata.segments, pairwise(starts), strict=True):
@@ -65,10 +65,10 @@ def ensembles(metadata: LedgerMetadata, first: int, last: int) -> Iterator[tuple
 
 
 def pieces(entries: EntryRange, addresses: Mapping[str, Address], max_bytes: float) -> Iterator[FragmentPart]:
-    """Cut a range by ensembles and by size.
+    """Cut a range of entries at ensemble changes, and into pieces of at most ``max_bytes``.
 
     :param addresses: of the bookies of all ensembles, by id.
-    :param max_bytes: of a piece, estimated by the average of the ledger.
+    :param max_bytes: most bytes of a piece, estimated from the average entry size of the ledger.
     """
     entry_cost = entries.entry_bytes + ENTRY_OVERHEAD
     number = entries.ledger_id
@@ -86,12 +86,12 @@ def pieces(entries: EntryRange, addresses: Mapping[str, Address], max_bytes: flo
 def partitions(
     ranges: Iterable[EntryRange], addresses: Mapping[str, Address], max_bytes: int, at_least: int = 0
 ) -> list[Sequence[FragmentPart]]:
-    """Plan partitions for some ranges, the most expensive first.
+    """Divide ranges of entries into partitions; return the most expensive partition first.
 
-    :param ranges: ranges without entries are left out.
+    :param ranges: the entries to read; empty ranges are left out.
     :param addresses: of the bookies of all ensembles, by id.
-    :param max_bytes: of a partition.
-    :param at_least: the smallest number of partitions, if there are as many entries; 0 leaves it to their size.
+    :param max_bytes: most bytes of a partition.
+    :param at_least: the least number of partitions, if there are that many entries; with 0, only sizes decide.
     """
     wanted = [entries for entries in ranges if entries.count > 0]
     total = sum(entries.size + PIECE_COST for entries in wanted)
@@ -105,7 +105,7 @@ def partitions(
 
 
 def _packed(small: Sequence[FragmentPart], target: float) -> list[Sequence[FragmentPart]]:
-    """Group small pieces in order, so that pieces of neighbouring ledgers stay together."""
+    """Fill partitions with small pieces in their given order, so that pieces of neighbouring ledgers stay together."""
     packed: list[list[FragmentPart]] = []
     cost = target
     for piece in small:

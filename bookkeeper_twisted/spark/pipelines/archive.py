@@ -1,8 +1,9 @@
-"""Ledgers to Parquet and back, with their ids, entries, last add confirmed and metadata.
+"""Export of ledgers to Parquet and their import, with ledger ids, entries and metadata.
 
-An archive is a directory with two tables: ``entries``, and ``ledgers`` (the view of the source), which is written last:
-without it, an export has failed.  Passwords are not in it.  Ledgers are read with those in their metadata; the option
-``bookkeeper.passwd`` is that of ledgers whose metadata have none, and of all new ones when they are written.
+An archive is a directory with two tables: ``entries``, and ``ledgers`` with the rows of the source's view of that name.
+An export writes ``ledgers`` last, so an archive without it is incomplete.  An archive contains no passwords.  An export
+reads each ledger with the password in its metadata, and with the option ``bookkeeper.passwd`` if there is none. An
+import gives that option as password to all ledgers that it writes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,11 +22,11 @@ _FACTS = ("ensemble_size", "write_quorum", "ack_quorum", "digest_type", "last_en
 
 
 def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFrame:
-    """Write the closed ledgers that options choose, by default all, to an archive.
+    """Write to an archive all closed ledgers, or those that options of the source select.
 
-    :param options: of the source: which ledgers, and the password of those whose metadata have none.
+    :param options: of the source: the ledgers, and the password for ledgers whose metadata have none.
     :returns: the exported ledgers.
-    :raises bookkeeper_twisted.errors.ConfigError: a password cannot be an option of the source.
+    :raises bookkeeper_twisted.errors.ConfigError: the password of a ledger is not UTF-8, so no option can contain it.
     """
 
     def read(**more: str) -> DataFrame:
@@ -34,7 +35,7 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
 
     closed = read(view="ledgers").where("state = 'CLOSED'").persist()
     ids = [row.ledger_id for row in closed.where("last_entry_id >= 0").select("ledger_id").collect()]
-    # the options that select ledgers are dropped here: the groups below name the ledgers to read
+    # drop the options that select ledgers, because each group below names the ledgers to read
     options = {key: value for key, value in options.items() if not key.startswith("ledger")}
     groups = _by_password(uri, ids, options.get(_PASSWORD, ""))
     spark.createDataFrame([], _ENTRIES).write.mode("errorifexists").parquet(f"{path}/entries")
@@ -47,9 +48,9 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
 
 
 def _by_password(uri: str, ledger_ids: Iterable[int], usual: str) -> Mapping[str, list[int]]:
-    """Group ledgers by the passwords in their metadata, because one read of the source takes one password.
+    """Group ledgers by the passwords in their metadata, because one read of the source uses one password.
 
-    :param usual: of ledgers whose metadata have none.
+    :param usual: password of ledgers whose metadata have none.
     """
     with connected(uri, ClientConfig()) as cluster:
         known = cluster.metadata(ledger_ids)
@@ -64,11 +65,11 @@ def _by_password(uri: str, ledger_ids: Iterable[int], usual: str) -> Mapping[str
 
 
 def archived(spark: SparkSession, path: str) -> DataFrame:
-    """Return the rows of an archive as :func:`restore` writes them: facts on a ledger, then its entries.
+    """Return the rows of an archive for :func:`restore`: of each ledger one row with its properties, and one per entry.
 
-    The row of the facts has entry id -1, and the facts as JSON in its payload.
+    The row with the properties has entry id -1; its payload is the properties as JSON.
 
-    :param path: of the archive, for Spark; its tables are ``ledgers`` and ``entries``.
+    :param path: directory of the archive, in a notation that Spark knows.
     """
     ledgers, entries = spark.read.parquet(f"{path}/ledgers"), spark.read.parquet(f"{path}/entries")
     custom = f.expr("transform_values(custom_metadata, (k, v) -> base64(v))").alias("custom_metadata")
@@ -80,9 +81,9 @@ def archived(spark: SparkSession, path: str) -> DataFrame:
 def restore(rows: DataFrame, uri: str, parallelism: int = 8, **options: str) -> None:
     """Write the ledgers of an archive under their old ids.
 
-    A ledger that exists is an error, unless this import has written it.
+    If a ledger exists already, the import fails, unless an earlier attempt of the same import wrote the ledger.
 
-    :param rows: of :func:`archived`.
+    :param rows: result of :func:`archived`.
     """
     ordered: Any = rows.repartition(parallelism, "ledger_id").sortWithinPartitions("ledger_id", "entry_id")
     writer = ordered.write.format("bookkeeper").mode("append").options(**options)

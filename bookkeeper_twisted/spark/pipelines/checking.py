@@ -1,4 +1,4 @@
-"""The check of one replica of a range of entries: a scan over blocking reads, which are made one after the other."""
+"""The check of one replica of a range of entries, with blocking reads, one after the other."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -11,18 +11,18 @@ from ...ledger.replica_scan import Answer, BatchQuestion, Finding, Question, Rep
 from ...ledger.schedule import Schedule
 
 BATCH_BYTES, BATCH_ENTRIES = 2 << 20, 1 << 20
-"""The most bytes and entries of one request."""
+"""The most bytes and the most entries that one batch read asks for."""
 
 Spend = Callable[[int, int], None]
-"""Takes entries and bytes that were read; returns when more may be read."""
+"""A function that is told how many entries and bytes were read, and returns when the speed limit permits more."""
 
 
 class PositionCheck:
-    """A check of the entries that one position of an ensemble keeps.
+    """The check of the entries that one bookie should keep at its position in an ensemble.
 
-    :param wire: protocol of reads.
-    :param batch_bytes: most that is asked for at a time; with a speed limit, a part of a second's share.
-    :param batch_entries: the same in entries.
+    :param wire: version of the protocol for reads, 2 or 3.
+    :param batch_bytes: most bytes of one batch read; with a speed limit, what a task may read in a tenth of a second.
+    :param batch_entries: the same, in entries.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class PositionCheck:
     def findings(self, first: int, last: int) -> list[Finding]:
         """Check those entries from ``first`` to ``last`` (inclusive) that the bookie should keep.
 
-        Findings that continue each other are joined.  Errors of the bookie are findings.
+        Adjacent ranges of entries in the same state are one finding.  An error of the bookie is a finding too.
         """
         scan = ReplicaScan(self._ledger_id, self._schedule, self._position, self._digester)
         questions = scan.whole(first, last)
@@ -78,7 +78,7 @@ class PositionCheck:
                     return run.slice(first, min(run.count, count))
             except BookieError:
                 raise
-            except BookKeeperError as error:  # an idle connection may have been closed by the bookie
+            except BookKeeperError as error:  # the bookie may have closed an idle connection
                 failure = error
         raise failure
 
@@ -96,7 +96,7 @@ class PositionCheck:
         return {}
 
     def _singles(self, wanted: Sequence[int], wire: int) -> dict[int, bytes | Exception]:
-        for fresh in (False, True):  # an idle connection may have been closed by the bookie
+        for fresh in (False, True):  # the bookie may have closed an idle connection
             try:
                 with self._pool.use(self._address, wire, fresh) as connection:
                     requests.send_reads(connection, self._ledger_id, wanted)

@@ -1,7 +1,7 @@
-"""Copies of a part of a fragment to the bookies that lack entries, made in a task over blocking sockets.
+"""The copying of entries of a fragment to bookies that lack them, in a task and over blocking sockets.
 
-The plan is that of replication workers (:mod:`...ledger.copy_plan`).  Entries are read in batches from whichever
-replica has them whole, verified, and sent as they are stored.
+The bookies that get an entry are chosen as replication workers choose them (:mod:`...ledger.copy_plan`).  Entries are
+read in batches from any intact replica, verified, and sent with the digest that they have.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,21 +20,21 @@ from ...ledger.findings import ReplicaLoss
 from ...ledger.fragments import LedgerFragment
 
 MAX_UNREADABLE = 100
-"""Unreadable entries of a part after which the part is given up."""
+"""The number of unreadable entries after which the copying of a part is given up."""
 
 READ_ALONG = 16
-"""Entries between two runs up to which both are read by one request: that costs less than another request."""
+"""One request reads two runs of entries if at most this many entries lie between them: a request costs more."""
 
 
 @attrs.frozen
 class LackingPart:
-    """Consecutive entries of a fragment, some of which a bookie lacks.
+    """Consecutive entries of a fragment, some of which are missing or damaged at a bookie.
 
-    :ivar number: of the fragment in its ledger.
-    :ivar fragment: with the first and the last id of the part.
-    :ivar losses: the entries that the targets get.
-    :ivar targets: the bookies that get it, by position.
-    :ivar addresses: of the ensemble and of the targets.
+    :ivar number: number of the fragment in its ledger.
+    :ivar fragment: the fragment, cut to the first and the last id of the part.
+    :ivar losses: the entries that bookies lack, by position in the ensemble.
+    :ivar targets: the bookies that get these entries, by position in the ensemble.
+    :ivar addresses: addresses of the bookies of the ensemble and of the targets, by id.
     """
 
     number: int
@@ -44,7 +44,7 @@ class LackingPart:
     addresses: Mapping[str, Address]
 
     def plan(self, first: int, last: int) -> Iterator[CopyRun]:
-        """Return the runs of a range, each with the bookies that get it.
+        """Return the runs of entries to copy in a range, each with the bookies that get it.
 
         :param first: id of the first entry.
         :param last: id of the last one.
@@ -52,7 +52,7 @@ class LackingPart:
         return copy_plan(attrs.evolve(self.fragment, first=first, last=last), self.losses, self.targets)
 
     def reads(self) -> Iterator[Fragment]:
-        """Yield the ranges of entries that have to be read for this part."""
+        """Yield the ranges of entries to read for the copies of this part."""
         fragment = self.fragment
         bookies = tuple(self.addresses[bookie_id] for bookie_id in fragment.ensemble)
         for first, last in _close(self.plan(fragment.first, fragment.last)):
@@ -60,7 +60,7 @@ class LackingPart:
 
 
 def _close(plan: Iterable[CopyRun]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last id of each group of runs that are close to each other."""
+    """Join runs with few entries between them; yield the first and the last id of each joined range."""
     first = last = -1
     for run in plan:
         if first >= 0 and run.first > last + 1 + READ_ALONG:
@@ -73,11 +73,11 @@ def _close(plan: Iterable[CopyRun]) -> Iterator[tuple[int, int]]:
 
 @attrs.define
 class CopyResult:
-    """The result of the copies of one part.
+    """The result of the copying of one part.
 
-    :ivar entries_of: sent to a target, by its id.
-    :ivar failed: why a target could not take entries, by its id.
-    :ivar unreadable: why no replica gave an entry, by the id of the entry.
+    :ivar entries_of: the number of entries sent to each target, by its bookie id.
+    :ivar failed: the error of each target that did not store entries, by its bookie id.
+    :ivar unreadable: the error for each entry that no replica returned, by entry id.
     """
 
     entries_of: dict[str, int] = attrs.field(factory=dict)
@@ -86,9 +86,10 @@ class CopyResult:
 
 
 class LackingPartCopier:
-    """The copier of the entries of one part.
+    """Copies the missing entries of one part to their targets.
 
-    :param spend: takes entries and bytes that were read or are to be written; returns when more may be.
+    :param spend: is told the entries and bytes that were read and that will be written; returns when the speed limit
+        permits to go on.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class LackingPartCopier:
         return done
 
     def _pay(self, run: EntryRun, loads: Iterable[Load]) -> None:
-        """Charge the limits for the reads, and for the writes once per target, with the bytes that bookies store."""
+        """Wait until the speed limit permits one read of each entry of the run, and one write for each target."""
         entries, n_bytes = run.count, run.size - 4 * run.count
         for adds, targets in loads:
             entries += len(adds) * len(targets)
@@ -123,7 +124,7 @@ class LackingPartCopier:
         self._spend(entries, n_bytes)
 
     def _runs(self, done: CopyResult) -> Iterator[EntryRun]:
-        """Yield runs of entries that were read from any replica; record the others as unreadable."""
+        """Read the entries of the part from any replica and yield them as runs; record the others as unreadable."""
         for fragment in self._part.reads():
             rest: Fragment | None = fragment
             while rest is not None and len(done.unreadable) < MAX_UNREADABLE:
@@ -134,7 +135,7 @@ class LackingPartCopier:
                         yield run
                     break
                 except (NoSuchEntryError, ReadError) as error:
-                    if any(self._part.plan(at, at)):  # the entry is unreadable, which matters only if a target needs it
+                    if any(self._part.plan(at, at)):  # an unreadable entry is a failure only if a target needs it
                         done.unreadable[at] = str(error)
                 except BookKeeperError as error:
                     done.unreadable[at] = str(error)
@@ -142,9 +143,9 @@ class LackingPartCopier:
                 rest = attrs.evolve(rest, first=at + 1) if at < rest.last else None
 
     def _loads(self, run: EntryRun, done: CopyResult) -> Iterator[Load]:
-        """Return the entries that each target gets.
+        """Yield the requests to send for the entries of a run, with the targets of each.
 
-        A target that needs all of them gets the same bytes object.
+        All targets that need the whole run share one bytes object.
         """
         key, addresses = self._digester.master_key, self._part.addresses
         ids_of: dict[str, list[int]] = {}

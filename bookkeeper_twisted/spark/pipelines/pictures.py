@@ -1,4 +1,4 @@
-"""Pages with bar charts and tables of the findings of pipelines, in plain HTML and SVG for any browser."""
+"""Makes HTML pages with bar charts (SVG) and tables of the results of pipelines, without scripts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -15,15 +15,15 @@ _OTHER = ("#1565c0", "#00838f", "#9e9d24", "#ad1457", "#4e342e")
 _WIDTH, _BAR, _GAP, _LEFT, _RIGHT = 720, 22, 8, 180, 300
 
 _SEEN = 4.0
-"""The least pixels of a part, so that one damaged entry among a million is visible."""
+"""The least width in pixels of a part of a bar, so that one damaged entry among a million is visible."""
 
 
 @attrs.frozen
 class Bar:
-    """One bar, from parts of different colours.
+    """One bar of a chart, made of parts in different colours.
 
-    :ivar parts: names, in the colours of the legend, and their lengths.
-    :ivar note: printed at its end.
+    :ivar parts: name and length of each part; equal names have equal colours.
+    :ivar note: text that is printed at the end of the bar.
     """
 
     label: str
@@ -32,14 +32,14 @@ class Bar:
 
     @property
     def length(self) -> float:
-        """Return the length of all parts."""
+        """Return the sum of the lengths of all parts."""
         return sum(value for _, value in self.parts)
 
 
 def replica_bars(totals: Iterable[Any]) -> list[Bar]:
-    """Make a bar for each bookie with the numbers of its entries by state, sound entries last.
+    """Make a bar for each bookie, with a part for each state of its entries; sound entries come last.
 
-    :param totals: rows of :func:`~.verify.summary`.
+    :param totals: rows that :func:`~.verify.summary` returns.
     """
     by_bookie: dict[str, list[tuple[str, int]]] = {}
     for row in sorted(totals, key=lambda row: (row.bookie_id, row.status == OK, row.status)):
@@ -51,10 +51,10 @@ def replica_bars(totals: Iterable[Any]) -> list[Bar]:
 
 
 def space_bars(ledgers: Iterable[Any], names: Mapping[int, str] = MappingProxyType({})) -> list[Bar]:
-    """Make a bar for each ledger, as long as the space it has.
+    """Make a bar for each ledger, whose length is the bytes of the ledger in entry logs.
 
-    :param ledgers: rows of :func:`~.space.by_ledger`.
-    :param names: of ledgers, by their ids.
+    :param ledgers: rows that :func:`~.space.by_ledger` returns.
+    :param names: labels of ledgers by id; others are labelled with their id.
     """
     return [
         Bar(names.get(row.ledger_id, f"ledger {row.ledger_id}"), [("bytes", row.bytes)], human(row.bytes))
@@ -63,7 +63,7 @@ def space_bars(ledgers: Iterable[Any], names: Mapping[int, str] = MappingProxyTy
 
 
 def chart(title: str, bars: Sequence[Bar]) -> str:
-    """Draw a bar chart as HTML: the ``title`` as a heading, and an SVG, with a legend if bars have several parts.
+    """Draw a bar chart as HTML: the ``title`` as heading, then an SVG, with a legend if parts have different names.
 
     :param bars: the bars from top to bottom; the longest fills the width.
     """
@@ -97,8 +97,8 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     """Draw a table as HTML, below a heading.
 
     :param title: plain text.
-    :param columns: their names, plain text.
-    :param rows: a value for each column.
+    :param columns: names of the columns, plain text.
+    :param rows: rows, each with a value per column.
     """
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     lines = ["<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row) + "</tr>" for row in rows]
@@ -106,9 +106,9 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 
 def findings(rows: Iterable[Any]) -> str:
-    """Draw a table of the damage of replicas; return an empty text if no replica is damaged.
+    """Draw a table of damaged ranges of entries as HTML; return an empty text if there is none.
 
-    :param rows: of :func:`~.verify.damages`.
+    :param rows: rows that :func:`~.verify.damages` returns.
     """
     columns = ("ledger", "first entry", "last entry", "entries", "bookie", "state", "why")
     bad = [(row.ledger_id, row.first, row.last, row.entries, row.bookie_id, row.status, row.detail) for row in rows]
@@ -116,10 +116,10 @@ def findings(rows: Iterable[Any]) -> str:
 
 
 def page(title: str, charts: Sequence[str]) -> str:
-    """Make an HTML page.
+    """Make a whole HTML page from charts and tables.
 
     :param title: plain text.
-    :param charts: HTML, as :func:`chart` and :func:`table` give it.
+    :param charts: HTML that :func:`chart` and :func:`table` returned, from top to bottom.
     """
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
     style = (

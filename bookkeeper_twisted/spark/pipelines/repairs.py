@@ -1,12 +1,14 @@
-"""The work of the driver in a repair of ledgers: locks, targets, metadata and marks.
+"""The part of a repair that the driver does: it takes locks, chooses targets, and updates metadata and marks.
 
-Theory of operation.  The driver takes the replication lock of a ledger, so that no replication worker repairs it as
-well, reads its metadata and chooses a target for each position that lacks entries: the bookie itself if it is writable,
-otherwise another one, which gets everything that the position keeps.  Where all targets of a fragment have taken
-everything, new bookies are named, by one write of the metadata for all fragments of the ledger (S19).  A mark goes by
-the rule of workers (:mod:`...metadata.mark_removal`), so it is read before the check.  A crash at any moment leaves
-extra copies and nothing else, and so does a lost session: what the driver does for a ledger ends with the lock.
-Fragments of a writer that may be alive are left alone.
+Theory of operation.  The driver takes the replication lock of a ledger, so that no replication worker repairs it at the
+same time, and reads its metadata.  For each position of an ensemble that lacks entries it chooses a target: the bookie
+itself if it is writable, otherwise another bookie, which then gets all entries of the position.  Tasks copy the
+entries.  When all targets of a fragment have stored theirs, the driver replaces bookies in the metadata, with one write
+for all fragments of the ledger (S19).  It removes the underreplicated mark by the rule of replication workers
+(:mod:`...metadata.mark_removal`), for which the mark must be read before the check of the ledger.
+
+A crash at any moment leaves extra copies and nothing else.  So does a lost session of the metadata store: all work on a
+ledger stops with its lock.  A fragment whose writer may be alive is not repaired.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -33,26 +35,26 @@ from ...model import LedgerMetadata, UnderreplicatedLedger
 REPAIRED, FAILED, LOST, LOCKED, OPEN, NO_TARGET = "repaired", "failed", "lost", "locked", "open", "no target"
 
 Losses = Mapping[int, Mapping[int, Sequence[ReplicaLoss]]]
-"""The losses of positions, by the ledger and the number of the fragment in it."""
+"""The missing entries by ledger id and by number of the fragment; each loss names its position in the ensemble."""
 
 Marks = Mapping[int, Versioned[UnderreplicatedLedger]]
-"""Marks of under-replication, by ledger id."""
+"""Underreplicated marks, by ledger id."""
 
 Outcome = tuple[object, ...]
-"""Ledger, number of the fragment, position, bookie, the bookie that has its entries now, state, entries, detail."""
+"""A row of the report: ledger, fragment number, position, bookie, its replacement, state, copied entries, detail."""
 
 _HOLDER = "bookkeeper-spark"
 
 
 @attrs.define
 class FragmentRepair:
-    """The repair of one fragment.
+    """The repair of one fragment: its plan and its result.  A position is that of a bookie in the ensemble.
 
-    :ivar lost: by position.
-    :ivar targets: by position.
-    :ivar copied: entries, by target.
-    :ivar problems: by position: the state in which it is left, and why.
-    :ivar named: targets that the metadata name, by position.
+    :ivar lost: the entries that bookies lack, by position.
+    :ivar targets: the bookies that get these entries, by position.
+    :ivar copied: the number of entries that were sent, by target.
+    :ivar problems: the positions that were not repaired, each with its state and the reason.
+    :ivar named: the bookies that the metadata name since the repair, by position.
     """
 
     number: int
@@ -64,24 +66,24 @@ class FragmentRepair:
     named: dict[int, str] = attrs.field(factory=dict)
 
     def losses(self) -> list[ReplicaLoss]:
-        """Return the losses whose entries the targets get."""
+        """Return the missing entries that the targets should get."""
         return losses_of_targets(self.fragment, self.lost, self.targets)
 
     def fail(self, state: str, why: str) -> None:
-        """Record that no position got its missing entries.
+        """Record that no position of the fragment was repaired.
 
-        :param state: the new state of all positions, one of those at the top of the module.
+        :param state: the state that all positions get, one of the constants of this module such as ``FAILED``.
         :param why: the reason, for the report.
         """
         self.problems = dict.fromkeys(self.lost, (state, why))
 
     @property
     def repaired(self) -> dict[int, str]:
-        """Return the bookies that have all entries now, by position."""
+        """Return the targets that now have all their entries, by position in the ensemble."""
         return {position: target for position, target in self.targets.items() if position not in self.problems}
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield the rows of the report."""
+        """Yield a row of the report for each position that lacked entries."""
         for position, losses in self.lost.items():
             state, detail = self.problems.get(position, (REPAIRED, ""))
             target = self.targets.get(position)
@@ -92,11 +94,11 @@ class FragmentRepair:
 
 @attrs.frozen
 class Check:
-    """The result of the check of ledgers before their repair.
+    """The result of a check of ledgers: the losses to repair.
 
-    :ivar unsure: bookies of which not everything could be checked, by ledger; None: no entries were read, and nothing
-        is known of bookies that are registered.
-    :ivar marks: of the time before the check; those of other ledgers stay.
+    :ivar unsure: bookies of which some entries could not be checked, by ledger id.  None: the check read no entries,
+        and no registered bookie is known to have its entries.
+    :ivar marks: the underreplicated marks, read before the check.  A mark that is not among them is not removed.
     """
 
     losses: Losses
@@ -106,7 +108,7 @@ class Check:
 
 @attrs.define
 class LockedLedger:
-    """A ledger under repair, with its lock."""
+    """A ledger under repair, whose replication lock is held."""
 
     ledger_id: int
     lock: LedgerLock
@@ -114,12 +116,13 @@ class LockedLedger:
     fragments: dict[int, FragmentRepair] = attrs.field(factory=dict)
 
     def completes(self, replicas: Collection[str], check: Check) -> bool:
-        """Test whether the repair has done all that a mark asks for.
+        """Test whether the repair has restored every replica that an underreplicated mark names.
 
-        :param replicas: the bookies that it names; a mark that names none asks for more than was done.
-        :param check: of the time before the repair.
+        :param replicas: the bookies that the mark names; if it names none, the whole ledger would have to be checked:
+            false.
+        :param check: the check that was made before the repair.
         """
-        # only bookies still in the ledger's metadata matter: others were replaced
+        # bookies that the ledger's metadata no longer name were replaced
         unsure = self.stored.value.bookies.intersection(replicas)
         if check.unsure is not None:
             unsure = unsure.intersection(check.unsure.get(self.ledger_id, ()))
@@ -128,14 +131,14 @@ class LockedLedger:
 
 @attrs.frozen
 class Refusal:
-    """A ledger that was not repaired, with its state and the reason."""
+    """The state of a ledger whose repair did not begin, and the reason."""
 
     state: str
     why: str
 
 
 class Repairs:
-    """The repairs of the ledgers of one check."""
+    """Begins and ends the repairs of the ledgers of one check."""
 
     def __init__(self, client: BookKeeper, check: Check) -> None:
         self._check = check
@@ -145,9 +148,9 @@ class Repairs:
         self._registration = client.metadata.registration
 
     async def begin(self, ledger_id: int) -> LockedLedger | Refusal:
-        """Lock and plan a ledger of the check.
+        """Take the replication lock of a ledger and plan its repair.
 
-        :returns: the locked ledger, or why it is not repaired.
+        :returns: the locked ledger with the plan, or the reason why it is not repaired.
         """
         try:
             lock = await LedgerLock.take(self._marks, ledger_id, _HOLDER)
@@ -182,7 +185,7 @@ class Repairs:
                 repair.fragments[number] = one
 
     async def _choose(self, one: FragmentRepair, metadata: LedgerMetadata, writable: Collection[str]) -> None:
-        """Choose a target for each position that lacks entries."""
+        """Choose the bookie that gets the missing entries, for each position of a fragment that lacks entries."""
         ensemble = list(one.fragment.ensemble)
         excluded = set(ensemble).difference(writable)
         for position in one.lost:
@@ -198,9 +201,9 @@ class Repairs:
             ensemble[position] = one.targets[position] = target
 
     async def end(self, repair: LockedLedger) -> None:
-        """Name new bookies, remove the mark of a ledger that is whole, and release the lock.
+        """Write new bookies to the metadata, remove the mark of a fully replicated ledger, and release the lock.
 
-        :param repair: of :meth:`begin`; errors are noted in it.
+        :param repair: the ledger that :meth:`begin` locked; its fragments record errors.
         """
         try:
             await repair.lock.run(partial(self._finish, repair))
@@ -220,7 +223,7 @@ class Repairs:
             await remove_mark(self._marks, self._registration, repair.ledger_id, mark, repair.stored.value.bookies)
 
     async def _name_targets(self, repair: LockedLedger) -> None:
-        """Name the new bookies of all repaired fragments by one write of the metadata."""
+        """Replace bookies of all repaired fragments in the ledger's metadata, by one write."""
         moves = [one.fragment.moves(one.repaired) for one in repair.fragments.values()]
         moves = [one for one in moves if one.bookies]
 

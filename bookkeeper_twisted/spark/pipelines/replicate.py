@@ -1,8 +1,9 @@
-"""The repair of losses that a check found, or of lost bookies: tasks copy entries, the driver writes metadata.
+"""Repairs ledgers after a check, or after the loss of bookies: tasks copy entries, the driver writes metadata.
 
-Theory of operation.  The driver works through the ledgers some hundreds at a time: :mod:`.repairs` locks them and
-chooses targets, tasks copy (:mod:`.copying`), :mod:`.repairs` names the targets.  While some are copied, the next ones
-are locked already, and the locks of the ones before are released, so that tasks hardly wait for the driver.
+Theory of operation.  The driver repairs some hundreds of ledgers at a time: :mod:`.repairs` locks them and chooses
+targets, tasks copy their entries (:mod:`.copying`), and :mod:`.repairs` writes the targets to the metadata. While tasks
+copy one group, the driver already locks the next and releases the locks of the previous, so that tasks hardly wait for
+the driver.
 """
 
 import pickle
@@ -33,7 +34,7 @@ from .copying import CopyResult, LackingPart, LackingPartCopier
 from .repairs import FAILED, LOST, Check, FragmentRepair, LockedLedger, Losses, Marks, Outcome, Refusal, Repairs
 
 LEDGERS_AT_ONCE = 500
-"""Ledgers whose entries are copied by one Spark job; the next ones are locked meanwhile."""
+"""The ledgers of one Spark job that copies entries; while it runs, the driver locks as many for the next job."""
 
 PART_BYTES = 16 << 20
 
@@ -48,11 +49,11 @@ _PARTITIONS_PER_TASK, _WITH_A_LIMIT = 4, 16
 
 
 _Row = tuple[tuple[Any, ...], LossKind, tuple[int, int] | None]
-"""Values of :data:`_KEYS`, and the first and the last id of what is lacking."""
+"""Values of :data:`_KEYS`, the kind of loss, and the first and the last id of the missing entries."""
 
 
 def read_marks(uri: str) -> Marks:
-    """Return the marks of all ledgers; call this before listing the fragments to check.
+    """Return all underreplicated marks, by ledger id; call this before you list the fragments to check.
 
     :param uri: metadata service URI.
     """
@@ -61,20 +62,20 @@ def read_marks(uri: str) -> Marks:
 
 
 def check_of_bookies(replicas: DataFrame, marks: Marks) -> Check:
-    """Return a check that reports all entries of unregistered bookies as lost.
+    """Make a check without reading entries: it reports only the entries of unregistered bookies as lost.
 
     :param replicas: rows of the source's view ``fragments``.
-    :param marks: the marks, read before the replicas were listed.
+    :param marks: underreplicated marks, read before the replicas were listed.
     """
     return Check(_by_fragment(_gone(replicas)), None, marks)
 
 
 def check_of_entries(findings: DataFrame, replicas: DataFrame, marks: Marks) -> Check:
-    """Return a check of all lacking entries: missing and damaged entries, and all entries of unregistered bookies.
+    """Make a check from a verification: missing and damaged entries are lost, and those of unregistered bookies.
 
-    :param findings: of :func:`~.verify.verify`.
+    :param findings: result of :func:`~.verify.verify`.
     :param replicas: see :func:`check_of_bookies`.
-    :param marks: the marks, read before the replicas were listed.
+    :param marks: underreplicated marks, read before the replicas were listed.
     """
     rows = _gone(replicas)
     gone = {key for key, _, _ in rows}
@@ -109,12 +110,12 @@ def _by_fragment(rows: Iterable[_Row]) -> Losses:
 def replicate(
     spark: SparkSession, uri: str, check: Check, password: bytes = b"", limit: Rate = UNLIMITED, parallelism: int = 8
 ) -> DataFrame:
-    """Copy to bookies the entries that they lack; return a row for each position, with its state afterwards.
+    """Copy lost entries to bookies; return a row for each position that lacked entries, with its state afterwards.
 
-    :param check: of :func:`check_of_entries` or :func:`check_of_bookies`.
-    :param password: of ledgers whose metadata do not have it.
-    :param limit: entries and bytes a second of the whole cluster, read and written ones.
-    :param parallelism: tasks that run at a time, among which the limit is split.
+    :param check: result of :func:`check_of_entries` or :func:`check_of_bookies`.
+    :param password: of ledgers whose metadata contain no password.
+    :param limit: most entries and bytes a second that all tasks together read and write.
+    :param parallelism: tasks that run at a time; each gets an equal share of the limit.
     """
     copying = _Copying(spark, password, limit, parallelism)
     client = THREAD.wait(lambda: BookKeeper.connect(THREAD.reactor, uri, ClientConfig()))
@@ -124,7 +125,7 @@ def replicate(
     try:
         for n, batch in enumerate(batches):
             for one in batches[n : n + 2]:
-                # also lock the next ledgers, so that they are ready when the copies of these end
+                # begin to lock the next batch too, so that its copies can start when those of this batch end
                 one.begin()
             batch.copy(copying, cluster)
             batch.end()
@@ -139,7 +140,7 @@ def replicate(
 
 @attrs.define
 class _RepairBatch:
-    """A group of ledgers that are repaired together."""
+    """A group of ledgers whose entries one Spark job copies."""
 
     _repairs: Repairs
     _losses: Losses
@@ -148,12 +149,12 @@ class _RepairBatch:
     _copied: bool = False
 
     def begin(self) -> None:
-        """Begin to lock the ledgers and to plan their repair."""
+        """Begin to lock the ledgers and to plan their repair, unless this has begun; does not wait."""
         if self._begun is None:
             self._begun, _ = THREAD.begin(partial(results_of, self._losses, self._repairs.begin))
 
     def copy(self, copying: "_Copying", cluster: ClusterView) -> None:
-        """Copy the entries that the ledgers lack."""
+        """Copy the lost entries of the ledgers in Spark tasks; returns when all tasks have ended."""
         works = self._works
         fragments = [one for work in works.values() for one in work.fragments.values()]
         known = cluster.addresses({n for one in fragments for n in (*one.fragment.ensemble, *one.targets.values())})
@@ -164,7 +165,10 @@ class _RepairBatch:
         self._copied = True
 
     def end(self) -> None:
-        """Begin to write metadata and to release the locks; nothing changes for ledgers that were not copied."""
+        """Begin to update the metadata and to release the locks; does not wait.
+
+        If the copies did not end, the metadata stay as they are.
+        """
         if self._begun is None or self._ended is not None or self._begun.exception() is not None:
             return
         works = self._works
@@ -175,12 +179,12 @@ class _RepairBatch:
         self._ended, _ = THREAD.begin(partial(results_of, works, lambda n: self._repairs.end(works[n])))
 
     def wait(self) -> None:
-        """Wait until metadata are written and locks are released."""
+        """Wait until the metadata of all ledgers are written and their locks released."""
         if self._ended is not None:
             self._ended.result()
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Return the rows of the report."""
+        """Yield the rows of the report for the positions that lacked entries."""
         assert self._begun is not None
         for ledger_id, one in self._begun.result().items():
             if isinstance(one, LockedLedger):
@@ -199,7 +203,7 @@ class _RepairBatch:
 
 @attrs.frozen
 class _Copying:
-    """The settings of the copies of tasks."""
+    """The settings of the Spark jobs that copy entries."""
 
     spark: SparkSession
     password: bytes = attrs.field(repr=False)
@@ -208,22 +212,25 @@ class _Copying:
 
     @property
     def share(self) -> Rate:
-        """Return the limit of one task."""
+        """Return the speed limit of one task."""
         return self.limit * (1 / self.parallelism)
 
     @property
     def part_bytes(self) -> int:
-        """Return the bytes of one part; with a speed limit, a second's share, so that tasks end together."""
+        """Return the bytes of one part of a fragment; with a speed limit, what a task may copy in a second.
+
+        Small parts let all tasks end at about the same time.
+        """
         return min(PART_BYTES, int(self.share.bytes)) if self.share.bytes else PART_BYTES
 
     def key_of(self, metadata: LedgerMetadata) -> tuple[Any, Secret]:
-        """Return the digest type and password that a task verifies and signs with."""
+        """Return the digest type and the password of a ledger, with which tasks verify and send entries."""
         return metadata.digest_type, Secret(metadata.password if metadata.has_password else self.password)
 
     def run(
         self, parts: Sequence[LackingPart], keys: Mapping[int, tuple[Any, Secret]]
     ) -> Iterator[tuple[int, int, CopyResult]]:
-        """Copy parts in tasks; return ledger, fragment number and result of each part."""
+        """Copy the entries of ``parts`` in one Spark job; yield ledger id, fragment number and result of each part."""
         if not parts:
             return
         share = self.share
@@ -246,9 +253,9 @@ class _Copying:
 
 
 def _parts(repair: LockedLedger, known: Mapping[str, Address], part_bytes: int) -> Iterator[LackingPart]:
-    """Yield the parts of fragments, each with only the entries that a target lacks."""
+    """Cut the fragments under repair into parts of about ``part_bytes``; leave out parts without lost entries."""
     metadata = repair.stored.value
-    count = metadata.last_entry_id + 1  # also 0 for an open ledger, whose last entry id is -1
+    count = metadata.last_entry_id + 1  # 0 for an open ledger, whose metadata have last entry id -1
     average = metadata.length / count if count else 0.0
     step = max(1, int(part_bytes / (average + ENTRY_OVERHEAD)))
     for one in repair.fragments.values():
@@ -266,13 +273,13 @@ def _parts(repair: LockedLedger, known: Mapping[str, Address], part_bytes: int) 
 
 
 def _clipped(loss: ReplicaLoss, first: int, last: int) -> ReplicaLoss:
-    """Return the part of a loss that lies in a range of entries."""
+    """Return ``loss`` with only its entries between ``first`` and ``last`` (inclusive)."""
     ends = ((max(low, first), min(high, last)) for low, high in loss.ranges if low <= last and high >= first)
     return attrs.evolve(loss, ranges=tuple(ends))
 
 
 def _note(one: FragmentRepair, copied: CopyResult) -> None:
-    """Record the result of the copies of one part."""
+    """Add the result of the copying of one part to the repair of its fragment."""
     for target, entries in copied.entries_of.items():
         one.copied[target] = one.copied.get(target, 0) + entries
     for position, target in one.targets.items():

@@ -1,7 +1,8 @@
-"""The space of ledgers in the entry logs of bookies, and the gain of a compaction.
+"""The bytes that ledgers take up in the entry logs of bookies, and what a compaction would gain.
 
-A place is a ledger directory on a disk that the tasks see, or ``http://HOST:PORT``, the HTTP server of a bookie.  Of
-files the ledgers map of a sealed log is read, and all records of one that is not; a bookie is asked for the same.
+A place is a ledger directory on a disk that the tasks can read, or ``http://HOST:PORT``, the HTTP server of a bookie.
+In a ledger directory, tasks read the ledgers map of each sealed entry log, and all records of a log without a map. A
+bookie does the same for its HTTP clients.
 """
 
 import json
@@ -29,26 +30,26 @@ THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 Spend = Callable[[int, int], None]
 
 _PAID_AT_ONCE = 1 << 20
-"""Bytes that are read before they are paid for."""
+"""Bytes that a scan of an entry log reads before it charges them to the speed limit."""
 
 _USED = "array<struct<ledger_id:bigint,bytes:bigint>>"
 
 
 def _unlimited(entries: int, n_bytes: int) -> None:
-    """Grant any number of entries and bytes immediately: reads are not limited."""
+    """Return immediately, whatever was read: the speed of reads is not limited."""
 
 
 _SCHEME = "http://"
 _PATH = "/api/v1/bookie/entry_logs"
 _PATIENCE = 60.0
-"""Seconds within which a bookie must answer."""
+"""Seconds within which the HTTP server of a bookie must answer."""
 
 
 def entry_logs(spark: SparkSession, places: Sequence[str]) -> DataFrame:
-    """Return the entry logs of ledger directories: ``directory``, ``log_id``, ``file_bytes``.
+    """List the entry logs of ledger directories, in columns ``directory``, ``log_id`` and ``file_bytes``.
 
-    :param places: ledger directories, or ``http://HOST:PORT`` for all of a bookie's; ``directory`` of the latter is
-        that with the path behind it.
+    :param places: ledger directories, or ``http://HOST:PORT`` for all directories of a bookie.  For these the column
+        ``directory`` is the URL followed by the path of the directory.
     :raises BookieHandleNotAvailableError: a bookie does not answer.
     :raises IncorrectParameterError: the ledger directory does not exist.
     """
@@ -76,7 +77,7 @@ def _logs_of_bookie(address: str) -> list[tuple[str, int, int]]:
 
 
 def _asked(url: str) -> Any:
-    """Return the JSON answer of a bookie's HTTP server.
+    """Send a GET request to a bookie's HTTP server and return the parsed JSON answer.
 
     :raises BookieHandleNotAvailableError: no answer came, or the answer is an error.
     """
@@ -91,10 +92,10 @@ def _asked(url: str) -> Any:
 
 
 def used_in(directory: str, log_id: int, spend: Spend = _unlimited) -> dict[int, int]:
-    """Return the bytes of each ledger in one entry log, including the length fields of entries.
+    """Return the bytes that each ledger takes up in one entry log, by ledger id; length fields of entries count.
 
-    :param directory: see :func:`entry_logs`.
-    :param spend: takes entries and bytes that were read; returns when more may be read.
+    :param directory: value of the column ``directory`` of :func:`entry_logs`.
+    :param spend: is told how many entries and bytes were read; returns when the speed limit permits more.
     """
     if directory.startswith(_SCHEME):
         url = urlsplit(directory)
@@ -127,11 +128,13 @@ def used_in(directory: str, log_id: int, spend: Spend = _unlimited) -> dict[int,
 
 
 def usage(logs: DataFrame, parallelism: int = 8, limit: Rate = UNLIMITED) -> DataFrame:
-    """Return the space of each ledger in each log: ``directory``, ``log_id``, ``file_bytes``, ``ledger_id``, ``bytes``.
+    """Return the bytes of each ledger in each entry log.
 
-    :param logs: rows of :func:`entry_logs`.
-    :param parallelism: tasks that run at a time, among which the limit is split.
-    :param limit: entries and bytes a second of all tasks together.
+    Columns: ``directory``, ``log_id``, ``file_bytes``, ``ledger_id`` and ``bytes``.
+
+    :param logs: rows that :func:`entry_logs` returned.
+    :param parallelism: tasks that run at a time; each gets an equal share of the limit.
+    :param limit: most entries and bytes a second that all tasks together read.
     """
     share = limit * (1 / parallelism)
 
@@ -144,21 +147,25 @@ def usage(logs: DataFrame, parallelism: int = 8, limit: Rate = UNLIMITED) -> Dat
 
 
 def by_ledger(used: DataFrame) -> DataFrame:
-    """Return the space of each ledger in all logs, the largest first, in columns ``ledger_id``, ``bytes`` and ``logs``.
+    """Sum up the bytes of each ledger in all entry logs; return the largest ledger first.
 
-    :param used: space by log and ledger, in columns ``ledger_id`` and ``bytes`` at least.
+    Columns: ``ledger_id``, ``bytes`` and ``logs``, the number of entry logs with entries of the ledger.
+
+    :param used: a row for each entry log and ledger, with columns ``ledger_id`` and ``bytes`` at least.
     """
     totals = (f.sum("bytes").alias("bytes"), f.count("*").alias("logs"))
     return used.groupBy("ledger_id").agg(*totals).orderBy(f.desc("bytes"), "ledger_id")
 
 
 def compaction_plan(used: DataFrame, ledgers: DataFrame, thresholds: Sequence[float] = THRESHOLDS) -> DataFrame:
-    """Compute the gain of a compaction with each threshold.
+    """Compute what a compaction of entry logs would gain and cost, for each threshold.
 
-    :param used: rows of :func:`usage`.
-    :param ledgers: the ledgers that exist, column ``ledger_id``: the space of others is garbage.
-    :returns: ``threshold``; ``logs`` that would be compacted or removed; ``won`` bytes of their garbage; ``copied``
-        bytes of what lives in them.
+    A log is compacted if the share of its bytes that belong to existing ledgers is below the threshold.
+
+    :param used: rows that :func:`usage` returned.
+    :param ledgers: the ledgers that exist, in column ``ledger_id``; bytes of other ledgers are garbage.
+    :returns: columns ``threshold``; ``logs``, the number of logs to compact or remove; ``won``, bytes of garbage in
+        them; ``copied``, bytes of existing ledgers in them.
     """
     alive = ledgers.select("ledger_id").distinct().withColumn("alive", f.lit(1))
     logs = (

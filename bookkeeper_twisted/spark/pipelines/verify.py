@@ -1,4 +1,4 @@
-"""The verification of every replica of every fragment, and the marking of ledgers that lack replicas."""
+"""Verifies every replica of every fragment in Spark tasks, and marks ledgers that lack replicas underreplicated."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -27,8 +27,11 @@ FINDINGS = (
 PIECE_BYTES = 16 << 20
 
 _PARTITIONS_PER_TASK, _WITH_A_LIMIT = 4, 16
-"""Partitions for each task that runs at a time: the last one leaves the other cores idle for a short time only.
-With a limit more of them, because a share that is not used makes the whole slower than allowed."""
+"""Partitions for each task that runs at a time, without and with a speed limit.
+
+With several small partitions, cores are idle only briefly at the end.  With a limit there are more, because the share
+of an idle core is lost, which makes the whole slower than the limit allows.
+"""
 
 _NOT_REGISTERED = "the bookie is not registered; it should keep no entries"
 
@@ -38,23 +41,23 @@ _MAX_FRAME = 5 << 20
 
 
 def fragments(spark: SparkSession, uri: str, **options: str) -> DataFrame:
-    """Return the replicas of ledgers, as the view ``fragments`` of the source.
+    """List the replicas of all fragments: return the rows of the source's view ``fragments``.
 
-    :param uri: of the cluster's metadata.
-    :param options: more options of the source, which may choose ledgers.
+    :param uri: metadata service URI.
+    :param options: more options of the source, for example to select ledgers.
     """
     reader = spark.read.format("bookkeeper").option("metadataServiceUri", uri).option("view", "fragments")
     return reader.options(**options).load()
 
 
 def pieces(replicas: DataFrame, piece_bytes: int = PIECE_BYTES) -> DataFrame:
-    """Cut replicas into parts of about the same size, in columns ``first`` and ``last``.
+    """Cut replicas into parts of about the same size; columns ``first`` and ``last`` have the entry ids of a part.
 
-    A replica without entries is left out, unless its bookie is not registered: then it is a part with ``last`` below
+    A replica without entries is left out if its bookie is registered.  Otherwise it becomes a part with ``last`` below
     ``first``.
 
-    :param replicas: rows of :func:`fragments`.
-    :param piece_bytes: of a part, by the average of the ledger.
+    :param replicas: rows that :func:`fragments` returned.
+    :param piece_bytes: bytes of a part, estimated from the average entry size of the ledger.
     """
     step = f.greatest(f.lit(1), (piece_bytes / (f.col("entry_bytes") + ENTRY_OVERHEAD)).cast("bigint"))
     cut = replicas.where("last_entry_id >= first_entry_id OR NOT available").withColumn("step", step)
@@ -64,7 +67,7 @@ def pieces(replicas: DataFrame, piece_bytes: int = PIECE_BYTES) -> DataFrame:
 
 
 def stored_passwords(uri: str, replicas: DataFrame) -> dict[int, Secret]:
-    """Return by ledger id the passwords stored in the metadata, for ledgers whose digests depend on a password.
+    """Read the passwords of ledgers with HMAC digests from their metadata; return them by ledger id.
 
     :param uri: metadata service URI.
     :param replicas: rows of the source's view ``fragments``.
@@ -82,19 +85,19 @@ def verify(
     replicas: DataFrame, password: bytes = b"", limit: Rate = UNLIMITED, parallelism: int = 8,
     passwords: Mapping[int, Secret] | None = None, timeouts: Timeouts = DEFAULT_TIMEOUTS,
 ) -> DataFrame:  # fmt: skip
-    """Verify replicas, and return a row for each range of entries that are in the same state.
+    """Read and verify replicas; return a row for each range of entries in the same state at one bookie.
 
-    A range ends where a part of the work ends; :func:`damages` joins such ranges.  Of the entries between ``first`` and
-    ``last`` those are meant that the position keeps; ``entries`` is their number.
-    Columns ``began`` and ``ended`` are seconds since the epoch between which the part with these entries was read.
-    A replica without entries has a row only if its bookie is not registered; that row has no entries, and ``last`` is
-    below ``first``.
+    A row covers the entries between ``first`` and ``last`` that the bookie should keep at its position in the ensemble;
+    ``entries`` is their number.  A range also ends where the piece of work of a task ends; :func:`damages` joins such
+    ranges.  Columns ``began`` and ``ended`` are the times, in seconds since the epoch, between which the piece was
+    read.  A replica without entries has a row only if its bookie is not registered; in that row ``entries`` is 0, and
+    ``last`` is below ``first``.
 
     :param replicas: rows of the source's view ``fragments``.
-    :param password: of ledgers whose digests are made with one (HMAC), where ``passwords`` has none.
-    :param passwords: of single ledgers, see :func:`stored_passwords`.
-    :param limit: entries and bytes a second of the whole cluster.
-    :param parallelism: tasks that run at a time, among which the limit is split.
+    :param password: for HMAC digests of ledgers that are not in ``passwords``.
+    :param passwords: by ledger id, see :func:`stored_passwords`.
+    :param limit: most entries and bytes a second that all tasks together read.
+    :param parallelism: tasks that run at a time; each gets an equal share of the limit.
     """
     share = limit * (1 / parallelism) if limit else UNLIMITED
     batch_bytes = tenth_of_a_second(share.bytes, BATCH_BYTES)
@@ -133,12 +136,12 @@ _INPUT = (
 
 
 def damages(findings: DataFrame) -> DataFrame:
-    """Return the ranges of entries that are not sound, with adjacent ranges joined.
+    """Return the ranges of entries whose state is not ``ok``; join adjacent ranges.
 
-    Findings are joined at one bookie where their state is the same and the bookie keeps no entry of the ledger between
-    them, also over an ensemble change.  Those of ledgers without entries are left out: see :func:`without_entries`.
+    Two ranges at one bookie are joined if their state is the same and the bookie should keep no entry of the ledger
+    between them, even across an ensemble change.  Ledgers without entries are left out, see :func:`without_entries`.
 
-    :param findings: all of :func:`verify`, as the sound ones separate the others.
+    :param findings: all rows of :func:`verify`; sound ranges are needed to separate the others.
     :returns: columns ``ledger_id``, ``bookie_id``, ``first``, ``last``, ``status``, ``entries`` and ``detail``.
     """
     in_order = Window.partitionBy("ledger_id", "bookie_id").orderBy("first")
@@ -154,18 +157,18 @@ def damages(findings: DataFrame) -> DataFrame:
 
 
 def by_ledger(damaged: DataFrame) -> DataFrame:
-    """Return the entries that are not sound, by ledger, bookie and state, in this order.
+    """Count the entries that are not ``ok`` for each ledger, bookie and state, and return the counts in this order.
 
-    :param damaged: rows of :func:`damages`.
+    :param damaged: rows that :func:`damages` returned.
     """
     totals = damaged.groupBy("ledger_id", "bookie_id", "status").agg(f.sum("entries").alias("entries"))
     return totals.orderBy("ledger_id", "bookie_id", "status")
 
 
 def first_of_each(damaged: DataFrame, count: int) -> list[Any]:
-    """Return at most ``count`` ranges in order, in equal shares for all ledgers that have enough ranges.
+    """Return at most ``count`` damaged ranges, about equally many of each ledger, by ledger and first entry.
 
-    :param damaged: rows of :func:`damages`.
+    :param damaged: rows that :func:`damages` returned.
     """
     turn = f.row_number().over(Window.partitionBy("ledger_id").orderBy("first", "bookie_id"))
     rows = damaged.withColumn("turn", turn).orderBy("turn", "ledger_id").limit(count).collect()
@@ -173,10 +176,10 @@ def first_of_each(damaged: DataFrame, count: int) -> list[Any]:
 
 
 def without_entries(replicas: DataFrame) -> DataFrame:
-    """Return the ledgers without entries to verify, and which of their bookies are not registered.
+    """Return the ledgers that have no entries, each with those of its bookies that are not registered.
 
     :param replicas: rows of the source's view ``fragments``.
-    :returns: columns ``ledger_id`` and ``gone``, an array of bookies, ascending by ledger.
+    :returns: columns ``ledger_id`` and ``gone``, an array of bookie ids; ascending by ledger id.
     """
     gone = f.sort_array(f.collect_set(f.when(~f.col("available"), f.col("bookie_id")))).alias("gone")
     ledgers = replicas.groupBy("ledger_id").agg(f.max("last_entry_id").alias("last_entry_id"), gone)
@@ -184,15 +187,15 @@ def without_entries(replicas: DataFrame) -> DataFrame:
 
 
 def summary(findings: DataFrame) -> DataFrame:
-    """Return number of ranges, entries and bytes for each bookie and state of ``findings``, in this order."""
+    """Count the ranges, entries and bytes in ``findings`` for each bookie and state."""
     totals = (f.count("*").alias("ranges"), f.sum("entries").alias("entries"), f.sum("bytes").alias("bytes"))
     return findings.groupBy("bookie_id", "status").agg(*totals).orderBy("bookie_id", "status")
 
 
 def speed(findings: DataFrame) -> Rate:
-    """Return entries and bytes per second that bookies gave between the first and the last read of ``findings``.
+    """Return the entries and bytes per second that bookies returned, from the first to the last read of ``findings``.
 
-    :returns: unlimited without any.
+    :returns: :data:`UNLIMITED` if nothing was read.
     """
     given = f.when(f.col("status").isin(OK, LENGTH), f.col("entries")).otherwise(0)
     sums = (f.sum(given).alias("entries"), f.sum("bytes").alias("bytes"))
@@ -203,10 +206,10 @@ def speed(findings: DataFrame) -> Rate:
 
 
 def lacking(findings: DataFrame) -> list[tuple[int, tuple[str, ...]]]:
-    """Return the ledgers with replicas that are missing or damaged, and the bookies that should have them.
+    """Return the ledgers with missing or damaged entries, and the bookies that should have these entries.
 
-    :param findings: of whole ledgers.
-    :returns: ids of ledgers, ascending, each with ids of bookies.
+    :param findings: rows of :func:`verify`.
+    :returns: ledger ids, ascending, each with the ids of these bookies.
     """
     bad = findings.where(f.col("status").isin(MISSING, DAMAGED))
     rows = bad.groupBy("ledger_id").agg(f.sort_array(f.collect_set("bookie_id")).alias("bookies")).collect()
@@ -214,9 +217,9 @@ def lacking(findings: DataFrame) -> list[tuple[int, tuple[str, ...]]]:
 
 
 def mark_underreplicated(uri: str, ledgers: Iterable[tuple[int, tuple[str, ...]]]) -> None:
-    """Mark ledgers as autorecovery does, so that workers restore their replicas.
+    """Mark ledgers underreplicated, so that the replication workers of autorecovery restore their replicas.
 
-    :param ledgers: ids, and the bookies whose replicas are to be made.
+    :param ledgers: ledger ids, each with the bookies whose replicas are missing or damaged.
     """
     from ...config.client import ClientConfig
     from ..driver.cluster import connected

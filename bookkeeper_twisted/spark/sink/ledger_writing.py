@@ -1,8 +1,8 @@
-"""The writing of the rows of one partition to ledgers, in a task.
+"""Writes the rows of one partition to ledgers, in a task.
 
-Every value of ``ledger_key`` has a ledger of its own, in which its rows keep their order. The client runs in the
-reactor thread of the worker process and stays connected from task to task. While a record batch is being written the
-next one is taken from Spark.
+For each value of ``ledger_key`` a task creates one ledger, in which the rows keep their order.  The client runs in the
+reactor thread of the worker process and stays connected from task to task.  While bookies write one record batch, the
+task takes the next one from Spark.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ from .manifest import BatchKey, PublishedLedger
 class WriteAttempt:
     """One attempt of a task to write a partition.
 
-    :ivar number: number of the attempt, unlike that of every other task.
+    :ivar number: number of the attempt, which no other attempt of any task has.
     """
 
     key: BatchKey
@@ -49,7 +49,7 @@ def _client(uri: str, settings: tuple[tuple[str, object], ...]) -> BookKeeper:
 
 
 def client_of(options: SinkOptions) -> BookKeeper:
-    """Return the client of this process for these ``options``, connected with the first call; blocks.
+    """Return this process's client for ``options``; the first call connects it and blocks until then.
 
     :raises BookKeeperError: there is no connection to the metadata store.
     """
@@ -59,13 +59,13 @@ def client_of(options: SinkOptions) -> BookKeeper:
 
 
 class AlreadyPublishedError(BookKeeperError):
-    """The batch was published while this attempt was writing it once more."""
+    """Another attempt has published the batch while this attempt was writing it."""
 
 
 async def any_bookie(client: BookKeeper) -> str:
-    """Return the id of a writable bookie: the lowest.
+    """Return the lowest id of all writable bookies, for metadata that must name a bookie.
 
-    :param client: of the cluster that is meant.
+    :param client: connected to the cluster.
     :raises NotEnoughBookiesError: no bookie is writable.
     """
     writable = await client.metadata.registration.writable_bookies()
@@ -77,11 +77,11 @@ async def any_bookie(client: BookKeeper) -> str:
 async def new_ledger(
     client: BookKeeper, options: SinkOptions, digest_type: DigestType, custom: Mapping[str, bytes]
 ) -> LedgerWriter:
-    """Create a ledger as the options say.
+    """Create a ledger with the quorums and the password in the options.
 
-    :param digest_type: of its entries.
-    :param custom: its custom metadata.
-    :raises NotEnoughBookiesError: there are fewer bookies than the option asks for.
+    :param digest_type: digest type of the ledger.
+    :param custom: custom metadata of the ledger.
+    :raises NotEnoughBookiesError: there are fewer writable bookies than the ensemble needs.
     """
     writing = options.writing
     quorums = (writing.ensemble_size, writing.write_quorum, writing.ack_quorum)
@@ -92,7 +92,7 @@ async def new_ledger(
 
 
 class PartitionWriter:
-    """The ledgers of one attempt."""
+    """Writes the rows of one attempt to ledgers, one ledger for each ledger key."""
 
     def __init__(self, client: BookKeeper, options: SinkOptions, attempt: WriteAttempt) -> None:
         self._client = client
@@ -104,14 +104,14 @@ class PartitionWriter:
         self._under_way: list[Deferred[tuple[int, int]]] = []
 
     async def is_published(self) -> bool:
-        """Test whether the batch was published before."""
+        """Test whether an attempt has already published the batch."""
         return await manifest.find(self._ledgers, self._attempt.key) is not None
 
     async def append(self, rows: Iterable[tuple[str | None, Sequence[bytes]]]) -> None:
-        """Append payloads, and return once all payloads of the previous call are acknowledged.
+        """Start to append payloads, and wait until all payloads of the previous call are acknowledged.
 
-        :param rows: ledger key and payloads; a key may be there again.
-        :raises BookKeeperError: a ledger cannot be made, or an append of the call before failed.
+        :param rows: ledger keys, each with payloads; a key may occur several times.
+        :raises BookKeeperError: a ledger cannot be created, or an append of the previous call failed.
         """
         started = []
         for key, payloads in rows:
@@ -125,7 +125,10 @@ class PartitionWriter:
             await result
 
     async def _open(self, key: str | None) -> LedgerWriter:
-        """Create a ledger for a key; fail if the batch was published, so that a late attempt leaves no ledger."""
+        """Create a ledger for a ledger key; fail if the batch is published.
+
+        :meth:`remove` then deletes the ledger, so that a late attempt leaves nothing behind.
+        """
         writing, attempt = self._options.writing, self._attempt
         if len(self._writers) >= writing.max_open_ledgers:
             raise IncorrectParameterError(
@@ -146,7 +149,7 @@ class PartitionWriter:
         return writer
 
     async def finish(self) -> list[PublishedLedger]:
-        """Wait for all appends, close the ledgers, and return the ledgers as rows of the manifest."""
+        """Wait until all appends are acknowledged, close the ledgers and return a manifest row for each."""
         for result in self._under_way:
             await result
         for writer in self._writers.values():
@@ -158,7 +161,7 @@ class PartitionWriter:
         ]
 
     async def remove(self) -> None:
-        """Try to remove the ledgers of a failed attempt."""
+        """Cancel the appends of a failed attempt and delete its ledgers; errors of their closing are ignored."""
         for result in self._under_way:
             result.addErrback(lambda failure: None)
             result.cancel()
@@ -173,8 +176,8 @@ class PartitionWriter:
 def write_partition(options: SinkOptions, attempt: WriteAttempt, batches: Iterable[Any]) -> list[PublishedLedger]:
     """Write the rows of a partition.
 
-    :param batches: Arrow record batches with a column ``payload`` and perhaps ``ledger_key``.
-    :returns: the ledgers that were written; none for a batch that is published already.
+    :param batches: Arrow record batches with a column ``payload`` and optionally ``ledger_key``.
+    :returns: manifest rows of the written ledgers; none if the batch is published already.
     """
     writer = PartitionWriter(client_of(options), options, attempt)
     if THREAD.wait(writer.is_published):
@@ -195,7 +198,7 @@ def write_partition(options: SinkOptions, attempt: WriteAttempt, batches: Iterab
 
 
 def by_key(batch: Any) -> list[tuple[str | None, list[bytes]]]:
-    """Group the payloads of a record ``batch`` by ledger key, in order.
+    """Group the payloads of an Arrow record batch by ledger key; their order stays.
 
     :raises IncorrectParameterError: a payload is null.
     """

@@ -1,9 +1,9 @@
-"""The manifest of the sink: a record for each batch of a query, and a ledger with one row per ledger of the batch.
+"""The manifest of the sink: for each batch of a query a publication record, and a ledger with the manifest rows.
 
-A *publication* is the metadata of a ledger without entries, whose id follows from manifest, query and batch.
-Creating it is what publishes the batch: metadata stores create an id once, so a batch that is written again finds it
-published. It names the ledger that holds the rows. Ledgers that no publication leads to are leftovers of attempts
-that failed.
+A *publication* is the metadata of a ledger without entries, whose id is computed from manifest, query and batch.  To
+create it is to publish the batch.  A metadata store creates each id only once, so an attempt to write a published batch
+again finds the publication.  The publication names a ledger with the manifest rows: one entry for each ledger with data
+of the batch.  A ledger of the sink that no publication leads to was left by a failed attempt.
 """
 
 import json
@@ -35,17 +35,17 @@ T = TypeVar("T")
 
 @attrs.frozen
 class BatchKey:
-    """The identity of a batch, which is the same each time the batch is written."""
+    """The identity of a batch, which all attempts to write the batch share."""
 
     manifest: str
     query_id: str
     batch_id: int
 
     def custom_metadata(self, role: bytes, **more: str) -> dict[str, bytes]:
-        """Return the custom metadata of a ledger of the batch.
+        """Return the custom metadata for a ledger that belongs to the batch.
 
-        :param role: of the ledger, :data:`DATA_ROLE` or another.
-        :param more: values by the rest of their keys, which begin with ``spark.``.
+        :param role: what the ledger is for, such as :data:`DATA_ROLE`.
+        :param more: further values; their names get the prefix ``spark.``, and ``-`` for ``_``.
         """
         own = {
             ROLE: role,
@@ -57,22 +57,22 @@ class BatchKey:
 
     @classmethod
     def of(cls, metadata: LedgerMetadata) -> "BatchKey | None":
-        """Return the batch that a ledger with these ``metadata`` was written for; None for ledgers of others."""
+        """Return the batch that the sink wrote a ledger for, from its ``metadata``; None for other ledgers."""
         custom = metadata.custom_metadata
         if not custom.keys() >= {ROLE, MANIFEST, QUERY, BATCH} or not custom[BATCH].isdigit():
             return None
         try:
             return cls(custom[MANIFEST].decode(), custom[QUERY].decode(), int(custom[BATCH]))
-        except ValueError:  # a user's ledger happens to have the same keys, but other values
+        except ValueError:  # a user's ledger may have the same keys with other values
             return None
 
 
 @attrs.frozen
 class PublishedLedger:
-    """One row of a manifest.
+    """One row of a manifest: a ledger with data of a published batch.
 
-    :ivar ledger_key: the value of the column; None where there is no such column.
-    :ivar n_bytes: of all payloads.
+    :ivar ledger_key: the value of column ``ledger_key`` of its rows; None without this column.
+    :ivar n_bytes: bytes of all payloads in the ledger.
     """
 
     partition_id: int
@@ -82,23 +82,23 @@ class PublishedLedger:
     n_bytes: int
 
     def encode(self) -> bytes:
-        """Return the row as an entry of the ledger of rows."""
+        """Encode the row as JSON, for an entry of the ledger with the manifest rows."""
         return json.dumps(attrs.asdict(self)).encode()
 
     @classmethod
     def decode(cls, entry: bytes) -> Self:
-        """Decode the row in an ``entry``."""
+        """Decode a row from the payload of such an ``entry``."""
         return cls(**json.loads(entry))
 
 
 @attrs.frozen
 class Publication:
-    """A published batch.
+    """The content of a publication record, which publishes one batch.
 
-    :ivar rows_ledger: holds the rows.
-    :ivar start: no attempt to write the batch has ledgers with lower ids.
-    :ivar next: the same for the batch after it.
-    :ivar published: ms since the epoch.
+    :ivar rows_ledger: id of the ledger with the manifest rows.
+    :ivar start: lower bound of the ids of all ledgers that attempts to write this batch created.
+    :ivar next: the same bound for the following batch.
+    :ivar published: time of the publication, in ms since the epoch.
     """
 
     key: BatchKey
@@ -108,25 +108,25 @@ class Publication:
     published: int
 
     def custom_metadata(self) -> dict[str, bytes]:
-        """Return the publication as custom metadata of a ledger."""
+        """Encode the publication as custom metadata of a ledger."""
         numbers = {_ROWS: self.rows_ledger, _START: self.start, _NEXT: self.next, _TIME: self.published}
         return self.key.custom_metadata(PUBLICATION_ROLE) | {name: b"%d" % value for name, value in numbers.items()}
 
     @classmethod
     def of(cls, metadata: LedgerMetadata) -> "Publication | None":
-        """Return the publication stored in the ``metadata`` of a record; None if the record is not a publication."""
+        """Decode a publication from the ``metadata`` of a ledger; return None if they do not contain one."""
         custom = metadata.custom_metadata
         key = BatchKey.of(metadata)
         if key is None or custom[ROLE] != PUBLICATION_ROLE:
             return None
         try:
             return cls(key, *(int(custom[name]) for name in (_ROWS, _START, _NEXT, _TIME)))
-        except (KeyError, ValueError):  # as above: a user's ledger with the same keys
+        except (KeyError, ValueError):  # a user's ledger may have the same keys with other values
             return None
 
 
 def _record(bookie_id: str, custom: Mapping[str, bytes]) -> LedgerMetadata:
-    """Return the metadata of a ledger that is closed without an entry."""
+    """Return metadata of a closed ledger without entries, in whose custom metadata a record is stored."""
     return LedgerMetadata(
         1, 1, 1, (Segment(0, (bookie_id,)),), LedgerState.CLOSED, digest_type=DigestType.CRC32C,
         custom_metadata=dict(custom),
@@ -134,9 +134,9 @@ def _record(bookie_id: str, custom: Mapping[str, bytes]) -> LedgerMetadata:
 
 
 async def find(ledgers: ILedgerManager, key: BatchKey) -> Publication | None:
-    """Return the publication of a batch, None if it is not published.
+    """Look up the publication of a batch; return None if the batch is not published.
 
-    :param key: of the batch.
+    :param key: identity of the batch.
     :raises MetadataError: the store failed.
     """
 
@@ -150,10 +150,10 @@ async def find(ledgers: ILedgerManager, key: BatchKey) -> Publication | None:
 async def _looked_up(
     ledgers: ILedgerManager, ledger_id: int, wanted: Callable[[LedgerMetadata], T | None]
 ) -> tuple[int, T | None]:
-    """Return the ledger id and the content of a manifest record; without one, the first unused ledger id and None.
+    """Look up a manifest record; return its ledger id and its content, or the first unused ledger id and None.
 
-    :param ledger_id: of the record, unless a ledger of a user or another record has it by chance.
-    :param wanted: returns the content of the record, None for another ledger.
+    :param ledger_id: the computed id.  If another ledger has it by chance, the record has one of the next ids.
+    :param wanted: decodes the record from the metadata of a ledger; returns None for another ledger.
     """
     while True:
         try:
@@ -166,11 +166,11 @@ async def _looked_up(
 
 
 async def publish(ledgers: ILedgerManager, publication: Publication, bookie_id: str) -> Publication:
-    """Publish a batch, unless it is published.
+    """Publish a batch by creating its publication record, unless one exists.
 
-    :param publication: the record to be stored.
-    :param bookie_id: any bookie: metadata have to name one.
-    :returns: the publication that is stored now.
+    :param publication: the record to create.
+    :param bookie_id: id of any bookie, because metadata of a ledger must name one.
+    :returns: the publication that the metadata store now has: the given one or an earlier one.
     """
     key = publication.key
     ledger_id = id_of(key.manifest, key.query_id, str(key.batch_id))
@@ -187,10 +187,12 @@ async def publish(ledgers: ILedgerManager, publication: Publication, bookie_id: 
 
 
 async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
-    """Store the lowest id for ledgers of a query, unless stored already; called before the first ledger is created.
+    """Record a lower bound of the ids of a query's ledgers, unless it is recorded.
 
-    :param key: of any batch of the query.
-    :param bookie_id: any bookie: metadata have to name one.
+    Call this before the first ledger of the query is created.
+
+    :param key: identity of any batch of the query.
+    :param bookie_id: id of any bookie, because metadata of a ledger must name one.
     """
     ledger_id, start = await _begun(ledgers, key)
     if start is not None:
@@ -199,11 +201,11 @@ async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
     try:
         await ledgers.create(ledger_id, _record(bookie_id, custom))
     except LedgerExistsError:
-        return  # another task stored the record first
+        return  # another task created the record first
 
 
 async def _begun(ledgers: ILedgerManager, key: BatchKey) -> tuple[int, int | None]:
-    """Return the id of a query's record, and the lowest id of the query's ledgers; None without a record."""
+    """Return the ledger id of a query's record, and the lower bound in it; None if there is no record."""
 
     def wanted(metadata: LedgerMetadata) -> int | None:
         found, custom = BatchKey.of(metadata), metadata.custom_metadata
@@ -214,18 +216,18 @@ async def _begun(ledgers: ILedgerManager, key: BatchKey) -> tuple[int, int | Non
 
 
 async def beginning(ledgers: ILedgerManager, key: BatchKey) -> int | None:
-    """Return a lower bound of the ids of a query's ledgers, None if the query never began.
+    """Return the lower bound of the ids of a query's ledgers that :func:`begin` recorded, None without a record.
 
-    :param key: of any batch of the query.
+    :param key: identity of any batch of the query.
     :raises MetadataError: the store failed.
     """
     return (await _begun(ledgers, key))[1]
 
 
 async def forget(ledgers: ILedgerManager, key: BatchKey) -> None:
-    """Remove the record that :func:`begin` stored; harmless without a record.
+    """Remove the record that :func:`begin` created; do nothing if there is none.
 
-    :param key: of any batch of the query.
+    :param key: identity of any batch of the query.
     :raises MetadataError: the store failed.
     """
     ledger_id, start = await _begun(ledgers, key)
@@ -247,16 +249,16 @@ def publications(cluster: ClusterView, manifest: str) -> list[Publication]:
 
 
 def _publications(cluster: ClusterView, manifest: str, records: Iterable[int]) -> dict[int, Publication]:
-    """Return the publications of a manifest that are among some records, by record id."""
+    """Read some records and return those that are publications of ``manifest``, by ledger id of the record."""
     found = {n: Publication.of(metadata) for n, metadata in cluster.metadata(records).items()}
     return {n: one for n, one in found.items() if one is not None and one.key.manifest == manifest}
 
 
 def published_rows(cluster: ClusterView, manifest: str) -> Iterator[tuple[Publication, PublishedLedger]]:
-    """Yield the rows of a ``manifest``, each with its publication; they are read from bookies.
+    """Read the rows of a ``manifest`` from bookies and yield them, each with its publication.
 
-    :raises UnexpectedConditionError: a ledger of rows does not exist.
-    :raises BookKeeperError: rows cannot be read.
+    :raises UnexpectedConditionError: a ledger with manifest rows does not exist.
+    :raises BookKeeperError: manifest rows cannot be read.
     """
     for publication, rows in _rows(cluster, publications(cluster, manifest)):
         for row in rows:
@@ -290,7 +292,7 @@ def _entries(
 
 
 class PublishedLedgers:
-    """The published ledgers of a manifest; each publication is read only once, because publications never change."""
+    """The list of the published ledgers of a manifest; reads each publication only once, since none ever changes."""
 
     def __init__(self, cluster: ClusterView, manifest: str) -> None:
         self._cluster = cluster

@@ -1,8 +1,8 @@
-"""The commit and the abort of batches of the sink, on the driver.
+"""Commits and aborts batches of the sink, on the driver.
 
-The order of steps is what makes a batch appear exactly once. An attempt creates its ledgers, then looks whether the
-batch is published; a commit publishes, then looks for ledgers. So of a ledger and a publication at least one is seen
-by the other side, and what was not published is removed.
+The order of steps makes each batch appear exactly once.  An attempt first creates a ledger, then looks whether the
+batch is published.  A commit first publishes the batch, then looks for ledgers.  So at least one of them finds the
+other, the attempt the publication or the commit the ledger, and deletes a ledger that is not published.
 """
 
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -21,9 +21,9 @@ from .manifest import BatchKey, Publication, PublishedLedger
 
 
 class Publisher:
-    """The publisher of batches, which removes the leftovers of failed attempts.
+    """Publishes batches and deletes the ledgers that failed attempts left.
 
-    :param clock: the time of day for the column ``published``.
+    :param clock: gives the time of day for the column ``published`` of the manifest.
     """
 
     def __init__(self, clock: IReactorTime, client: BookKeeper, options: SinkOptions) -> None:
@@ -33,11 +33,11 @@ class Publisher:
         self._ledgers = client.metadata.ledgers
 
     async def commit(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> None:
-        """Publish a batch, unless it is published, and remove the ledgers that do not belong to it.
+        """Publish a batch, unless it is published, and delete the ledgers that failed attempts to write it left.
 
-        :param key: of the batch.
-        :param rows: of all its tasks; without effect for a batch that is published.
-        :raises BookKeeperError: the batch was not published, or leftovers remain; the call is to be repeated.
+        :param key: identity of the batch.
+        :param rows: manifest rows of all tasks; ignored if the batch is already published.
+        :raises BookKeeperError: the batch was not published, or ledgers of failed attempts remain; call again.
         """
         published = await manifest.find(self._ledgers, key)
         if published is None:
@@ -51,10 +51,10 @@ class Publisher:
         await self._remove_leftovers(key, first, kept, previous is not None)
 
     async def abort(self, key: BatchKey) -> None:
-        """Remove all ledgers of a batch, unless the batch is published.
+        """Delete all ledgers of a batch, unless the batch is published.
 
-        :param key: of the batch.
-        :raises BookKeeperError: some ledgers were not removed.
+        :param key: identity of the batch.
+        :raises BookKeeperError: some ledgers were not deleted.
         """
         if await manifest.find(self._ledgers, key) is None:
             first = await self._start(key)
@@ -62,21 +62,21 @@ class Publisher:
                 await self._remove_leftovers(key, first, set(), False)
 
     async def end(self, key: BatchKey) -> None:
-        """Remove the record of a query that will have no further batch.
+        """Remove the record with the lower bound of a query's ledger ids; the query must have no further batch.
 
-        :param key: of its last batch.
+        :param key: identity of the last batch of the query.
         """
         await manifest.forget(self._ledgers, key)
 
     async def _publish(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> Publication:
         bookie_id = await any_bookie(self._client)
         start = await self._start(key)
-        if start is None:  # no task has created a ledger yet, so the start of the query is not stored
+        if start is None:  # no task has created a ledger, so no lower bound of the query's ledger ids is recorded
             await manifest.begin(self._ledgers, key, bookie_id)
             start = await self._start(key)
         writer = await self._write_rows(key, rows)
-        # Attempts at the next batch begin after this one is published, so their ledger ids are higher than this one.
-        # Drawing an id that no ledger gets would leave a gap in stream offsets.
+        # Attempts to write the next batch begin after this publication, so their ledgers get ids above that of
+        # ``writer``. An extra id, generated for the bound alone, would leave a gap in the offsets of streams.
         following = writer.ledger_id + 1
         time = int(self._clock.seconds() * 1000)
         publication = Publication(key, writer.ledger_id, start or 0, following, time)
@@ -100,12 +100,15 @@ class Publisher:
         return await manifest.find(self._ledgers, BatchKey(key.manifest, key.query_id, key.batch_id - 1))
 
     async def _start(self, key: BatchKey) -> int | None:
-        """Return a lower bound of the ledger ids of all attempts to write the batch."""
+        """Return a lower bound of the ids of all ledgers that attempts to write the batch created, if any."""
         previous = await self._previous(key)
         return await manifest.beginning(self._ledgers, key) if previous is None else previous.next
 
     async def _remove_leftovers(self, key: BatchKey, first: int, kept: Collection[int], with_previous: bool) -> None:
-        """Remove the ledgers of a batch and of the previous batch, except those in ``kept``."""
+        """Delete the ledgers of a batch, except those in ``kept``; look at ledgers from id ``first`` on.
+
+        :param with_previous: whether to delete ledgers of the previous batch too.
+        """
         batches = {key.batch_id, key.batch_id - 1} if with_previous else {key.batch_id}
         async for ledger_id, other in self._written(first):
             same = (other.manifest, other.query_id) == (key.manifest, key.query_id)
@@ -114,8 +117,8 @@ class Publisher:
                     await self._ledgers.remove(ledger_id)
 
     async def _written(self, first: int) -> AsyncIterator[tuple[int, BatchKey]]:
-        """Yield the ledgers that a sink wrote, from an id upwards, each with the key of its batch."""
-        # a sink's ledgers have generated ids, which are lower than the ids of its records
+        """Yield the ids of all ledgers that sinks wrote, from ``first`` on, each with the identity of its batch."""
+        # a sink's ledgers with data have generated ids, which are lower than the ids of its records
         async for ledger_id in self._ledgers.ledger_ids(first, FIRST_PUBLICATION - 1):
             try:
                 key = BatchKey.of((await self._ledgers.read(ledger_id)).value)

@@ -1,10 +1,10 @@
-"""The writing of the ledgers of an archive under their old ids, in a task.
+"""Writes the ledgers of an archive under their old ids, in a task.
 
-Rows come by ledger and entry; the first of a ledger has entry -1 and holds how the ledger is to be made.  While an
-import runs, its ledgers carry a mark in their custom metadata.  An attempt that comes after one that failed finds its
-unfinished ledger by it and begins anew; one that is closed with the expected end is done.  The marks go when all
-ledgers are written.  An import with a name that is run again knows what it wrote by metadata that are those of the
-archive.
+Rows come in the order of ledger and entry id.  The first row of a ledger has entry id -1 and contains the properties to
+create the ledger with.  While an import runs, its ledgers have a mark in their custom metadata.  After a failed attempt
+the next one recognises ledgers by this mark: it keeps a ledger that is closed with the expected last entry, and deletes
+an unfinished one and writes it again.  When all ledgers are written, the driver removes the marks.  If an import with a
+name runs again after that, it recognises its ledgers because their metadata equal those in the archive.
 """
 
 import json
@@ -37,9 +37,9 @@ _AT_ONCE = 2000
 
 @attrs.frozen
 class Facts:
-    """The properties with which a ledger was created, and its last entry.
+    """The properties of an archived ledger: those that it is created with, and its end.
 
-    :ivar ctime: ms since the epoch; None if it is not stored.
+    :ivar ctime: creation time in ms since the epoch; None if the archive has none.
     """
 
     ensemble_size: int
@@ -52,16 +52,16 @@ class Facts:
     ctime: int | None = None
 
     def custom(self) -> dict[str, bytes]:
-        """Return the ledger's custom metadata, without the mark of an import that the archive may have."""
+        """Return the ledger's custom metadata, without the mark of an earlier import that the archive may contain."""
         return {key: b64decode(value) for key, value in self.custom_metadata.items() if key != RESTORED_BY}
 
     def has_end(self, metadata: LedgerMetadata) -> bool:
-        """Test from the ``metadata`` of a ledger whether all its entries were written."""
+        """Test whether the ``metadata`` of a stored ledger are closed with the archived last entry and length."""
         end = self.last_entry_id, self.length
         return metadata.closed and (metadata.last_entry_id, metadata.length) == end
 
     def describes(self, metadata: LedgerMetadata) -> bool:
-        """Test whether the ``metadata`` of a ledger are those of the archived ledger."""
+        """Test whether the ``metadata`` of a stored ledger equal those of the archived ledger."""
         quorums = metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size
         known = (*quorums, metadata.digest_type.name, metadata.ctime, unmarked(metadata).custom_metadata)
         wanted = self.ensemble_size, self.write_quorum, self.ack_quorum, self.digest_type, self.ctime, self.custom()
@@ -69,16 +69,16 @@ class Facts:
 
 
 def unmarked(metadata: LedgerMetadata) -> LedgerMetadata:
-    """Return ``metadata`` without the mark of an import."""
+    """Return ``metadata`` without the mark that an import gives its ledgers."""
     custom = {key: value for key, value in metadata.custom_metadata.items() if key != RESTORED_BY}
     return attrs.evolve(metadata, custom_metadata=custom)
 
 
 class Restorer:
-    """The writer of the ledgers of one partition, one after the other.
+    """Writes the ledgers of one partition, one after the other.
 
-    :param restored_by: the same for all attempts of an import.
-    :param repeatable: whether existing ledgers with the metadata of the archive count as restored.
+    :param restored_by: the mark of the import, the same in all its attempts.
+    :param repeatable: whether existing ledgers whose metadata equal the archived ones count as restored.
     """
 
     def __init__(self, client: BookKeeper, password: bytes, restored_by: str, repeatable: bool) -> None:
@@ -94,10 +94,12 @@ class Restorer:
         self.written: list[int] = []
 
     async def take(self, rows: Iterable[tuple[int, int, bytes]]) -> None:
-        """Write some rows; appends are acknowledged with later calls, or with :meth:`finish`.
+        """Write some rows; this call does not wait for all their acknowledgements: later calls and :meth:`finish` do.
 
-        :param rows: ledger id, entry id and payload; before the entries of a ledger a row with entry -1 and its facts.
-        :raises BookKeeperError: a ledger cannot be written; UnexpectedConditionError if that row is missing.
+        :param rows: ledger id, entry id and payload.  The entries of a ledger follow a row with entry id -1 and its
+            properties.
+        :raises BookKeeperError: a ledger cannot be written.
+        :raises UnexpectedConditionError: the row with the properties of a ledger is missing.
         """
         for ledger_id, entry_id, payload in rows:
             if entry_id < 0:
@@ -126,7 +128,7 @@ class Restorer:
             raise NotEnoughBookiesError(f"ledger {ledger_id}: {error}") from None
 
     async def _is_restored(self, ledger_id: int, facts: Facts) -> bool:
-        """Test whether an earlier attempt has written a ledger; remove a ledger that this attempt left unfinished."""
+        """Test whether an earlier attempt wrote the whole ledger; delete a ledger that it left unfinished."""
         try:
             stored = await self._client.ledger_metadata(ledger_id)
         except NoSuchLedgerMetadataError:
@@ -136,14 +138,14 @@ class Restorer:
                 return True
             raise LedgerExistsError(f"ledger {ledger_id} exists: nothing is written over it")
         if facts.has_end(stored):
-            # the earlier attempt may have ended before it set the creation time
+            # the earlier attempt may have failed before it set the creation time
             await self._set_ctime(ledger_id, facts)
             return True
         await self._client.delete_ledger(ledger_id)
         return False
 
     async def finish(self) -> None:
-        """Close the ledger in progress, and check that it has all its entries."""
+        """Close the ledger that is being written, and check that it has all entries of the archive."""
         writer, facts = self._writer, self._facts
         if writer is None or facts is None:
             return
@@ -159,7 +161,7 @@ class Restorer:
         self._writer = None
 
     async def _set_ctime(self, ledger_id: int, facts: Facts) -> None:
-        """Give a ledger the time of its first creation, by which ledgers expire."""
+        """Set the creation time of a ledger to the archived one, because applications expire ledgers by this time."""
         await update(
             self._ledgers, ledger_id, None, lambda stored: stored.ctime != facts.ctime,
             lambda stored: attrs.evolve(stored, ctime=facts.ctime),
@@ -171,9 +173,9 @@ class Restorer:
 
 
 def restore_partition(options: SinkOptions, restored_by: str, batches: Iterable[Any]) -> list[int]:
-    """Write the ledgers of a partition; returns their ids.
+    """Write the archived ledgers of a partition and return their ids.
 
-    :param batches: Arrow record batches with columns ``ledger_id``, ``entry_id``, ``payload``.
+    :param batches: Arrow record batches with columns ``ledger_id``, ``entry_id`` and ``payload``.
     """
     named = bool(options.writing.write_id)
     restorer = Restorer(client_of(options), options.password.value, restored_by, named)
@@ -188,16 +190,16 @@ def restore_partition(options: SinkOptions, restored_by: str, batches: Iterable[
 
 
 def remove_marks(options: SinkOptions, restored_by: str, ledger_ids: Iterable[int]) -> None:
-    """Remove the marks of an import that has written all its ledgers; blocks.
+    """Remove the marks from the ledgers of an import that has written all of them; blocks.
 
-    :param restored_by: the import, as of :func:`restore_partition`.
-    :param ledger_ids: of all its ledgers.
-    :raises BookKeeperError: the metadata store failed; some marks are left, and it may be called again.
+    :param restored_by: the mark of the import.
+    :param ledger_ids: ids of all ledgers of the import.
+    :raises BookKeeperError: the metadata store failed and some marks remain; the call may be repeated.
     """
     ledgers, mark = client_of(options).metadata.ledgers, restored_by.encode()
 
     async def remove(ledger_id: int) -> None:
-        with suppress(NoSuchLedgerMetadataError):  # a ledger that was deleted since has no mark to remove
+        with suppress(NoSuchLedgerMetadataError):  # the ledger was deleted in the meantime
             await update(
                 ledgers, ledger_id, None, lambda stored: stored.custom_metadata.get(RESTORED_BY) == mark, unmarked
             )

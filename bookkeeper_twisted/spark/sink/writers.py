@@ -1,4 +1,4 @@
-"""The sink as Spark calls it: each batch is published once, even if it is written several times."""
+"""The classes of the sink that Spark calls; a batch that is written several times is published only once."""
 
 import uuid
 import warnings
@@ -27,7 +27,7 @@ _QUERY_ID, _BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 class Written(WriterCommitMessage):
     """The report of a task to the driver: the ledgers that the task wrote.
 
-    :ivar rows: none, too, where the batch was published before.
+    :ivar rows: manifest rows of these ledgers; empty if the batch had been published before.
     """
 
     key: BatchKey
@@ -35,10 +35,10 @@ class Written(WriterCommitMessage):
 
 
 def check_schema(schema: StructType, overwrite: bool) -> None:
-    """Check that rows can be written as entries.
+    """Check that the sink can write rows with these columns.
 
-    :param overwrite: whether mode overwrite was asked for.
-    :raises ConfigError: a column is missing, has the wrong type or would be lost; or the mode is refused.
+    :param overwrite: whether the user asked for mode overwrite.
+    :raises ConfigError: a column is missing, unknown or has the wrong type, or the mode is overwrite.
     """
     if overwrite:
         raise ConfigError("mode overwrite is not supported: ledgers are written once; use mode append")
@@ -52,7 +52,7 @@ def check_schema(schema: StructType, overwrite: bool) -> None:
 
 
 class _Sink:
-    """The base class of the sinks of batches and of streams."""
+    """The common part of the sinks of batches and of streams: writes, commits and aborts one batch."""
 
     def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
         check_schema(schema, overwrite)
@@ -81,7 +81,7 @@ class _Sink:
 
 @contextmanager
 def _leftovers_are_warned_about() -> Iterator[None]:
-    """Log errors of an abort instead of raising them, which would hide in Spark's report why the tasks failed."""
+    """Turn errors of an abort into warnings: an exception would hide in Spark's report why the tasks failed."""
     try:
         yield
     except BookKeeperError as error:
@@ -89,7 +89,7 @@ def _leftovers_are_warned_about() -> Iterator[None]:
 
 
 class BatchSink(_Sink, DataSourceArrowWriter):
-    """The sink of one batch; option ``writeId`` makes it repeatable."""
+    """The sink of one batch; with option ``writeId``, a user may repeat the write without duplicates."""
 
     def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
         super().__init__(options, schema, overwrite)
@@ -100,12 +100,12 @@ class BatchSink(_Sink, DataSourceArrowWriter):
         """Write the rows of a partition; called by Spark in a task.
 
         :param iterator: Arrow record batches.
-        :returns: the ledgers that were written, which :meth:`commit` publishes.
+        :returns: the written ledgers, for :meth:`commit`.
         """
         return self._write(self._key, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Publish the batch, once all tasks have written; called by Spark on the driver.
+        """Publish the batch after all tasks have written; called by Spark on the driver.
 
         :param messages: what :meth:`write` returned in each task.
         """
@@ -113,9 +113,9 @@ class BatchSink(_Sink, DataSourceArrowWriter):
         self._end()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Remove the ledgers of the batch after tasks have failed for good; called by Spark on the driver.
+        """Delete the ledgers of the batch after a task has failed for good; called by Spark on the driver.
 
-        :param messages: not used: the ledgers are found by their metadata.
+        :param messages: not used: the ledgers of the batch are found by their custom metadata.
         """
         with _leftovers_are_warned_about():
             self._abort(self._key)
@@ -128,13 +128,13 @@ class BatchSink(_Sink, DataSourceArrowWriter):
 
 @attrs.frozen
 class Restored(WriterCommitMessage):
-    """The ledgers that a task of an import wrote."""
+    """The report of a task of an import to the driver: the ids of the ledgers that the task wrote."""
 
     ledger_ids: Sequence[int]
 
 
 class RestoringSink(DataSourceArrowWriter):
-    """The sink that writes the ledgers of an archive under their own ids; option ``writeId`` makes it repeatable."""
+    """The sink that imports the ledgers of an archive under their old ids; with ``writeId``, it may be repeated."""
 
     def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
         if overwrite or {field.name for field in schema.fields} != {"ledger_id", "entry_id", "payload"}:
@@ -143,7 +143,7 @@ class RestoringSink(DataSourceArrowWriter):
         self._restored_by = options.writing.write_id or str(uuid.uuid4())
 
     def write(self, iterator: Iterator[Any]) -> Restored:
-        """Write the rows of a partition to ledgers of their old ids; called by Spark in a task.
+        """Write the rows of a partition to ledgers with the archived ids; called by Spark in a task.
 
         :param iterator: Arrow record batches.
         """
@@ -151,7 +151,7 @@ class RestoringSink(DataSourceArrowWriter):
             return Restored(restore_partition(self._options, self._restored_by, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Remove the marks by which attempts recognise the ledgers of this import; called by Spark on the driver.
+        """Remove the marks from the ledgers of this import after all tasks have ended; called by Spark on the driver.
 
         :param messages: what :meth:`write` returned in each task.
         """
@@ -160,11 +160,11 @@ class RestoringSink(DataSourceArrowWriter):
             remove_marks(self._options, self._restored_by, written)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Do nothing with the ``messages``: an import with the same ``writeId`` continues where this import ended."""
+        """Keep what was written and ignore ``messages``: an import with the same ``writeId`` continues from there."""
 
 
 class StreamSink(_Sink, DataSourceStreamArrowWriter):
-    """The sink of the batches of a query, each known by the ids of query and batch."""
+    """The sink of a streaming query; a batch is identified by the ids of query and batch."""
 
     def write(self, iterator: Iterator[Any]) -> Written:
         """Write the rows of a partition of a micro-batch; called by Spark in a task.
@@ -179,7 +179,7 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
         return self._write(BatchKey(manifest, query_id, int(batch_id)), iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Publish a micro-batch, once all its tasks have written; called by Spark on the driver.
+        """Publish a micro-batch after all its tasks have written; called by Spark on the driver.
 
         :param messages: what :meth:`write` returned in each task.
         :param batchId: not used: the messages name query and batch.
@@ -188,7 +188,7 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
             self._commit(key, messages)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Remove the ledgers of a micro-batch after tasks have failed for good; called by Spark on the driver.
+        """Delete the ledgers of a micro-batch after a task has failed for good; called by Spark on the driver.
 
         :param messages: what :meth:`write` returned in tasks that succeeded.
         :param batchId: not used: the messages name query and batch.
@@ -199,5 +199,5 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
 
 
 def _keys(messages: Sequence[WriterCommitMessage | None]) -> set[BatchKey]:
-    """Return the key of the written batch; no key if no task succeeded."""
+    """Return the identity of the batch that tasks wrote, from their reports; empty if no task succeeded."""
     return {message.key for message in messages if isinstance(message, Written)}

@@ -1,7 +1,8 @@
-"""Reading ledgers as DataFrames, in batches and in streams.
+"""The source: reads ledgers as DataFrames, in batches and in streams.
 
-Theory of operation.  :mod:`.readers` is what Spark calls.  On the driver the options select ledgers and find how far
-each can be read (:mod:`.selection`), with the comparisons that Spark pushes down (:mod:`.filters`).  :mod:`.batch`
-plans a batch or the rows of a view, :mod:`.stream` a micro-batch between two positions (:mod:`.offsets`).  The readers'
-:meth:`read` runs in tasks, over :mod:`bookkeeper_twisted.spark.task`, and loads no Twisted.
+Theory of operation.  Spark calls the classes in :mod:`.readers`.  On the driver, :mod:`.selection` selects ledgers by
+the options and finds out up to which entry each can be read; :mod:`.filters` applies comparisons of ids that Spark
+pushes down.  :mod:`.batch` plans a batch or makes the rows of a view; :mod:`.stream` plans a micro-batch between two
+offsets (:mod:`.offsets`).  In tasks, the readers' :meth:`read` uses :mod:`bookkeeper_twisted.spark.task`, which does
+not load Twisted.
 """

@@ -1,4 +1,4 @@
-"""The planning of reads on the driver, from options to the partitions of a batch or the rows of a view."""
+"""Plans reads on the driver: turns options into the partitions of a batch, or into the rows of a view."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ Row = tuple[object, ...]
 
 
 class Planner:
-    """The planner of reads over an open cluster."""
+    """Plans reads, over an open connection to the metadata store."""
 
     def __init__(self, cluster: ClusterView, options: SourceOptions) -> None:
         self.cluster = cluster
@@ -32,9 +32,10 @@ class Planner:
         self._pool = connections(settings.timeouts, settings.limits.max_frame_size)
 
     def addresses(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[str, Address]:
-        """Return the addresses of the bookies of ``ledgers``, by bookie id.
+        """Return the known addresses of bookies by id, among them all bookies of ``ledgers``.
 
-        A bookie that has no address or did not answer is looked up again.
+        Addresses are kept from call to call.  A bookie without a known address, or one that did not answer, is looked
+        up again.
         """
         unknown = {n for n in bookies_of(ledgers.values()) if not self._is_known(n)}
         self._addresses.update(self.cluster.addresses(unknown))
@@ -45,13 +46,13 @@ class Planner:
         return bool(address.port) and not self._pool.is_suspect(address)
 
     def extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, ReadableExtent | BookKeeperError]:
-        """Return by ledger id how far ``ledgers`` can be read, or an error if no bookie of the ledger answered."""
+        """Find out up to which entry each of ``ledgers`` can be read; an error if too few bookies answer."""
         return extents(ledgers, self.addresses(ledgers), self._pool)
 
     def partitions(self, ranges: list[EntryRange]) -> list[Partition]:
-        """Return the partitions with the work of the tasks that read some ``ranges``.
+        """Return the partitions, one for each task, of a read of ``ranges``.
 
-        Tasks cannot ask where a bookie is now, so all bookies are looked up again.
+        The addresses of all bookies are looked up again, because tasks have no metadata store to ask.
         """
         self._addresses.clear()
         reading = self.options.reading
@@ -66,10 +67,11 @@ _NOWHERE = Address("", "", 0)
 
 
 def plan_batch(options: SourceOptions, wanted: IdFilter) -> list[Partition]:
-    """Return the partitions of a batch; asks metadata store and bookies.
+    """Return the partitions of a batch; this reads metadata, and asks bookies for the end of open ledgers.
 
-    :param wanted: ledger and entry ids of Spark's filters.
-    :raises BookKeeperError: a ledger does not exist, or it is not known how far it goes, and the options want an error.
+    :param wanted: comparisons of ledger and entry ids that Spark pushed down.
+    :raises BookKeeperError: a ledger does not exist and losses are not accepted, or too few bookies of an open ledger
+        answered.
     """
     with connected(options.reading.metadata_service_uri, options.client) as cluster:
         planner = Planner(cluster, options)
@@ -88,7 +90,7 @@ def _range_of(
     options: SourceOptions, ledger_id: int, metadata: LedgerMetadata, extent: ReadableExtent | BookKeeperError,
     wanted: IdFilter,
 ) -> EntryRange:  # fmt: skip
-    """Return the range of entries of a ledger that a batch reads; the range may be empty."""
+    """Return the range of entries that a batch reads of one ledger, by offsets and filters; it may be empty."""
     if isinstance(extent, BookKeeperError):
         raise extent
     reading = options.reading
@@ -101,9 +103,9 @@ def _range_of(
 
 
 def _expect_publication(cluster: ClusterView, options: SourceOptions, option: str, manifest: str) -> None:
-    """Check that the manifest exists; it may have no rows.
+    """Check that a batch was published under the name ``manifest``, even one without ledgers.
 
-    :raises ConfigError: nothing was published under its name, and losses are not accepted.
+    :raises ConfigError: none was published, and losses are not accepted.
     """
     if options.reading.fail_on_data_loss and not publications(cluster, manifest):
         raise ConfigError(
@@ -116,9 +118,9 @@ def _expect_publication(cluster: ClusterView, options: SourceOptions, option: st
 
 
 def view_rows(options: SourceOptions) -> list[Row]:
-    """Return the rows of a manifest, of ledgers or of fragments, whichever the ``options`` ask for.
+    """Return the rows of the view or of the manifest that the ``options`` select.
 
-    :raises BookKeeperError: a row cannot be made, as something cannot be read.
+    :raises BookKeeperError: metadata or manifest rows cannot be read.
     """
     reading = options.reading
     with connected(reading.metadata_service_uri, options.client) as cluster:
@@ -153,9 +155,10 @@ def _ledger_row(ledger_id: int, metadata: LedgerMetadata) -> Row:
 
 
 def _fragment_rows(planner: Planner, ledgers: Mapping[int, LedgerMetadata]) -> Iterator[Row]:
-    """Yield a row for each position of each ensemble; of an open ledger up to its last add confirmed.
+    """Yield a row for each replica of each fragment: one for each position of each ensemble.
 
-    Where too few bookies know that, the newest fragment goes up to its first entry, which there may be or not.
+    The newest fragment of an open ledger ends with the last add confirmed.  If too few bookies answer, it ends with its
+    first entry, which may not exist, and column ``end_known`` is false.
     """
     known, available = planner.extents(ledgers), planner.cluster.available_bookies()
     addresses = planner.addresses(ledgers)

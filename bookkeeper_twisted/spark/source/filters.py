@@ -1,4 +1,4 @@
-"""The comparisons with ledger and entry ids that a read applies, from options and from Spark's filters."""
+"""Filters of ledger and entry ids that a read applies itself, made from comparisons that Spark pushes down."""
 
 from collections.abc import Collection
 
@@ -12,10 +12,10 @@ LEDGER, ENTRY = "ledger_id", "entry_id"
 
 @attrs.define
 class IdBounds:
-    """The ids of one column that a read selects.
+    """The ids that a filter selects in one column: all between two bounds, or some of them.
 
-    :ivar low, high: lowest and highest id, inclusive; None without a limit.
-    :ivar members: the only selected ids; None for all between the bounds.
+    :ivar low, high: lowest and highest id, inclusive; None without a bound.
+    :ivar members: if not None, only these ids are selected, as far as they are between the bounds.
     """
 
     low: int | None = None
@@ -47,9 +47,10 @@ class IdBounds:
         return IdRanges(((low, high),) if low <= high else ())
 
     def clipped(self, first: int, last: int) -> tuple[int, int]:
-        """Return first and last id of the part of ``first .. last`` (inclusive) that can hold selected ids.
+        """Narrow the range ``first .. last`` (inclusive) so that it still contains all its selected ids.
 
-        :returns: for an empty part a first id above the last; the part may hold other ids as well.
+        :returns: first and last id of the new range, which may contain other ids too.  If it is empty, the first id is
+            above the last.
         """
         if self.members is not None:
             inside = [value for value in self.members if self.allows(value)]
@@ -68,19 +69,19 @@ class IdFilter:
     entries: IdBounds = attrs.field(factory=IdBounds)
 
     def accept(self, kind: str, column: str, value: object) -> bool:
-        """Apply one comparison, if it compares ids with numbers.
+        """Add one comparison of Spark to the filter, if it compares ledger or entry ids with numbers.
 
-        :param kind: name of the class of Spark's filter.
-        :param column: one of :data:`LEDGER` and :data:`ENTRY`; comparisons of others are not taken.
-        :param value: the other side of the comparison; a sequence for ``In``.
-        :returns: whether the read alone applies the comparison; else Spark has to check it as well.
+        :param kind: class name of the comparison, such as ``EqualTo``.
+        :param column: :data:`LEDGER` or :data:`ENTRY`; comparisons of other columns are refused.
+        :param value: the value to compare with; a sequence for ``In``.
+        :returns: whether the read applies the comparison exactly; otherwise Spark must filter the rows too.
         """
         bounds = {LEDGER: self.ledgers, ENTRY: self.entries}.get(column)
         if bounds is None:
             return False
         if kind == "In" and isinstance(value, tuple | list) and all(type(one) is int for one in value):
             bounds.among(value)
-            # entry ids are read as one range, so Spark must still filter the entries within the range
+            # a read of a ledger reads one range of entry ids, so Spark must filter the entries in it
             return column == LEDGER
         if type(value) is not int:
             return False

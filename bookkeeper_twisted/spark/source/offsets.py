@@ -1,19 +1,19 @@
-"""The position of a stream: the offsets that Spark keeps in the checkpoint of a query.
+"""The offsets of a stream, which Spark stores in the checkpoint of a query.
 
-An offset names for each ledger that is being read the entry to go on with.  Ledgers of which nothing is left to read
-(closed and read to their end, deleted, not chosen by the pattern) are in ``done``, a set of ranges: whatever id a new
-ledger has, also one far below the highest, it is not in that set.
+An offset contains, for each ledger that is being read, the id of the next entry to read.  Its set ``done`` contains the
+ids of ledgers that need no more reads: closed and read to the end, deleted, or not matched by the pattern.  A new
+ledger is never in ``done``, even if its id is far below the highest.
 
-The rule is that only an id whose ledger was seen is done.  Each entry is then read once: a ledger that is chosen
-becomes done when it was read to its end, or is lost, and a ledger that was not seen is not done, so it is read when
-it appears.  A low-water mark, below which every id is done, would break that: between drawing an id and creating its
-ledger a client may pause for any time, while ledgers with higher ids are created and read, and an import creates
-ledgers with ids of its choice; such a ledger would be skipped.
+The rule is that an id is done only after its ledger was seen.  So each entry is read once: a selected ledger becomes
+done when it was read to its end or was lost, and a ledger that was never seen is not done, so it is read when it
+appears.  A low-water mark, below which every id is done, would skip ledgers.  A client may pause between the generation
+of an id and the creation of its ledger, while ledgers with higher ids are created and read.  And an import creates
+ledgers with ids of its choice.
 
-The number of ranges is bounded by this: ids are given out one after the other, so two ranges are apart only where an
-id between them is that of a ledger that is being read, or was given out and no look has found its ledger, as its
-create failed or it was soon deleted.  The sink uses every id that it draws for a batch (:mod:`..sink.publishing`),
-so its batches add no range.
+The set is stored as ranges, whose number stays small because ids are generated one after the other.  There is a gap
+between two ranges only for two reasons: a ledger in the gap is being read, or no ledger was ever seen with that id,
+because its creation failed or it was soon deleted.  The sink creates a ledger with every id that it generates
+(:mod:`..sink.publishing`), so its batches cause no gaps.
 """
 
 from collections.abc import Collection, Mapping
@@ -29,11 +29,11 @@ _VERSION = 2
 
 @attrs.frozen
 class StreamOffset:
-    """The position of a stream.
+    """The position of a stream in all ledgers that it reads.
 
     :ivar next_entry: id of the next entry to read, by ledger id.
-    :ivar done: ledgers of which nothing is left to read.
-    :ivar finished: ledgers that were read to their end in the step that led here; a part of ``done``.
+    :ivar done: ids of ledgers that need no more reads.
+    :ivar finished: ids of ledgers that the micro-batch before this offset reads to their end; a part of ``done``.
     """
 
     next_entry: Mapping[int, int] = attrs.field(factory=dict)
@@ -41,21 +41,21 @@ class StreamOffset:
     finished: IdRanges = IdRanges()  # noqa: RUF009
 
     def is_done(self, ledger_id: int) -> bool:
-        """Test whether the ledger ``ledger_id`` was read to its end."""
+        """Test whether the ledger ``ledger_id`` needs no more reads."""
         return ledger_id not in self.next_entry and ledger_id in self.done
 
     def position(self, ledger_id: int) -> int | None:
-        """Return the id of the next entry of ``ledger_id`` to read: 0 in a new ledger, None if the ledger is done."""
+        """Return the id of the next entry to read in ``ledger_id``: 0 if the ledger is new, None if it is done."""
         return None if self.is_done(ledger_id) else self.next_entry.get(ledger_id, 0)
 
     def advanced(
         self, next_entry: Mapping[int, int], finished: Collection[int], dropped: Collection[int] = ()
     ) -> "StreamOffset":
-        """Return the offset after more entries were read; this object itself if nothing has changed.
+        """Return the offset after a micro-batch; return this object if nothing changes.
 
-        :param next_entry: by ledger id, of ledgers that are not read to their end.
-        :param finished: ledgers that were now read to their end.
-        :param dropped: ledgers that will not be read: deleted, or not chosen.
+        :param next_entry: id of the next entry to read, by id of a ledger that was not read to its end.
+        :param finished: ids of ledgers that the micro-batch reads to their end.
+        :param dropped: ids of ledgers that were deleted or are not selected.
         """
         gone = {*finished, *dropped}
         table = {n: entry for n, entry in (*self.next_entry.items(), *next_entry.items()) if n not in gone}
@@ -64,16 +64,16 @@ class StreamOffset:
         return StreamOffset(table, self.done.union(gone), IdRanges.of(finished))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the offset in the form that Spark stores."""
+        """Return the offset as the JSON object that Spark stores in the checkpoint."""
         table = {str(ledger_id): entry_id for ledger_id, entry_id in sorted(self.next_entry.items())}
         sets = {"done": self.done.to_text(), "finished": self.finished.to_text()}
         return {"version": _VERSION, **sets, "next": table}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the offset that :meth:`to_json` gave as ``stored``.
+        """Parse an offset that :meth:`to_json` returned and Spark ``stored``.
 
-        :raises ConfigError: it is of another version of this source, or of another source.
+        :raises ConfigError: another version of this source, or another source, wrote the offset.
         """
         if stored.get("version") != _VERSION:
             raise ConfigError(f"the checkpoint was written by another version of the source: {stored.get('version')}")
@@ -83,9 +83,9 @@ class StreamOffset:
 
 @attrs.define
 class Admission:
-    """The numbers of entries and bytes that a micro-batch can still take.
+    """The limits of a micro-batch: how many entries and bytes it may still take.
 
-    :ivar entries, n_bytes: the remaining numbers; None without a limit.
+    :ivar entries, n_bytes: the remaining entries and payload bytes; None without a limit.
     """
 
     entries: int | None
@@ -93,11 +93,13 @@ class Admission:
     taken: int = 0
 
     def admitted(self, wanted: int, entry_bytes: float) -> int:
-        """Admit as many entries as there is room for; the first entry of a micro-batch is always admitted.
+        """Take as many entries into the micro-batch as its limits permit, and reduce the limits by them.
 
-        :param wanted: number of entries that could be read.
-        :param entry_bytes: average bytes of their payloads, 0 if it is not known.
-        :returns: how many were taken.
+        The byte limit always permits the first entry of a micro-batch, however large it is.
+
+        :param wanted: number of entries of a ledger that could be read.
+        :param entry_bytes: average bytes of their payloads, 0 if unknown.
+        :returns: the number of entries taken.
         """
         count = wanted if self.entries is None else min(wanted, self.entries)
         if self.n_bytes is not None and entry_bytes:

@@ -1,7 +1,8 @@
-"""The readers of the source as Spark calls them: of batches, of views and of streams.
+"""The readers that Spark calls: of batches, of views and of streams.
 
-Planning runs on the driver, :meth:`read` in tasks.  Readers travel by pickling, so they hold options and nothing that
-is open.  What plans is imported where it is called: a task that reads loads no Twisted.
+Spark calls :meth:`read` in tasks, all other methods on the driver.  It pickles readers to send them to tasks, so they
+contain options but no open connections.  The modules that plan are imported by the methods that need them, so that a
+task that reads does not load Twisted.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,32 +32,32 @@ if TYPE_CHECKING:
 
 
 class _WrappedPartition(InputPartition):
-    """The type of the object in which Spark passes a partition to a reader."""
+    """The partition that Spark passes from a reader on the driver to a reader in a task."""
 
     value: Any
 
 
 def _entries(options: SourceOptions, partition: InputPartition) -> Iterator[Any]:
-    """Yield the record batches of a partition, in a task."""
-    if partition.value is None:  # Spark passes a partition without a value if there is nothing to read
+    """Read the entries of a partition in a task, and yield them as Arrow record batches."""
+    if partition.value is None:  # if the driver returned no partitions, Spark passes one without a value
         return
     with plain_errors():
         yield from read_partition(partition.value, settings_of(options))
 
 
 class BatchReader(DataSourceReader):
-    """The reader of the entries of a batch query."""
+    """Reads entries for a batch query."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._wanted = IdFilter()
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Yield the record batches of a ``partition``; called by Spark in a task."""
+        """Read the entries of a ``partition`` as Arrow record batches; called by Spark in a task."""
         return _entries(self._options, partition)
 
     def partitions(self) -> list[InputPartition]:
-        """Return the work of the tasks; called by Spark on the driver."""
+        """Plan the read and return a partition for each task; called by Spark on the driver."""
         from .batch import plan_batch
 
         with plain_errors():
@@ -64,14 +65,14 @@ class BatchReader(DataSourceReader):
 
 
 class PushdownReader(BatchReader):
-    """The reader of a batch query in a Spark session with filter pushdown switched on.
+    """Reads entries for a batch query, if the Spark session has filter pushdown switched on.
 
-    A class of its own, because Spark fails every query of a reader that has the method while
-    ``spark.sql.python.filterPushdown.enabled`` is off.
+    This is a class of its own because of Spark: while ``spark.sql.python.filterPushdown.enabled`` is off, a query fails
+    if its reader has the method ``pushFilters``.
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take the filters that compare ids, and return the other filters, which Spark applies."""
+        """Use the filters that compare ledger or entry ids; yield the filters that Spark must apply itself."""
         for one in filters:
             path: tuple[str, ...] = getattr(one, "attribute", ())
             column = path[0] if len(path) == 1 else ""
@@ -80,13 +81,13 @@ class PushdownReader(BatchReader):
 
 
 class ViewReader(DataSourceReader):
-    """The reader of rows that the driver has read: those of a manifest, of ledgers or of fragments."""
+    """Returns the rows of a view or of a manifest.  The driver makes all rows; tasks only pass them on."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
 
     def partitions(self) -> list[InputPartition]:
-        """Return the rows in partitions of some thousand rows; called by Spark on the driver."""
+        """Make the rows and divide them into partitions of some thousand rows; called by Spark on the driver."""
         from .batch import view_rows
 
         with plain_errors():
@@ -102,9 +103,10 @@ _ROWS_AT_ONCE = 20_000
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The reader of the entries of a streaming query as ledgers grow.
+    """Reads entries for a streaming query, while ledgers grow.
 
-    Options are parsed by the first call that needs them: Spark hides an error that is raised before it has a reader.
+    The first call that needs the options parses them, not the constructor: Spark hides the text of errors that are
+    raised before it has a reader.
     """
 
     def __init__(self, given: Mapping[str, str], schema: StructType) -> None:
@@ -113,7 +115,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planner: StreamPlanner | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickling, in which tasks get the options without the planner."""
+        """Return the state to pickle for tasks: all but the planner, which has an open connection."""
         return {**self.__dict__, "_planner": None}
 
     @cached_property
@@ -134,37 +136,37 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._planner
 
     def initialOffset(self) -> dict[str, Any]:
-        """Return the offset at which a new query begins."""
+        """Return the offset at which a new query begins, as JSON."""
         with plain_errors():
             return self._plan.initial_offset().to_json()
 
     def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Return the offset at which the next micro-batch ends."""
+        """Return the offset at which the micro-batch that begins at ``start`` ends, as JSON."""
         with plain_errors():
             begin = StreamOffset.from_json(start)
             return self._plan.latest_offset(begin, admission_of(self._options.reading, limit)).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return the limit that the options set."""
+        """Return the limit of a micro-batch that the options set, for Spark."""
         own = self._options.reading
         if own.max_entries_per_trigger:
             return ReadMaxRows(own.max_entries_per_trigger)
         return ReadMaxBytes(own.max_bytes_per_trigger) if own.max_bytes_per_trigger else ReadAllAvailable()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Return None: the latest offset is not known without asking the bookies once more."""
+        """Return None, for "unknown": only bookies know the latest offset, and to ask them costs time."""
         return None
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """End the query with the entries that can be read now."""
+        """Fix the end of the query: it stops after the entries that can be read now."""
         with plain_errors():
             self._plan.set_target()
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
         """Plan the work of the tasks of one micro-batch; called by Spark on the driver.
 
-        :param start: offset, as JSON; entries before it were read.
-        :param end: offset, as JSON.
+        :param start: offset at which the micro-batch begins, as JSON.
+        :param end: offset at which it ends, as JSON.
         """
         if start == end:
             return []
@@ -173,23 +175,23 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return [_WrappedPartition(partition) for partition in planned]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Yield the record batches of a ``partition``; called by Spark in a task."""
+        """Read the entries of a ``partition`` as Arrow record batches; called by Spark in a task."""
         return _entries(self._options, partition)
 
     def commit(self, end: Mapping[str, Any]) -> None:
-        """Do nothing when the micro-batch up to ``end`` is done: Spark's checkpoint has the offsets."""
+        """Do nothing after the micro-batch up to ``end``: Spark stores the offset in its checkpoint."""
 
     def stop(self) -> None:
-        """End the connection to the metadata store."""
+        """Close the connection to the metadata store."""
         if self._planner is not None:
             self._planner.close()
 
 
 def admission_of(own: ReadOptions, limit: ReadLimit) -> Admission:
-    """Return the limits of a micro-batch.
+    """Return the limits of a micro-batch, from the options and from Spark.
 
-    :param own: the options of the read, whose limits hold for each micro-batch.
-    :param limit: Spark's; a wish for all that is available counts more than ``own``, another limit beside it.
+    :param own: the options of the read.
+    :param limit: Spark's limit.  If it asks for all available entries, there are no limits; otherwise both limits hold.
     """
     if isinstance(limit, ReadAllAvailable):
         return Admission(None, None)

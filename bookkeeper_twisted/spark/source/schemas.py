@@ -1,4 +1,4 @@
-"""The columns of all rows of the source, in Spark's notation."""
+"""The columns of each kind of row that the source returns, in Spark's notation (DDL)."""
 
 from pyspark.sql.types import StructType
 
@@ -24,7 +24,7 @@ FRAGMENTS_DDL = (
 
 
 def schema_of(options: SourceOptions) -> str:
-    """Return the schema of the rows that the ``options`` ask for, as DDL."""
+    """Return the columns of the rows that the ``options`` select, as DDL."""
     reading = options.reading
     if reading.manifest:
         return MANIFEST_DDL
@@ -34,10 +34,10 @@ def schema_of(options: SourceOptions) -> str:
 
 
 def check_columns(options: SourceOptions, schema: StructType) -> None:
-    """Check that the columns are those that the ``options`` ask for.
+    """Check that a schema has the columns of the rows that the ``options`` select.
 
-    :param schema: given by Spark, of the user's call of ``schema()`` if there was one.
-    :raises ConfigError: the schema does not fit.
+    :param schema: Spark's schema, which is the user's if the query calls ``schema()``.
+    :raises ConfigError: the columns differ.
     """
     wanted = schema_of(options)
     types = ((field, field.dataType.simpleString().upper()) for field in schema)

@@ -1,4 +1,4 @@
-"""The selection of the ledgers that are read, and of the entries of each that can be read now."""
+"""Selects the ledgers to read, and finds out up to which entry each can be read now."""
 
 import re
 import warnings
@@ -16,16 +16,16 @@ from ..options import EARLIEST, Offsets, SourceOptions
 from ..sink.manifest import PublishedLedgers
 
 ASKED_EACH = 1000
-"""The most ids of a range whose metadata are asked for one by one; of a larger one the store lists what exists."""
+"""In a larger range of ids, the metadata store lists existing ledgers; in a smaller one, each id is read."""
 
 
 @attrs.frozen
 class ReadableExtent:
-    """The entries of a ledger that can be read.
+    """The range of entries that can be read in a ledger, at some moment.
 
-    :ivar end: the first entry that cannot be read yet.
-    :ivar closed: whether nothing will be added.
-    :ivar entry_bytes: average bytes of a payload.
+    :ivar end: id of the first entry that cannot be read, at that moment.
+    :ivar closed: whether the ledger is closed, so that ``end`` is final.
+    :ivar entry_bytes: average bytes of a payload in the ledger.
     """
 
     end: int
@@ -34,9 +34,9 @@ class ReadableExtent:
 
 
 def matches(metadata: LedgerMetadata, conditions: Iterable[tuple[str, str]]) -> bool:
-    """Test whether the custom metadata of a ledger meet all conditions.
+    """Test whether the custom metadata of a ledger match all conditions.
 
-    :param conditions: keys, and regular expressions for the whole of their values.
+    :param conditions: keys, each with a regular expression that must match the whole value.
     """
     custom = metadata.custom_metadata
     return all(
@@ -46,10 +46,10 @@ def matches(metadata: LedgerMetadata, conditions: Iterable[tuple[str, str]]) -> 
 
 
 class Selection:
-    """The ledgers that the options choose."""
+    """Selects ledgers by the options: by id, by manifest or by a pattern of their custom metadata."""
 
     def __init__(self, cluster: ClusterView, options: SourceOptions) -> None:
-        # the rows of views are metadata, which are read without a password
+        # the rows of views contain only metadata, which can be read without the password
         self._checks_password = options.reading.view == "entries"
         self._cluster = cluster
         self._options = options
@@ -61,11 +61,13 @@ class Selection:
         self._passed_over: set[int] = set()
 
     def ledger_ids(self, among: IdRanges = ALL_IDS) -> list[int]:
-        """Return the ids of ledgers that may belong to the selection, ascending, without applying the metadata pattern.
+        """Return the ids of ledgers that may be selected, ascending; :meth:`metadata` applies the metadata pattern.
 
-        :param among: the ledgers to choose from.
-        :raises NoSuchLedgerMetadataError: a ledger in a large range does not exist; where losses are accepted it is
-            left out. Other ids of an option are returned whether or not there is such a ledger.
+        Ids that an option names are returned whether or not the ledgers exist, except for ranges of more than
+        :data:`ASKED_EACH` ids: of these, the ids of existing ledgers are returned.
+
+        :param among: ids to select from.
+        :raises NoSuchLedgerMetadataError: a ledger in such a large range does not exist, and losses are not accepted.
         """
         if self._fixed:
             wanted = self._fixed.intersection(among)
@@ -86,17 +88,17 @@ class Selection:
         return found
 
     def take_passed_over(self) -> set[int]:
-        """Return the ledgers left out since the last call, because their custom metadata do not match."""
+        """Return the ids of ledgers whose custom metadata did not match, of those read since the last call of this."""
         taken, self._passed_over = self._passed_over, set()
         return taken
 
     def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
-        """Return the metadata of the ledgers that belong to the selection, by id.
+        """Read metadata of ledgers; return those of the selected ledgers, by id.
 
-        :param ledger_ids: of the ledgers to choose from.
-        :raises NoSuchLedgerMetadataError: a ledger that an option names does not exist; where losses are accepted it is
-            left out.
-        :raises UnauthorizedAccessError: the password is wrong for one of them.
+        :param ledger_ids: ids of the ledgers to select from.
+        :raises NoSuchLedgerMetadataError: a ledger that an option names does not exist, and losses are not accepted.
+            Otherwise it is left out.
+        :raises UnauthorizedAccessError: a selected ledger has another password than the options.
         """
         wanted = list(ledger_ids)
         found = self._cluster.metadata(wanted)
@@ -112,16 +114,16 @@ class Selection:
 
 
 def missing_ledger(ledger_id: int) -> NoSuchLedgerMetadataError:
-    """Return the error for a ledger, ``ledger_id``, that should exist."""
+    """Make the exception for a ledger, ``ledger_id``, that an option or an offset names but that does not exist."""
     return NoSuchLedgerMetadataError(
         f"ledger {ledger_id} does not exist; with failOnDataLoss = false it is passed over"
     )  # fmt: skip
 
 
 def check_password(ledger_id: int, metadata: LedgerMetadata, password: bytes) -> None:
-    """Check the password of a ledger.
+    """Check that ``password`` is that of a ledger; accept any if the metadata contain none.
 
-    :param ledger_id: id of the ledger, for the error.
+    :param ledger_id: id of the ledger, for the text of the error.
     :raises UnauthorizedAccessError: the ledger has another password.
     """
     if metadata.has_password and metadata.password != password:
@@ -131,12 +133,12 @@ def check_password(ledger_id: int, metadata: LedgerMetadata, password: bytes) ->
 def extents(
     ledgers: Mapping[int, LedgerMetadata], addresses: Mapping[str, Address], pool: SocketPool
 ) -> dict[int, ReadableExtent | BookKeeperError]:
-    """Find out how far ledgers can be read, by asking the bookies of ledgers that are not closed.
+    """Find out up to which entry ledgers can be read; ask bookies for the last add confirmed of open ledgers.
 
-    :param ledgers: metadata by id.
-    :param addresses: of the bookies of their newest ensembles, by id.
-    :param pool: connections to ask over.
-    :returns: by ledger id; an error where too few bookies answered.
+    :param ledgers: metadata by ledger id.
+    :param addresses: addresses by bookie id, at least of the bookies in the newest ensembles.
+    :param pool: connections to bookies.
+    :returns: the result by ledger id: an error if too few bookies of the ledger answered.
     """
     found: dict[int, ReadableExtent | BookKeeperError] = {}
     growing: list[UnclosedLedger] = []
@@ -153,7 +155,8 @@ def extents(
         if isinstance(known, BookKeeperError):
             found[ledger_id] = known
             continue
-        # an ensemble begins right after the writer's last add confirmed, so all earlier entries are confirmed
+        # an ensemble begins with the entry after the writer's last add confirmed, so all entries before it are
+        # confirmed
         confirmed = max(known.last_add_confirmed, ledgers[ledger_id].segments[-1].first_entry_id - 1)
         average = known.length / (known.entry_id + 1) if known.entry_id >= 0 else 0.0
         found[ledger_id] = ReadableExtent(confirmed + 1, False, average)
@@ -161,13 +164,13 @@ def extents(
 
 
 def offset_of(name: str, offsets: Offsets, ledger_id: int, end: int, fail_on_data_loss: bool) -> int:
-    """Return the entry id that an option with offsets gives for a ledger.
+    """Return the entry id that an option with offsets sets for a ledger.
 
-    :param name: of the option, for the error.
-    :param end: the first entry of the ledger that cannot be read.
-    :param fail_on_data_loss: whether an offset beyond ``end`` is an error; otherwise it is a warning, and ``end`` is
-        returned.
-    :raises ConfigError: the option has ledgers, and this one is not among them, or its offset is beyond its end.
+    :param name: name of the option, for the text of errors.
+    :param offsets: value of the option.
+    :param end: id of the first entry of the ledger that cannot be read.
+    :param fail_on_data_loss: whether an offset beyond ``end`` is an error.  If not, this warns and returns ``end``.
+    :raises ConfigError: the option lists offsets by ledger but not for this ledger, or its offset is beyond ``end``.
     """
     if isinstance(offsets, str):
         return 0 if offsets == EARLIEST else end

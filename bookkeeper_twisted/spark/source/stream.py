@@ -1,7 +1,7 @@
-"""The planning of micro-batches: how far a stream may go, and the entries between two offsets.
+"""Plans micro-batches: finds the offset at which each ends, and the entries between two offsets.
 
-The metadata of closed ledgers never change in what matters here and are kept; of others they are read again for every
-micro-batch, which is how new ensembles and the end of a ledger are noticed.
+Metadata of closed ledgers are read once and kept: what matters of them here never changes.  Metadata of other ledgers
+are read again for every micro-batch, to notice new ensembles and the close of a ledger.
 """
 
 import warnings
@@ -20,11 +20,11 @@ from .offsets import Admission, StreamOffset
 from .selection import ReadableExtent, missing_ledger, offset_of
 
 _LIKELY_ENTRY = 1024.0
-"""Estimated bytes of a payload in a query that was started again and has read no entry yet."""
+"""Assumed bytes of a payload in a restarted query that has not yet asked bookies for averages."""
 
 
 class StreamPlanner:
-    """The planner of one streaming query; it lives as long as the query runs on the driver."""
+    """Plans the micro-batches of one streaming query; lives on the driver as long as the query runs."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -34,7 +34,7 @@ class StreamPlanner:
         self._target: StreamOffset | None = None
 
     def close(self) -> None:
-        """End the connection to the metadata store."""
+        """Close the connection to the metadata store."""
         self._planner.cluster.close()
 
     # ---- offsets -------------------------------------------------------------------------------------
@@ -59,16 +59,16 @@ class StreamPlanner:
         return StreamOffset().advanced(table, (), done | self._planner.selection.take_passed_over())
 
     def set_target(self) -> None:
-        """Limit the query to the entries that can be read at this moment (``Trigger.AvailableNow``)."""
+        """Fix the end of the query: it stops after the entries that can be read now (``Trigger.AvailableNow``)."""
         self._target = None
         self._target = self.latest_offset(StreamOffset(), Admission(None, None))
 
     def latest_offset(self, start: StreamOffset, admission: Admission) -> StreamOffset:
         """Return the offset at which a micro-batch that begins at ``start`` ends.
 
-        :param admission: limits, from which the entries of the micro-batch are taken.
-        :returns: ``start`` itself if no entry is new.
-        :raises BookKeeperError: a ledger is gone, or it is not known how far it goes, and the options want an error.
+        :param admission: limits of the micro-batch; they are reduced by its entries.
+        :returns: ``start`` itself if there is nothing new to read.
+        :raises BookKeeperError: a ledger was deleted and losses are not accepted, or the metadata store failed.
         """
         ledgers = self._ledgers(self._unfinished(start))
         extents = self._extents(ledgers)
@@ -87,12 +87,12 @@ class StreamPlanner:
                 table[ledger_id] = position
         end = start.advanced(table, done, self._lost(start.next_entry, ledgers))
         if end is start:
-            # ledgers outside the selection, such as those of the query's own sink, must not cause a micro-batch
+            # ledgers that are not selected, such as those of the query's own sink, must not cause a micro-batch
             return start
         return attrs.evolve(end, done=end.done.union(self._planner.selection.take_passed_over()))
 
     def _is_later(self, ledger_id: int) -> bool:
-        """Test whether a ledger was created after the target was set."""
+        """Test whether a ledger appeared after :meth:`set_target`; without a target, no ledger did."""
         target = self._target
         return target is not None and ledger_id not in target.next_entry and ledger_id not in target.done
 
@@ -103,12 +103,12 @@ class StreamPlanner:
         return min(extent.end, max(target.next_entry.get(ledger_id, 0), position))
 
     def _unfinished(self, start: StreamOffset) -> list[int]:
-        """Return the ledgers that are being read, and those that may be new."""
+        """Return the ids of ledgers that are being read and of ledgers that may be new."""
         possible = self._planner.selection.ledger_ids(start.done.complement())
         return sorted({*possible, *start.next_entry})
 
     def _lost(self, expected: Iterable[int], ledgers: Mapping[int, LedgerMetadata]) -> set[int]:
-        """Return the ledgers that the stream has seen but that no longer exist.
+        """Return the ids of ``expected`` ledgers that are not in ``ledgers``, because they were deleted; warn of each.
 
         :raises NoSuchLedgerMetadataError: a ledger was deleted, and losses are not accepted.
         """
@@ -129,7 +129,7 @@ class StreamPlanner:
         return found | fresh
 
     def _extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, ReadableExtent]:
-        """Find out how far ledgers can be read; a ledger whose bookies do not answer is not read further for now."""
+        """Find out up to which entry ledgers can be read; leave out ledgers whose bookies do not answer, and warn."""
         found: dict[int, ReadableExtent] = {}
         for ledger_id, extent in self._planner.extents(ledgers).items():
             if isinstance(extent, BookKeeperError):
@@ -142,11 +142,11 @@ class StreamPlanner:
     # ---- partitions ----------------------------------------------------------------------------------
 
     def partitions(self, start: StreamOffset, end: StreamOffset) -> list[Partition]:
-        """Return the partitions between two offsets, the same at every call because closed ledgers do not change.
+        """Return the partitions of a micro-batch between two offsets; a repeated call plans the same entries.
 
-        :param start: an entry that it names is read.
-        :param end: an entry that it names is not read.
-        :raises BookKeeperError: a ledger was deleted, and the options want an error.
+        :param start: the micro-batch begins with the entries that this offset names.
+        :param end: the micro-batch ends before the entries that this offset names.
+        :raises BookKeeperError: a ledger was deleted, and losses are not accepted.
         """
         finished = list(end.finished) if end != start else []
         advanced = [n for n, position in end.next_entry.items() if position > (start.position(n) or 0)]

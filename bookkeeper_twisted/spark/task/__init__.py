@@ -1,5 +1,5 @@
-"""Reading in the tasks of the source and of the pipelines; no module here imports Twisted or modules of the driver.
+"""Reads entries in Spark tasks, for the source and the pipelines; nothing here imports Twisted or driver modules.
 
-A task reads the pieces of its partition from bookies over blocking sockets (:mod:`.partition`), makes Arrow record
-batches of them (:mod:`.columns`) and keeps its share of a speed limit (:mod:`.pacing`).
+A task reads the pieces of its partition from bookies over blocking sockets (:mod:`.partition`), turns entries into
+Arrow record batches (:mod:`.columns`) and keeps to its share of a speed limit (:mod:`.pacing`).
 """

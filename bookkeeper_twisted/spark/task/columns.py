@@ -1,7 +1,7 @@
-"""The columns of entries, and Arrow record batches with exactly these columns.
+"""Makes Arrow record batches with the columns of entries that a query reads.
 
-Columns are filled from the bytes that came from the bookie, without an object for an entry.  Batches that are small are
-joined, because a batch costs Spark about as much as a thousand rows.
+Columns are filled from the bytes that a bookie sent, without a Python object per entry.  Small batches are joined,
+because a batch costs Spark about as much as a thousand rows.
 """
 
 from array import array
@@ -17,7 +17,7 @@ from ...model import LedgerMetadata
 from ..options import SourceOptions
 
 BATCH_BYTES = 512 << 10
-"""From so many bytes on a batch is not joined with others: joining copies it."""
+"""A batch of at least this many bytes is not joined with further ones, because joining copies it."""
 
 BATCH_ROWS = 16_384
 
@@ -34,27 +34,28 @@ _CUSTOM = pyarrow.map_(pyarrow.string(), pyarrow.field("value", pyarrow.binary()
 
 @attrs.frozen
 class Columns:
-    """The selection of columns that a query wants.
+    """The columns that a query reads, beside ``ledger_id`` and ``entry_id``.
 
-    :ivar payload: ``length`` and ``payload``; without them nothing is read from bookies.
-    :ivar metadata: ``last_add_confirmed`` (with the payload only), ``ctime``, ``custom_metadata``.
+    :ivar payload: whether to include ``length`` and ``payload``; if not, no entry is read from bookies.
+    :ivar metadata: whether to include ``last_add_confirmed`` (only with the payload), ``ctime`` and
+        ``custom_metadata``.
     """
 
     payload: bool = True
     metadata: bool = False
 
     def ddl(self) -> str:
-        """Return the schema in Spark's notation."""
+        """Return the columns in Spark's notation (DDL)."""
         text = _BASE + (_PAYLOAD if self.payload else "")
         if self.metadata:
             text += (_LAC if self.payload else "") + _LEDGER
         return text
 
     def of_run(self, run: EntryRun, payload_at: int, ledger: LedgerMetadata | None) -> Any:
-        """Make a record batch of verified entries, copying the payloads once.
+        """Make a record batch from a run of verified entries; payloads are copied once.
 
-        :param payload_at: where a record has its payload (:attr:`.Digester.payload_at`).
-        :param ledger: the ledger's metadata, None if the columns do not need them.
+        :param payload_at: offset of the payload in a stored entry (:attr:`.Digester.payload_at`).
+        :param ledger: metadata of the ledger, None if the columns do not need them.
         """
         batch = record_batch(run, payload_at)
         if not self.metadata:
@@ -68,7 +69,7 @@ class Columns:
     def of_ids(self, ledger_id: int, first: int, last: int, ledger: LedgerMetadata | None) -> Iterator[Any]:
         """Make record batches of the entries from ``first`` to ``last`` (inclusive), without payloads.
 
-        :param ledger: the metadata of ``ledger_id``, None if the columns do not need them.
+        :param ledger: metadata of ``ledger_id``, None if the columns do not need them.
         """
         for start in range(first, last + 1, IDS_AT_ONCE):
             end = min(start + IDS_AT_ONCE, last + 1)
@@ -94,14 +95,14 @@ def _numbers(values: "array[int]") -> Any:
 
 
 def columns_of(options: SourceOptions) -> Columns:
-    """Return the columns of entries that the ``options`` ask for."""
+    """Return the columns of entries that the ``options`` select."""
     return Columns(options.reading.include_payload, options.reading.include_metadata)
 
 
 def joined(batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield the same rows in batches large enough to be worth their overhead.
+    """Join small record batches to larger ones, so that the overhead of a batch does not matter; yield all rows.
 
-    :param batches: record batches of one schema.
+    :param batches: record batches with the same columns.
     """
     waiting: list[Any] = []
     n_bytes = rows = 0

@@ -1,8 +1,8 @@
-"""The share of a worker process in a speed limit of the whole cluster.
+"""Slows a worker process down to its share of the speed limit of a Spark job.
 
-A task that runs alone in its process takes its share from a bucket that the process keeps from task to task, so that
-the time between two tasks is not lost.  The shares of all processes together are the limit as long as no more tasks
-run at a time than the limit was split for.  This is the door to the clock by which tasks wait.
+A worker process runs one task at a time and keeps its token bucket from task to task, so that the time between two
+tasks counts.  The job keeps its limit as long as no more tasks run at a time than the limit was divided by. Tasks read
+the clock and sleep only through this module.
 """
 
 import time
@@ -13,10 +13,10 @@ from ...limits.ratelimit import Rate, TokenBucket
 
 
 class Pace:
-    """A pace, which slows work down to a rate.
+    """Slows work down to a rate.
 
-    :param now: seconds of a monotonic clock.
-    :param sleep: waits for seconds of that clock.
+    :param now: returns the seconds of a monotonic clock.
+    :param sleep: waits for a number of seconds of that clock.
     """
 
     def __init__(self, rate: Rate, now: Callable[[], float], sleep: Callable[[float], None]) -> None:
@@ -26,10 +26,10 @@ class Pace:
         self._limited = bool(rate)
 
     def spend(self, entries: int, n_bytes: int) -> None:
-        """Count an amount that was read, and block until the rate permits more.
+        """Count entries and bytes that were read or written, and block until the rate permits more.
 
         :param entries: number of entries.
-        :param n_bytes: bytes of them.
+        :param n_bytes: number of bytes of these entries.
         """
         if self._limited:
             self._sleep(self._bucket.reserve(entries, n_bytes, self._now()))
@@ -37,17 +37,18 @@ class Pace:
 
 @lru_cache(maxsize=8)
 def pace_of(work: str, rate: Rate) -> Pace:
-    """Return the pace at which this process may do some work.
+    """Return this process's pace for a kind of work; calls with equal arguments share one token bucket.
 
-    :param work: distinguishes runs.
+    :param work: name of the kind of work, such as ``read``.
     """
     return Pace(rate, time.monotonic, time.sleep)
 
 
 def tenth_of_a_second(share: float, most: int) -> int:
-    """Return the entries or bytes of one request: what a task may read in a tenth of a second.
+    """Return the most entries or bytes of one request: what a task may read in a tenth of a second, or ``most``.
 
-    :param share: entries or bytes a second; 0 sets no limit.
+    :param share: entries or bytes a second that the task may read; 0 without a limit.
+    :param most: upper bound of the result.
     """
     return min(most, max(int(share / 10), 1)) if share else most
 

@@ -1,7 +1,7 @@
-"""The code of a task: reads the pieces of a partition from bookies, over the connections of its process.
+"""The code that runs in a Spark task: it reads the entries of a partition from bookies.
 
-A worker process keeps its connections from task to task.  Tasks have no reactor and no connection to the metadata
-store.
+A worker process keeps its connections to bookies from task to task.  Tasks have no reactor and no connection to the
+metadata store.
 """
 
 import time
@@ -24,10 +24,10 @@ from .pacing import pace_of, tenth_of_a_second
 
 @attrs.frozen
 class FragmentPart:
-    """A part of a partition.
+    """A range of entries with one ensemble, which one task reads.
 
-    :ivar preferred: number of the replica in the write set that is asked first.
-    :ivar cost: bytes, and the fixed cost of a piece.
+    :ivar preferred: index in the write set of the bookie to ask first; taken modulo the size of the write set.
+    :ivar cost: estimated bytes, plus a fixed cost.
     """
 
     fragment: Fragment
@@ -37,9 +37,9 @@ class FragmentPart:
 
 @attrs.frozen
 class Partition:
-    """The work of one task.
+    """The work of one task: ranges of entries to read, maybe of several ledgers.
 
-    :ivar ledgers: metadata by ledger id, without passwords.
+    :ivar ledgers: metadata by ledger id, without passwords and ensembles.
     """
 
     pieces: Sequence[FragmentPart]
@@ -47,9 +47,10 @@ class Partition:
 
     @classmethod
     def of(cls, pieces: Sequence[FragmentPart], ledgers: dict[int, LedgerMetadata]) -> "Partition":
-        """Make a partition with only the metadata that its task needs.
+        """Make a partition from ranges of entries, with only the metadata that its task needs.
 
-        :param ledgers: metadata by id, of the ledgers of all ``pieces`` at least.
+        :param pieces: the ranges of entries.
+        :param ledgers: metadata by id, at least of the ledgers of all ``pieces``.
         """
         ids = {piece.fragment.ledger_id for piece in pieces}
         return cls(pieces, {ledger_id: _known_to_tasks(ledgers[ledger_id]) for ledger_id in ids})
@@ -61,10 +62,10 @@ def _known_to_tasks(metadata: LedgerMetadata) -> LedgerMetadata:
 
 @attrs.frozen
 class TaskSettings:
-    """The settings of the reads of tasks.
+    """The settings of reads, the same for all tasks of a job.
 
-    :ivar skip_lost: pass over entries that no replica has.
-    :ivar share: the limit of one task.
+    :ivar skip_lost: whether to skip entries that no replica has, instead of an error.
+    :ivar share: speed limit of one task.
     """
 
     columns: Columns
@@ -76,7 +77,7 @@ class TaskSettings:
 
 
 def settings_of(options: SourceOptions) -> TaskSettings:
-    """Return the settings of the reads of tasks from the ``options``, with times in seconds."""
+    """Return the settings of reads for tasks that the ``options`` ask for."""
     client = options.client
     timeouts = Timeouts(client.client_connect_timeout_millis / 1000, options.reading.read_timeout_ms / 1000)
     wire = 3 if client.wire_protocol == "v3" else 2
@@ -89,7 +90,7 @@ def settings_of(options: SourceOptions) -> TaskSettings:
 
 @lru_cache(maxsize=8)
 def connections(timeouts: Timeouts, max_frame_size: int) -> SocketPool:
-    """Return the connections of this process with these ``timeouts``.
+    """Return the pool of this process's connections with these ``timeouts``; it is made by the first call.
 
     :param max_frame_size: bytes of the longest frame, its length word included.
     """
@@ -97,10 +98,10 @@ def connections(timeouts: Timeouts, max_frame_size: int) -> SocketPool:
 
 
 def read_partition(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
-    """Read the entries of a ``partition`` from bookies, as Arrow record batches; blocks.
+    """Read the entries of a ``partition`` from bookies and yield them as Arrow record batches; blocks.
 
-    :param settings: of all tasks.
-    :raises BookKeeperError: entries cannot be read, and the options want an error.
+    :param settings: settings of reads.
+    :raises BookKeeperError: entries cannot be read, or are lost and losses are not accepted.
     """
     return joined(_batches(partition, settings))
 
@@ -121,7 +122,7 @@ def _batches(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
 
 
 def _runs(pool: SocketPool, piece: FragmentPart, digester: Digester, settings: TaskSettings) -> Iterator[Any]:
-    """Yield the entries of a piece; skip lost entries if the settings ask for it."""
+    """Read a range of entries and yield them as runs; skip lost entries if the settings say so."""
     fragment: Fragment | None = piece.fragment
     while fragment is not None:
         try:
