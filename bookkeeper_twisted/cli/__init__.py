@@ -1,1 +1,1 @@
-"""Command lines: :mod:`.tap` for ``twistd bookie``."""
+"""Command lines: ``twistd bookie`` (:mod:`.tap`), ``twistd autorecovery`` and ``bookkeeper-twisted shell``."""

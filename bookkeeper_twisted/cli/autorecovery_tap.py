@@ -1,4 +1,4 @@
-"""``twistd autorecovery``, which turns a command line into a running service."""
+"""The plugin behind ``twistd autorecovery``: makes a service from the options of the command line."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["Options", "makeService"]
 
 
 def makeService(options: Options) -> IService:
-    """Return the service of autorecovery that the options describe, in this process and its reactor."""
+    """Make the autorecovery service from ``options``, on the global reactor of this process."""
     from twisted.internet import reactor
 
     limit_log(options.config.log_level)
@@ -24,11 +24,11 @@ def makeService(options: Options) -> IService:
 
 
 def autorecovery_service(reactor: Any, options: Options, fail: Callable[[], None]) -> Bookies:
-    """Return the service of autorecovery that the options describe, on any reactor.
+    """Make the autorecovery service from ``options``, on a given reactor.
 
-    A configuration that cannot work ends the process here, with one line and status 1.
+    If the configuration is unusable, this prints one line and ends the process with status 1.
 
-    :param fail: ends the process with status 1.
+    :param fail: called if the service fails; it ends the process with status 1.
     """
     from ..embedding.autorecovery import make_autorecovery
 

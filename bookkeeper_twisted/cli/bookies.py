@@ -1,4 +1,4 @@
-"""The service of ``twistd bookie``, which starts bookies, logs their start, and ends the process if a bookie fails."""
+"""The Twisted service that starts the bookies of a process and ends the process if one of them fails."""
 
 from collections.abc import Callable, Iterable
 from typing import Protocol
@@ -12,13 +12,13 @@ from twisted.python.failure import Failure
 from ..errors import BookKeeperError
 
 _REASONS = (BookKeeperError, CannotListenError, OSError)
-"""Errors that an operator can fix: they are printed in one line."""
+"""Errors that an operator can fix: the log shows only their text, without a traceback."""
 
 
 class Startable(Protocol):
-    """The methods of a bookie's service, or of autorecovery, that this module calls.
+    """A service that this module starts and stops: a bookie or autorecovery.
 
-    :ivar role: name of its kind, for the log.
+    :ivar role: what the service is, for the log, such as ``bookie``.
     """
 
     role: str
@@ -34,11 +34,11 @@ class Startable(Protocol):
 
 
 class Bookies(Service):
-    """The bookies of one process, started one after another and stopped in reverse.
+    """Starts the bookies of one process one after another, and stops them in reverse order.
 
-    :param make: makes all of them; called with a function that each calls when it fails later (S10).
+    :param make: makes the bookies.  Its argument is the function that a bookie calls if it fails after its start (S10).
     :param fail: ends the process with status 1.
-    :param what: runs here, for the log.
+    :param what: name in the log for what runs in this process.
     """
 
     _log = Logger()
@@ -54,7 +54,7 @@ class Bookies(Service):
         self._starting: Deferred[None] | None = None
 
     def startService(self) -> None:
-        """Begin to start the bookies; one log line names all of them once they serve."""
+        """Begin to start the bookies; when all serve, log one line that names them."""
         super().startService()
         self._starting = Deferred.fromCoroutine(self._start())
         self._starting.addErrback(self._did_not_start)
@@ -66,7 +66,7 @@ class Bookies(Service):
         self._log.info("ready: {bookies}", bookies="; ".join(map(_describe, self._bookies)))
 
     def _did_not_start(self, failure: Failure) -> None:
-        if not failure.check(CancelledError):  # a start that is cancelled was stopped on purpose, which is no failure
+        if not failure.check(CancelledError):  # stopService cancels the start: that is no failure
             self._report(f"{self._what} does not start", failure)
 
     def _has_failed(self, failure: Failure) -> None:
@@ -80,7 +80,7 @@ class Bookies(Service):
         self._fail()
 
     def stopService(self) -> "Deferred[None]":
-        """Stop all bookies; the result fires when all bookies have ended."""
+        """Stop all bookies; the result fires when all have stopped."""
         super().stopService()
         return Deferred.fromCoroutine(self._stop())
 

@@ -1,8 +1,8 @@
-"""Entry points of the program and of ``twistd``, which import the rest late, because that takes a second.
+"""The entry point of ``bookkeeper-twisted``, and the end of a process by Ctrl-C or a closed pipe.
 
-Ctrl-C that no command has taken, during an import above all, ends the process as it ends other programs: by the signal,
-which a shell reports as status 130, and without a stack trace.  So does, by SIGPIPE (status 141), a reader of the
-output that has seen enough, as ``head`` has.
+The entry point imports other modules late, because imports take a second.  If Ctrl-C comes while no command handles it,
+for example during an import, the process ends by SIGINT (status 130 in a shell) and prints no stack trace.  If the
+reader of the output, such as ``head``, closes the pipe, the process ends by SIGPIPE (status 141).
 """
 
 import signal
@@ -13,16 +13,17 @@ from contextlib import contextmanager
 
 @contextmanager
 def ended_by_signal() -> Iterator[None]:
-    """End the process by SIGINT after a KeyboardInterrupt in a context, by SIGPIPE if the reader of its output is gone.
+    """End the process by SIGINT if the block raises KeyboardInterrupt, by SIGPIPE if its output has no reader.
 
-    At once: threads that are at work, as those of a metadata store, are not waited for.
+    The process ends immediately: it does not wait for threads, such as those of a metadata store.
     """
     try:
         try:
             yield
         finally:
             if sys.stdout is not None:
-                sys.stdout.flush()  # flush here, because a failing flush at the end of the process would not be caught
+                sys.stdout.flush()  # flush here, because an error of the flush at the end of the process could not be
+                # caught
     except KeyboardInterrupt:
         _end_by(signal.SIGINT)
     except BrokenPipeError:

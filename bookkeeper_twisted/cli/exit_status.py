@@ -1,8 +1,8 @@
 """The exit status of a twistd process.
 
-twistd knows two ends: an orderly one, status 0, and a signal, which it repeats against itself after the
-reactor has stopped.  A bookie needs two more: status 1 when it could not start or had to stop by itself
-(S10), and status 0 when it was asked to stop and did.  SIGHUP, which would end the process, is logged.
+Without this module, twistd ends in two ways: with status 0, or by the signal that stopped it, which it sends to itself
+again after the reactor has stopped.  A bookie ends with status 1 if it could not start or had to stop by itself (S10),
+and with status 0 after SIGTERM or SIGINT.  SIGHUP would end the process; here it is only logged.
 """
 
 import atexit
@@ -16,12 +16,12 @@ from twisted.logger import Logger
 
 
 class ExitStatus:
-    """The exit status of this process.
+    """Sets the exit status of this process, and handles the signals that stop it.
 
-    :param reactor: the reactor of the process, which is stopped.
-    :param at_exit: registers a function for the very end of the process.
-    :param leave: ends the process immediately.
-    :param on_signal: sets the handler of a signal and returns the handler before.
+    :param reactor: the reactor of the process, to stop.
+    :param at_exit: registers a function to call at the end of the process.
+    :param leave: ends the process immediately, with a status.
+    :param on_signal: sets the handler of a signal and returns the previous one.
     """
 
     _log = Logger()
@@ -47,12 +47,12 @@ class ExitStatus:
         self._interrupt = on_signal(signal.SIGINT, self._on_sigint)
 
     def fail(self) -> None:
-        """Stop the reactor; the process will end with status 1."""
+        """Stop the reactor, and let the process end with status 1."""
         self._failed = True
         self._stop()
 
     def _on_sighup(self, number: int, frame: object) -> None:
-        """Log and ignore SIGHUP, which a closing terminal or a request to reload the configuration sends."""
+        """Log SIGHUP and continue: a terminal that closes sends it, and so do scripts to reload the configuration."""
         self._reactor.callFromThread(self._log.info, "SIGHUP changes nothing: the configuration is read at the start")
 
     def _on_sigterm(self, number: int, frame: object) -> None:
@@ -61,16 +61,16 @@ class ExitStatus:
 
     def _terminate(self) -> None:
         if self._stop():
-            self._log.info("Received SIGTERM, shutting down.")  # the reactor logs the same text for SIGINT
+            self._log.info("Received SIGTERM, shutting down.")  # the reactor logs a text like this for SIGINT
 
     def _on_sigint(self, number: int, frame: object) -> None:
-        """Pass the first SIGINT to the reactor, and ignore later ones: stopping a stopped reactor would fail."""
+        """Pass the first SIGINT to the reactor and ignore later ones: a stopped reactor cannot be stopped again."""
         interrupt, self._interrupt = self._interrupt, None
         if interrupt is not None:
             interrupt(number, frame)
 
     def _stop(self) -> bool:
-        """Stop the reactor if it is running; return whether the reactor was running."""
+        """Stop the reactor; return False if it was not running."""
         try:
             self._reactor.stop()
         except ReactorNotRunning:
@@ -78,6 +78,6 @@ class ExitStatus:
         return True
 
     def _at_exit(self) -> None:
-        # twistd has returned normally, and at this point an exception would not change the exit status.
+        # twistd has returned; at this point an exception would no longer change the exit status.
         if self._failed:
             self._leave(1)

@@ -1,4 +1,4 @@
-"""Requests of the shell to the HTTP server of a bookie."""
+"""Sends requests of the shell to the HTTP server of a bookie."""
 
 from functools import partial
 from io import BytesIO
@@ -15,15 +15,15 @@ TIMEOUT = 10.0
 """Seconds within which an answer must come."""
 
 MAX_BODY = 1 << 20
-"""The most bytes of an answer."""
+"""The most bytes of the body of an answer."""
 
 
 async def send(reactor: Any, method: str, url: str, body: bytes) -> tuple[int, bytes]:
     """Send an HTTP request.
 
-    :param method: ``GET`` or another.
-    :param url: of scheme ``http``.
-    :param body: empty for none.
+    :param method: HTTP method, such as ``GET``.
+    :param url: URL with scheme ``http``.
+    :param body: body of the request; empty for none.
     :returns: status and body of the answer.
     :raises OSError: no answer came, or it is too long.
     """
@@ -42,14 +42,14 @@ async def send(reactor: Any, method: str, url: str, body: bytes) -> tuple[int, b
         raise OSError(f"{url}: {'; '.join(failure.getErrorMessage() for failure in error.reasons)}") from None
     except (ConnectError, TimeoutError) as error:
         raise OSError(f"{url}: {error}") from None
-    except (ValueError, IndexError):  # Twisted raises these for a text that it cannot parse as a URL
+    except (ValueError, IndexError):  # Twisted raises these errors for a URL that it cannot parse
         raise OSError(f"{url}: no address of an HTTP server") from None
 
 
 class _Body(Protocol):
-    """A protocol that collects the body of an answer.
+    """Collects the body of an HTTP answer.
 
-    :ivar whole: fires with it.
+    :ivar whole: fires with the complete body.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,7 @@
-"""``bookkeeper-twisted``, also ``python -m bookkeeper_twisted``: the shell with real files and a real network.
+"""The program ``bookkeeper-twisted``: runs the shell with real files, a real terminal and a real network.
 
-The only command is ``shell``; everything after it is for :mod:`.shell`.
+``python -m bookkeeper_twisted`` is the same.  The only command is ``shell``; :mod:`.shell` parses the arguments after
+it.
 """
 
 import os
@@ -56,7 +57,7 @@ Documentation: README.rst and docs/ of the source distribution; "make docs" buil
 
 
 class DiskFiles:
-    """Files of this machine."""
+    """Reads and writes files of this machine for commands of the shell."""
 
     def read(self, name: str) -> bytes:
         """See :meth:`.Files.read`."""
@@ -68,13 +69,13 @@ class DiskFiles:
 
 
 def ask(question: str) -> bool:
-    """Ask a ``question`` until the answer is Y or N.
+    """Ask the user a ``question`` until the answer is Y or N; return whether it is Y.
 
-    The reactor waits for the answer: no other work is under way, and a thread that waits for a terminal could not be
+    This blocks the reactor.  A shell has no other work meanwhile, and a thread that waits for a terminal could not be
     interrupted.
 
-    :raises NotConfirmedError: the input ended before.
-    :raises KeyboardInterrupt: Ctrl-C was the answer, which the reactor would see only after another one.
+    :raises NotConfirmedError: the input ended before an answer.
+    :raises KeyboardInterrupt: the user pressed Ctrl-C; the blocked reactor could not handle it.
     """
     of_reactor = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -89,7 +90,7 @@ def _answer(question: str) -> bool:
         sys.stdout.flush()
         answer = sys.stdin.readline()
         if not answer:
-            print()  # the question was printed without an end of line
+            print()  # end the line of the question
             raise NotConfirmedError
         if answer.strip().upper() in ("Y", "YES"):
             return True
@@ -100,11 +101,11 @@ def _answer(question: str) -> bool:
 
 @contextmanager
 def progress_bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
-    """Show a progress bar on a terminal for the length of a context; do nothing without ``tqdm`` (extra ``tools``).
+    """Show a progress bar on the terminal until the ``with`` block ends; do nothing without ``tqdm`` (extra ``tools``).
 
-    :param title: in front of the bar.
-    :param total: bytes to be read.
-    :returns: yields the function to call with the number of bytes read since its last call.
+    :param title: text in front of the bar.
+    :param total: number of bytes to read.
+    :returns: a context manager, which returns a function; call this with the bytes read since its last call.
     """
     try:
         from tqdm import tqdm  # type: ignore[import-untyped]
@@ -116,13 +117,13 @@ def progress_bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
 
 
 def _send(reactor: Any, method: str, url: str, body: bytes) -> "Deferred[tuple[int, bytes]]":
-    from .http_requests import send  # imported here, because few commands need HTTP
+    from .http_requests import send  # imported here, because only one command needs HTTP
 
     return Deferred.fromCoroutine(send(reactor, method, url, body))
 
 
 def real_world(reactor: Any) -> ShellWorld:
-    """Return the real world for a shell: this process, this machine, and TCP by the ``reactor``."""
+    """Return the shell's access to this process, its terminal, the files of this machine and, by ``reactor``, TCP."""
 
     def connect(
         uri: str, config: ClientConfig, placement: IPlacementPolicy | None = None
@@ -144,11 +145,11 @@ def real_world(reactor: Any) -> ShellWorld:
 
 
 def interrupt(running: "Deferred[None]") -> "Deferred[None] | None":
-    """Cancel a command after SIGINT or SIGTERM; a further SIGINT ends the process immediately.
+    """Cancel a command as the reactor stops, after SIGINT or SIGTERM; let a further SIGINT end the process immediately.
 
     :param running: fires when the command has ended.
-    :returns: fires after that: threads and connections are needed until then to release locks; None if the command has
-        ended before.
+    :returns: None if the command has ended already.  Otherwise this fires when it has ended: until then it needs
+        threads and connections to release locks.
     """
     signal.alarm(0)
     if running.called:
@@ -166,16 +167,17 @@ def interrupt(running: "Deferred[None]") -> "Deferred[None] | None":
 
 
 PATIENCE = 5
-"""Seconds that the reactor has to react to an interrupt."""
+"""Seconds after a signal within which the reactor must begin to stop."""
 
 
 def heed_signals(patience: int) -> None:
-    """Let SIGINT and SIGTERM end a command that keeps the reactor busy; called once the reactor handles signals.
+    """Let SIGINT and SIGTERM end even a command that blocks the reactor.
 
-    The reactor stops, as it does without this.  If it has not come to that in time, KeyboardInterrupt is raised in the
-    command; a further SIGINT ends the process immediately.
+    Call this after the reactor has set its signal handlers.  The reactor handles a signal and stops, as usual.  If a
+    blocking command prevents this for ``patience`` seconds, KeyboardInterrupt is raised in the command.  A further
+    SIGINT ends the process immediately.
 
-    :param patience: seconds.
+    :param patience: seconds to wait for the reactor.
     """
     of_reactor = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
@@ -194,7 +196,7 @@ def heed_signals(patience: int) -> None:
 def begin(
     reactor: Any, work: "Coroutine[Deferred[Any], Any, None]", patience: int = PATIENCE
 ) -> "Deferred[None]":
-    """Begin the ``work`` of a process, which :func:`interrupt` cancels as the ``reactor`` stops.
+    """Start the coroutine ``work`` of this process; :func:`interrupt` will cancel it if the ``reactor`` stops.
 
     :param patience: see :func:`heed_signals`.
     """
@@ -205,10 +207,10 @@ def begin(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command, and end the process with its status.
+    """Run one command and end the process with the command's exit status.
 
-    :param arguments: of the command line without the program; None for the arguments of this process.
-    :raises SystemExit: at the end.
+    :param arguments: arguments of the command line, without the program; None for those of this process.
+    :raises SystemExit: always, at the end.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["--version"]:

@@ -1,6 +1,6 @@
 """The command lines of ``twistd bookie`` and ``twistd autorecovery``, parsed into configurations.
 
-They open the ``--conf`` file, nothing else.
+Parsing opens the ``--conf`` file and no other.
 """
 
 import inspect
@@ -36,11 +36,11 @@ _WIDTH = 100
 
 
 def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
-    """Return attributes and fields of a configuration class by group.
+    """Return the fields of a configuration class, by group, each with the name of its attribute.
 
-    The groups of the class itself come first, then autorecovery's, then those that all configurations share.
+    Groups that the class itself declares come first, then autorecovery's, then those of all configurations.
 
-    :param config: its source is read, as comments in it name the groups.
+    :param config: the class; comments in its source code name the groups.
     """
     found: dict[str, list[tuple[str, Field]]] = {}
     common, shared = fields_of(Config), fields_of(MetadataConfig)
@@ -50,14 +50,14 @@ def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
         group = PROTECTION if attribute in common else ZOOKEEPER if attribute in shared else group_of[attribute]
         found.setdefault(group, []).append((attribute, field))
     for group in (*dict.fromkeys(inherited.values()), PROTECTION, ZOOKEEPER):
-        # the groups that a configuration inherits are declared first, but are shown last
+        # inherited groups were found first but are shown last
         if group in found:
             found[group] = found.pop(group)
     return found
 
 
 def _groups_of(config: type) -> dict[str, str]:
-    """Return the group in which each attribute is declared."""
+    """Return the group of each attribute that a class declares, from the comments in its source code."""
     group, group_of = ELSE, {}
     for line in inspect.getsource(config).splitlines():
         if heading := re.match(r"\s+# -- (.*) --$", line):
@@ -89,11 +89,11 @@ def _only(keys: Collection[str], sources: Iterable[Iterable[Setting]]) -> list[l
 
 
 class ConfigOptions(usage.Options):
-    """Options for all keys of a configuration, and some other options.
+    """The command line of a program that has an option for each configuration key.
 
-    :cvar program: for messages.
-    :cvar sections: keys by subject, as in ``--help``.
-    :ivar environ: the environment, in which ``BK_<key>`` is looked up.
+    :cvar program: name of the program in messages.
+    :cvar sections: the keys for ``--help``, by subject.
+    :ivar environ: the environment, which may set a key as ``BK_<key>``.
     """
 
     program = ""
@@ -103,23 +103,26 @@ class ConfigOptions(usage.Options):
     environ: Mapping[str, str] = os.environ
 
     def parseOptions(self, options: Sequence[str] | None = None) -> None:
-        """Parse the ``options``, or end the process with one line and status 1.
+        """Parse the ``options``; after an error, print one line and end the process with status 1.
 
-        twistd would answer a :class:`~twisted.python.usage.UsageError` with pages of help and status 0.
+        For a :class:`~twisted.python.usage.UsageError`, twistd would print pages of help and end with status 0.
         """
         try:
-            with ended_by_signal():  # --help prints and ends the process within this call
+            with ended_by_signal():  # with --help, this call prints the help and ends the process
                 super().parseOptions(options)
         except usage.UsageError as error:
             _refuse(self.program, error)
 
     def opt_version(self) -> NoReturn:
-        """Print the version of this package, because Twisted would print only its own version."""
+        """Print the version of this package too; Twisted would print only its own."""
         print(f"bookkeeper-twisted {__version__}, Twisted {twisted.__version__}")
         raise SystemExit(0)
 
     def getUsage(self, width: int | None = None) -> str:
-        """Return the help text, with the options by subject."""
+        """Return the text of ``--help``, with the options by subject.
+
+        :param width: columns of the text; None for the usual width.
+        """
         width = width or _WIDTH
         lines = [*textwrap.wrap(self.longdesc, width), "", "Options:"]
         for key, _, _, text in self.optParameters:
@@ -132,7 +135,7 @@ class ConfigOptions(usage.Options):
         return "\n".join(lines) + "\n"
 
     def sources(self) -> list[list[Setting]]:
-        """Return the settings that were given, in rising priority."""
+        """Return the settings from file, environment and command line, in rising priority."""
         given = {f.key: self[f.key] for fields in self.sections.values() for f in fields if self[f.key] is not None}
         return [self._file(), from_environment(self.environ), from_options(given)]
 
@@ -148,7 +151,7 @@ class ConfigOptions(usage.Options):
             raise ConfigError(f"option --conf: {name}: {reason}") from None
 
     def client_config(self) -> ClientConfig:
-        """Return the configuration of a client, from all given settings whose keys are a client's."""
+        """Return the client configuration from those settings whose keys belong to a client."""
         return ClientConfig.load(*_only(_CLIENT_KEYS, self.sources()))
 
 
@@ -156,10 +159,10 @@ _BOOKIE_SECTIONS = {name: [field for _, field in fields] for name, fields in gro
 
 
 class Options(ConfigOptions):
-    """Options of one bookie, or of a standalone cluster.
+    """The command line of ``twistd bookie``, for one bookie or for a standalone cluster.
 
     :ivar configs: the parsed configurations, one for each bookie.
-    :ivar client: of autorecovery in the process of the bookie, if it runs there.
+    :ivar client: client configuration of autorecovery, if that runs in the bookie's process.
     """
 
     program = "bookie"
@@ -180,7 +183,7 @@ class Options(ConfigOptions):
     client = ClientConfig()
 
     def postOptions(self) -> None:
-        """Build :attr:`configs` and :attr:`client`."""
+        """Build :attr:`configs` and :attr:`client` from the settings; Twisted calls this after parsing."""
         try:
             sources = self.sources()
             if AutorecoveryConfig.load(*_only(_AUTORECOVERY_KEYS, sources)).auto_recovery_daemon_enabled:
@@ -193,7 +196,7 @@ class Options(ConfigOptions):
             raise usage.UsageError(str(error)) from None
 
     def sources(self) -> list[list[Setting]]:
-        """Return the settings in rising priority: ``--data`` comes after file and environment, before other options."""
+        """Return the settings in rising priority: file, environment, ``--data``, other options."""
         *others, options = super().sources()
         return [*others, self._data(), options]
 
@@ -220,10 +223,10 @@ _SHARED_SECTIONS = ("address and identity", "metadata", "HTTP", "log", *groups(A
 
 
 class AutorecoveryOptions(ConfigOptions):
-    """Options of autorecovery in a process of its own.
+    """The command line of ``twistd autorecovery``, for autorecovery in a process of its own.
 
-    :ivar config: the configuration of a bookie of this machine, of which only a part is used.
-    :ivar client: of the client of auditor and worker.
+    :ivar config: configuration of a bookie on this machine; autorecovery uses only a part of its keys.
+    :ivar client: configuration of the client that auditor and replication worker use.
     """
 
     program = "autorecovery"
@@ -246,7 +249,7 @@ class AutorecoveryOptions(ConfigOptions):
     client = ClientConfig()
 
     def postOptions(self) -> None:
-        """Build :attr:`config` and :attr:`client`."""
+        """Build :attr:`config` and :attr:`client` from the settings; Twisted calls this after parsing."""
         try:
             sources = self.sources()
             self.client = self.client_config()

@@ -1,8 +1,8 @@
-"""``bookkeeper-twisted shell``, which turns its arguments into a command, and the result into an exit status.
+"""The program ``bookkeeper-twisted shell``: parses arguments, runs a command and returns its exit status.
 
-Options before the command: ``-conf FILE`` (else the file that ``BOOKIE_CONF`` names), ``-localbookie ID``,
-``-ledgeridformat hex|long|uuid`` and ``-entryformat hex|string``.  The keys of the file, and ``BK_<key>`` in the
-environment, are a bookie's and a client's; the metadata store is the bookie's.
+Options before the command are: ``-conf FILE`` (by default the file that ``BOOKIE_CONF`` names), ``-localbookie ID``,
+``-ledgeridformat hex|long|uuid`` and ``-entryformat hex|string``.  The file and the environment (``BK_<key>``) contain
+keys of a bookie and of a client; the metadata store is that of the bookie.
 """
 
 import argparse
@@ -42,11 +42,11 @@ _HELP = ("-h", "-help", "--help", "help")
 
 
 class UsageError(Exception):
-    """The arguments cannot be parsed; the text names the error."""
+    """The arguments of the shell cannot be parsed; the text says why."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that raises UsageError, where the parent class would end the process."""
+    """A parser of arguments that raises UsageError instead of ending the process."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message)
@@ -54,7 +54,7 @@ class _Parser(argparse.ArgumentParser):
 
 @attrs.frozen
 class _Invocation:
-    """The parts of the shell's arguments."""
+    """The arguments of the shell, split: options before the command, name of the command, its arguments."""
 
     options: Mapping[str, str]
     command: str
@@ -62,12 +62,12 @@ class _Invocation:
 
 
 async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
-    """Run one command; its errors and those of its arguments are printed in a line or two.
+    """Run one command of the shell; print errors of the command and of its arguments in a line or two.
 
-    Cancelling it ends the command, which releases what it has locked.
+    If this coroutine is cancelled, the command ends and releases its locks.
 
-    :param arguments: of the command line, behind ``shell``.
-    :param world: the part of the world that the shell may use.
+    :param arguments: arguments of the command line after ``shell``.
+    :param world: files, network and terminal for the command.
     :returns: the exit status.
     """
     try:
@@ -100,7 +100,7 @@ async def _run(command: Command, context: ShellContext, options: argparse.Namesp
     try:
         return await command.run(context, options)
     except BrokenPipeError:
-        return UNREAD  # the reader of the output, such as head, has closed the pipe
+        return UNREAD  # the program that reads the output, such as head, has closed the pipe
     except (CancelledError, KeyboardInterrupt):
         context.world.complain(f"{command.name}: interrupted")
         return INTERRUPTED
@@ -110,7 +110,7 @@ async def _run(command: Command, context: ShellContext, options: argparse.Namesp
 
 
 def _text_of(error: Exception, config: BookieConfig) -> str:
-    """Return the text for an error; for an error of the operating system, leave its number out."""
+    """Return the text to print for an error; leave out the number of an operating system's error."""
     if isinstance(error, NotInitializedError) and config.origin("metadata_service_uri") == "default":
         default = without_credentials(config.metadata_service_uri)
         return (
@@ -123,7 +123,7 @@ def _text_of(error: Exception, config: BookieConfig) -> str:
 
 
 def _taken_apart(arguments: Sequence[str]) -> _Invocation:
-    """Split arguments into the options before the command, the command, and the rest.
+    """Split the shell's arguments into options before the command, the command, and its arguments.
 
     :raises UsageError: an option is unknown or has no value, or there is no command.
     """
@@ -138,7 +138,7 @@ def _taken_apart(arguments: Sequence[str]) -> _Invocation:
 def _index_of_command(arguments: Sequence[str]) -> int:
     """Return the index of the first argument that is neither an option nor the value of an option.
 
-    ``-localbookie`` may have no value: the bookie of the configuration is meant in any case.
+    Option ``-localbookie`` may come without a value; it then changes nothing.
     """
     index = 0
     while index < len(arguments) and arguments[index].startswith("-") and arguments[index] not in _HELP:
@@ -149,7 +149,7 @@ def _index_of_command(arguments: Sequence[str]) -> int:
 
 
 def _global_parser() -> argparse.ArgumentParser:
-    """Return the parser of the options before the command."""
+    """Return the parser of the options that come before the command."""
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("-conf", "--conf")
     parser.add_argument("-localbookie", "--localbookie", nargs="?")
@@ -162,9 +162,9 @@ def _global_parser() -> argparse.ArgumentParser:
 
 
 def _context(options: Mapping[str, str], world: ShellWorld) -> ShellContext:
-    """Return the context of a command, from configuration file, environment and options.
+    """Make the context of a command from configuration file, environment and options.
 
-    :raises ConfigError: the file cannot be read, or a value cannot be used.
+    :raises ConfigError: the file cannot be read, or the value of a key is invalid.
     """
     sources = [list(_settings(options, world)), from_environment(world.environ)]
     config = BookieConfig.load(*sources)
@@ -226,14 +226,17 @@ def _parser(command: Command, parse_id: Callable[[str], int]) -> argparse.Argume
 
 
 def _text(value: str) -> str:
-    """Refuse an empty text, which comes from an unset variable in a script and would act like a missing option."""
+    """Return the value of an option; refuse an empty one.
+
+    An unset variable in a script makes an empty value, which would have the effect of a missing option.
+    """
     if not value:
         raise argparse.ArgumentTypeError("expected a value that is not empty")
     return value
 
 
 def _spellings(argument: Argument) -> list[str]:
-    """Return the spellings of a long name, with one dash and with two."""
+    """Return all spellings of an option: each name with one dash, long names also with two."""
     names = [name.lstrip("-") for name in argument.names]
     return [f"-{name}" for name in names] + [f"--{name}" for name in names if len(name) > 1]
 

@@ -1,4 +1,4 @@
-"""The parts of a command of the shell, and the context that it runs in."""
+"""The description of a command of the shell, and the context that commands run in."""
 
 import math
 from argparse import ArgumentTypeError, Namespace
@@ -20,26 +20,26 @@ from ..storage.interfaces import IFileSystem, IndexFactory
 OK = 0
 REFUSED = 1
 FAILED = 255
-"""Exit status of Apache's shell where a command fails (-1); some say 1 where they refuse."""
+"""Exit status of Apache's shell if a command fails (-1); some commands exit with 1 if they refuse."""
 INTERRUPTED = 130
-"""Exit status of a command that was ended by Ctrl-C or SIGTERM, as shells report SIGINT."""
+"""Exit status of a command that Ctrl-C or SIGTERM ended: the one that shells report after SIGINT."""
 UNREAD = 141
-"""Exit status of a command whose output is not read any more, as shells report SIGPIPE."""
+"""Exit status of a command whose output has no reader: the one that shells report after SIGPIPE."""
 
 
 class OperandError(Exception):
-    """An operand of a command names no object, or several; the text says which."""
+    """An argument of a command is unusable, or does not name exactly one thing; the text says why."""
 
 
 class NotConfirmedError(Exception):
-    """The input ended before a question was answered."""
+    """The input ended before the user answered a question."""
 
     def __str__(self) -> str:
         return "not confirmed: nothing was done"
 
 
 class Connect(Protocol):
-    """A function that makes a client of a cluster."""
+    """A function that connects an administrative client to a cluster."""
 
     def __call__(
         self, uri: str, config: ClientConfig, placement: IPlacementPolicy | None = None
@@ -50,9 +50,11 @@ class ShowProgress(Protocol):
     """A function that shows the progress of a long command to the user."""
 
     def __call__(self, title: str, total: int) -> AbstractContextManager[Callable[[int], object]]:
-        """
-        :param total: bytes to be read.
-        :returns: gives the function to call with numbers of bytes that were read.
+        """Show progress until the ``with`` block ends.
+
+        :param title: what is being read.
+        :param total: number of bytes to read.
+        :returns: a context manager, which returns a function; call this with the bytes read since its last call.
         """
 
 
@@ -60,11 +62,11 @@ class Http(Protocol):
     """A function that sends a request to an HTTP server."""
 
     def __call__(self, method: str, url: str, body: bytes) -> "Awaitable[tuple[int, bytes]]":
-        """Send a request."""
+        """Send a request; return status and body of the answer."""
 
 
 class Files(Protocol):
-    """The files that a command writes or reads."""
+    """Access to the files that commands of the shell read and write."""
 
     def read(self, name: str) -> bytes:
         """Return the bytes of the file ``name``.
@@ -73,7 +75,7 @@ class Files(Protocol):
         """
 
     def write(self, name: str, data: bytes) -> None:
-        """Make or replace the file ``name``.
+        """Write ``data`` to the file ``name``; replace an existing file.
 
         :raises OSError: the file cannot be written.
         """
@@ -81,13 +83,15 @@ class Files(Protocol):
 
 @attrs.frozen
 class StoreAccess:
-    """Access to the directories of the bookie on this machine, which may be running.
+    """Access to the directories of the bookie on this machine.
+
+    The bookie may run, so only commands that have locked the directories may use the last three fields, which write.
 
     :ivar disk: opens files for reading only.
-    :ivar open_index: opens an index for look-ups.
-    :ivar writable_disk: opens files for writing too; for commands that hold the locks of the directories.
-    :ivar make_index: opens an index to commit to it, or begins a new one; likewise.
-    :ivar open_key_values: opens a database of Apache's bookie, or makes one; likewise.
+    :ivar open_index: opens an index for reading only.
+    :ivar writable_disk: opens files for reading and writing.
+    :ivar make_index: opens an index for writing, or creates one.
+    :ivar open_key_values: opens a database of Apache's bookie for writing, or creates one.
     """
 
     disk: IFileSystem
@@ -99,13 +103,14 @@ class StoreAccess:
 
 @attrs.frozen
 class ShellWorld:
-    """The files, network connections and terminal that a shell may use.
+    """The files, network connections and terminal that commands of the shell may use.
 
     :ivar out: prints a line.
-    :ivar complain: prints a line where errors go.
-    :ivar ask: asks a question, which is answered with Y or N; NotConfirmedError if it is not.
-    :ivar addresses: host to its address and its name.
-    :ivar own_host: the host name or address in the identity of a bookie of this machine; ConfigError if it has none.
+    :ivar complain: prints a line to the error output.
+    :ivar ask: asks the user a question; returns whether the answer is yes, raises NotConfirmedError without an answer.
+    :ivar addresses: returns address and name of a host.
+    :ivar own_host: returns the host name or address that is part of the id of a bookie on this machine; raises
+        ConfigError if there is none.
     """
 
     reactor: Any
@@ -124,12 +129,12 @@ class ShellWorld:
 
 @attrs.frozen
 class ShellContext:
-    """The context that a command runs in.
+    """The context that a command runs in: configuration, formats of the output, and access to the world.
 
-    :ivar config: of the bookie this shell stands beside; names the metadata store.
+    :ivar config: configuration of the bookie on this machine, which also names the metadata store.
     :ivar local_bookie: returns the id of that bookie.
-    :ivar format_id: ledger ids as ``-ledgeridformat`` wants them.
-    :ivar format_entry: data of entries as ``-entryformat`` wants them.
+    :ivar format_id: formats a ledger id, by option ``-ledgeridformat``.
+    :ivar format_entry: formats the payload of an entry, by option ``-entryformat``.
     """
 
     world: ShellWorld
@@ -146,20 +151,20 @@ class ShellContext:
     async def admin(
         self, config: ClientConfig | None = None, placement: IPlacementPolicy | None = None
     ) -> BookKeeperAdmin:
-        """Connect a client to the cluster; the caller closes it.
+        """Connect a client to the cluster; the caller must close it.
 
-        :param config: the configuration of the client; None for that of the shell.
-        :param placement: None for the policy that the configuration names.
-        :raises bookkeeper_twisted.errors.MetadataError: there is no connection to the metadata store.
+        :param config: configuration of the client; None for that of the shell.
+        :param placement: placement policy; None for the one that the configuration names.
+        :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.
         """
         return await self.world.connect(self.config.metadata_service_uri, config or self.client_config, placement)
 
 
 def from_(low: int, high: float = math.inf) -> Callable[[str], int]:
-    """Return a parser of whole numbers of at least ``low``, for an :class:`Argument`.
+    """Return a parser of whole numbers between two bounds, for an :class:`Argument`.
 
-    :param low: the least of them.
-    :param high: the greatest of them.
+    :param low: least number, inclusive.
+    :param high: greatest number, inclusive.
     """
 
     def number(text: str) -> int:
@@ -174,10 +179,10 @@ def from_(low: int, high: float = math.inf) -> Callable[[str], int]:
 
 
 def above_0(text: str) -> float:
-    """Parse a finite number above 0, as the argument of a command.
+    """Parse a finite number above 0, for an :class:`Argument`.
 
-    :param text: of the operand.
-    :raises ArgumentTypeError: the number is another one.
+    :param text: text of the argument.
+    :raises ArgumentTypeError: the number is not above 0, or infinite.
     """
     value = decimal_number(text)
     if not 0 < value < math.inf:
@@ -192,11 +197,11 @@ above_0.__name__ = "number"  # argparse shows this name in its error message
 class Argument:
     """An option or an operand of a command.
 
-    :ivar names: ``-l`` and ``ledgerid``, which is accepted with one dash and with two; a single name
-        without a dash is that of an operand, which may be left out.
-    :ivar kind: of its value; ``bool`` makes a switch, ``"ledger id"`` obeys ``-ledgeridformat``, and text must not be
-        empty unless the kind is ``"any text"``.
-    :ivar required: of an option: whether the command needs it.
+    :ivar names: for an option, short and long name such as ``-l`` and ``ledgerid``; the user may write the long name
+        with one dash or two.  For an operand, one name without a dash; the user may leave an operand out.
+    :ivar kind: parser of the value.  ``bool`` makes a switch, ``"ledger id"`` parses by ``-ledgeridformat``.  Text must
+        not be empty, except for ``"any text"``.
+    :ivar required: whether the command fails without this option.
     """
 
     names: tuple[str, ...]
@@ -210,10 +215,10 @@ class Argument:
 class Command:
     """A command of the shell.
 
-    :ivar run: runs the command: called with the context and the parsed arguments.  These have an attribute for each
-        argument, named as the last of its names, without dashes in front and with underscores for others.  It prints
-        what it finds, and returns :data:`OK`, :data:`REFUSED` or :data:`FAILED`; the shell prints a BookKeeperError,
-        OperandError, NotConfirmedError or OSError that it raises.
+    :ivar run: runs the command.  Its arguments are the context and the parsed arguments.  These have an attribute for
+        each :class:`Argument`: its last name, without leading dashes and with underscores for other dashes.  The
+        function prints results and returns :data:`OK`, :data:`REFUSED` or :data:`FAILED`.  The shell prints a
+        BookKeeperError, OperandError, NotConfirmedError or OSError that the function raises.
     """
 
     name: str

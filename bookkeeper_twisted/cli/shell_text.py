@@ -1,4 +1,4 @@
-"""Values as the shell prints them, in the words of Apache's shell."""
+"""Formats and parses values for the shell, in the formats of Apache's shell."""
 
 import uuid
 from base64 import b64encode
@@ -12,18 +12,18 @@ _UNKNOWN = "UNKNOWN"
 
 
 def line(message: str, **fields: object) -> str:
-    """Format a message and its attributes: ``message {name=value, other=value}``."""
+    """Format a ``message`` and its ``fields``: ``message {name=value, other=value}``."""
     if not fields:
         return message
     return f"{message} {{{', '.join(f'{name}={value}' for name, value in fields.items())}}}"
 
 
 def bookie_text(bookie_id: str, endpoint: Endpoint | None, address: str, name: str) -> str:
-    """Describe a bookie by its id, its address and the name of its host.
+    """Format a bookie id with the address, port and host name of the bookie.
 
-    :param endpoint: None for a bookie that is not there.
-    :param address: of its machine.
-    :param name: of its machine.
+    :param endpoint: registered endpoint of the bookie; None for a bookie that is not registered.
+    :param address: address of its machine.
+    :param name: host name of its machine.
     """
     if endpoint is None:
         return f"BookieID:{bookie_id}, IP:{_UNKNOWN}, Port:0, Hostname:{_UNKNOWN}"
@@ -31,7 +31,7 @@ def bookie_text(bookie_id: str, endpoint: Endpoint | None, address: str, name: s
 
 
 def metadata_text(metadata: LedgerMetadata) -> str:
-    """Return the ``metadata`` of a ledger in one line, its password included: the caller may read it anyway."""
+    """Format ``metadata`` of a ledger in one line, with the password: the user of the shell can read it anyway."""
     fields: dict[str, object] = {
         "formatVersion": metadata.format_version,
         "ensembleSize": metadata.ensemble_size,
@@ -66,7 +66,7 @@ def _uuid_of(ledger_id: int) -> str:
 
 
 FORMAT_ID: dict[str, Callable[[int], str]] = {"long": str, "hex": "{:x}".format, "uuid": _uuid_of}
-"""Functions that print ledger ids, by ``-ledgeridformat``."""
+"""Functions that format a ledger id, by the value of option ``-ledgeridformat``."""
 
 def _id_of(text: str) -> int:
     if "_" in text or not text.isascii():
@@ -79,7 +79,7 @@ PARSE_ID: dict[str, Callable[[str], int]] = {
     "hex": hex_number,
     "uuid": _id_of,
 }
-"""Functions that read ledger ids, by ``-ledgeridformat``; they raise ValueError for a text that is no ledger id."""
+"""Functions that parse a ledger id, by the value of option ``-ledgeridformat``; they raise ValueError."""
 
 
 # ---- entries -----------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def _text_of(data: bytes) -> str:
 
 
 def _dump(data: bytes) -> str:
-    """Return a hexadecimal dump, sixteen bytes a line: offset, hexadecimal, characters."""
+    """Return a hexadecimal dump with sixteen bytes per line: offset, bytes in hexadecimal, characters."""
     lines = []
     for start in range(0, len(data), 16):
         part = data[start : start + 16]
@@ -100,4 +100,4 @@ def _dump(data: bytes) -> str:
 
 
 FORMAT_ENTRY: dict[str, Callable[[bytes], str]] = {"string": _text_of, "hex": _dump}
-"""Functions that print the data of entries, by ``-entryformat``."""
+"""Functions that format the payload of an entry, by the value of option ``-entryformat``."""

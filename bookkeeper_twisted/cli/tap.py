@@ -1,4 +1,4 @@
-"""``twistd bookie``, which turns a command line into a service.  Only this module imports the global reactor."""
+"""The plugin behind ``twistd bookie``: makes a service from the options of the command line."""
 
 import gc
 import resource
@@ -38,7 +38,7 @@ SetLimit = Callable[[int, tuple[int, int]], object]
 
 
 def makeService(options: Options) -> IService:
-    """Return the service of the bookies that the options describe, in this process and its reactor."""
+    """Set up this process for bookies, and make their service from ``options`` on the global reactor."""
     from twisted.internet import reactor
 
     limit_log(options.configs[0].log_level)
@@ -49,12 +49,13 @@ def makeService(options: Options) -> IService:
 
 
 def limit_log(level: str, beginner: LogBeginner = globalLogBeginner) -> None:
-    """Drop events below a ``level`` from the log of this process, which twistd opens after it makes the service.
+    """Drop events below a ``level`` from the log of this process.
 
-    twistd chooses the observer by options of its own (``--logfile``, ``--syslog``, ``--logger``) and has none for a
-    level, so the observer is wrapped on its way to the ``beginner`` of the log.
+    twistd opens the log after it has made the service.  Its options (``--logfile``, ``--syslog``, ``--logger``) choose
+    an observer, but none sets a level.  So this wraps the observers that twistd will pass to ``beginner``.
 
-    :param level: the name of a level of :mod:`twisted.logger`.
+    :param level: name of a level of :mod:`twisted.logger`.
+    :param beginner: starts the log of a process.
     """
     begin, threshold = beginner.beginLoggingTo, LogLevelFilterPredicate(LogLevel.levelWithName(level))
 
@@ -65,10 +66,10 @@ def limit_log(level: str, beginner: LogBeginner = globalLogBeginner) -> None:
 
 
 def allow_files(limit: Limit = resource.getrlimit, set_limit: SetLimit = resource.setrlimit) -> None:
-    """Raise the limit of open files, which many systems set to 1024, as far as this process may.
+    """Raise the limit of open files of this process from the soft limit, often 1024, to the hard limit.
 
-    :param limit: returns soft and hard limit of a resource.
-    :param set_limit: sets them.
+    :param limit: returns the soft and the hard limit of a resource.
+    :param set_limit: sets both limits of a resource.
     """
     soft, hard = limit(resource.RLIMIT_NOFILE)
     if soft != hard:
@@ -76,33 +77,33 @@ def allow_files(limit: Limit = resource.getrlimit, set_limit: SetLimit = resourc
 
 
 def collect_seldom(set_thresholds: Callable[[int, int, int], object] = gc.set_threshold) -> None:
-    """Let Python search for cycles of objects after 100,000 new objects, not after 700.
+    """Let Python search for cycles of objects after 100,000 new objects, instead of 700.
 
-    A bookie keeps some objects for each ledger and makes many for a flush, none of them in cycles: with 100,000
-    ledgers a third of the CPU of an add went into walking over them.
+    A bookie keeps some objects per ledger and makes many for each flush, without cycles.  With 100,000 ledgers, the
+    search took a third of the CPU time of an add.
 
-    :param set_thresholds: of the three generations.
+    :param set_thresholds: sets the thresholds of the three generations of the garbage collector.
     """
     set_thresholds(*_THRESHOLDS)
 
 
 def switch_often(set_interval: Callable[[float], object] = sys.setswitchinterval) -> None:
-    """Make Python switch between computing threads after one millisecond, not after five.
+    """Let Python switch between computing threads after one millisecond, instead of five.
 
-    While a flush computes, the reactor loses the interpreter with each call that waits for a socket, and has to ask for
-    it back.
+    The reactor gives up the interpreter with each call that waits for a socket.  While a flush computes in another
+    thread, the reactor must wait for this interval to get it back.
 
-    :param set_interval: in seconds.
+    :param set_interval: sets the interval, in seconds.
     """
     set_interval(_SWITCH_SECONDS)
 
 
 def bookies_service(reactor: Any, options: Options, fail: Callable[[], None]) -> Bookies:
-    """Return the Twisted service that runs the bookies described by the options.
+    """Make the Twisted service that runs bookies, from ``options``, on a given reactor.
 
-    A configuration that cannot work ends the process here, with one line and status 1.
+    If the configuration is unusable, this prints one line and ends the process with status 1.
 
-    :param fail: ends the process with status 1.
+    :param fail: called if a bookie fails; it ends the process with status 1.
     """
     from ..embedding import make_bookie
 
@@ -113,7 +114,7 @@ def bookies_service(reactor: Any, options: Options, fail: Callable[[], None]) ->
             if config.auto_recovery_daemon_enabled:
                 yield _daemon(reactor, config, options, bookie)
 
-    # One log line is enough: the bookies of a standalone cluster share one configuration.
+    # Log this once: the bookies of a standalone cluster have almost the same configuration.
     say_what_runs(options.configs[0])
     try:
         return Bookies(make, fail)
@@ -122,7 +123,7 @@ def bookies_service(reactor: Any, options: Options, fail: Callable[[], None]) ->
 
 
 def say_what_runs(config: Config) -> None:
-    """Log the version, and the warnings and notes about the keys of a ``config``."""
+    """Log the version of this package, and the warnings and notes about keys of ``config``."""
     _log.info("bookkeeper-twisted {version}", version=__version__)
     for text in config.warnings:
         _log.warn("{text}", text=text)
@@ -131,7 +132,7 @@ def say_what_runs(config: Config) -> None:
 
 
 def _daemon(reactor: Any, config: BookieConfig, options: Options, bookie: Any) -> Startable:
-    # Imported here, because a bookie without autorecovery should not spend memory on the modules of a client.
+    # Imported here, because a bookie without autorecovery needs no modules of a client, and they take memory.
     from ..embedding.autorecovery import make_daemon
 
     attach = bookie.admin.limit_replication

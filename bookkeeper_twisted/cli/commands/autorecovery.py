@@ -1,4 +1,4 @@
-"""The commands on autorecovery: its switch, its state, marked ledgers, the auditor."""
+"""Commands for autorecovery: switch it on or off, list underreplicated ledgers, ask and direct the auditor."""
 
 from argparse import Namespace
 from collections.abc import AsyncIterator
@@ -20,16 +20,16 @@ _CHECKS = {
 
 @asynccontextmanager
 async def autorecovery_admin(shell: ShellContext) -> AsyncIterator[AutorecoveryAdmin]:
-    """Connect to the autorecovery of the cluster of a ``shell`` for the length of a context.
+    """Connect to the cluster of the ``shell`` for commands about autorecovery; close the connection after the block.
 
-    :raises bookkeeper_twisted.errors.MetadataError: there is no connection to the metadata store.
+    :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.
     """
     async with await shell.admin() as admin:
         yield AutorecoveryAdmin(admin.client.metadata)
 
 
 async def autorecovery(shell: ShellContext, options: Namespace) -> int:
-    """Switch auditors and workers of the cluster on or off, or print whether they are on."""
+    """Switch the autorecovery of the cluster on or off, or print whether it is on."""
     if options.enable and options.disable:
         shell.out("Only one of -enable and -disable can be supplied")
         return FAILED
@@ -44,7 +44,7 @@ async def autorecovery(shell: ShellContext, options: Namespace) -> int:
 
 
 async def queryautorecoverystatus(shell: ShellContext, options: Namespace) -> int:
-    """Print the ledgers that workers have locked, and what their locks say."""
+    """Print the ledgers that replication workers have locked, each with the text in its replication lock."""
     async with autorecovery_admin(shell) as admin:
         recovering = await admin.recovering()
     if not recovering:
@@ -57,7 +57,7 @@ async def queryautorecoverystatus(shell: ShellContext, options: Namespace) -> in
 
 
 async def listunderreplicated(shell: ShellContext, options: Namespace) -> int:
-    """Print the marked ledgers and their number."""
+    """Print the ledgers with an underreplicated mark, and their number."""
     count = 0
     async with autorecovery_admin(shell) as admin:
         recovering = await admin.recovering() if options.printreplicationworkerid else {}
@@ -80,7 +80,7 @@ async def listunderreplicated(shell: ShellContext, options: Namespace) -> int:
 
 
 async def whoisauditor(shell: ShellContext, options: Namespace) -> int:
-    """Print the id of the auditor."""
+    """Print the bookie id of the current auditor; fail if none is elected."""
     async with autorecovery_admin(shell) as admin:
         auditor = await admin.auditor()
     if auditor is None:
@@ -91,14 +91,14 @@ async def whoisauditor(shell: ShellContext, options: Namespace) -> int:
 
 
 async def triggeraudit(shell: ShellContext, options: Namespace) -> int:
-    """Have the auditor look for lost bookies now."""
+    """Make the auditor check for lost bookies now."""
     async with autorecovery_admin(shell) as admin:
         await admin.trigger_audit()
     return OK
 
 
 async def forceauditchecks(shell: ShellContext, options: Namespace) -> int:
-    """Make periodic checks due, for the next auditor that starts."""
+    """Reset the times of periodic checks, so that the next auditor that starts runs them."""
     chosen = [check for name, check in _CHECKS.items() if getattr(options, name)]
     if not chosen:
         shell.out("Command line args must contain at least one type of check: -calc, -ppc or -rc")
@@ -112,7 +112,7 @@ async def forceauditchecks(shell: ShellContext, options: Namespace) -> int:
 
 
 async def lostbookierecoverydelay(shell: ShellContext, options: Namespace) -> int:
-    """Print or set the seconds between the loss of a bookie and the audit."""
+    """Print or set how many seconds the auditor waits after the loss of a bookie before it marks ledgers."""
     if options.get == (options.set is not None):
         shell.out("One and only one of -get and -set must be specified")
         return FAILED

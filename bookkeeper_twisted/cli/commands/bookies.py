@@ -1,4 +1,4 @@
-"""``listbookies``, ``bookieinfo`` and ``endpointinfo``."""
+"""The commands ``listbookies``, ``bookieinfo`` and ``endpointinfo``."""
 
 from argparse import Namespace
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from ..shell_text import bookie_text, line
 
 
 async def listbookies(shell: ShellContext, options: Namespace) -> int:
-    """Print the bookies of one kind."""
+    """Print the writable bookies, the read-only ones, or all bookies with a cookie."""
     if options.all + options.readwrite + options.readonly != 1:
         shell.out("One and only one of -readwrite, -readonly and -all must be specified")
         return REFUSED
@@ -29,7 +29,7 @@ async def listbookies(shell: ShellContext, options: Namespace) -> int:
 
 
 async def bookieinfo(shell: ShellContext, options: Namespace) -> int:
-    """Print the space of the writable bookies; a bookie that does not answer makes the command fail."""
+    """Print free and total disk space of the writable bookies; fail if a bookie does not answer."""
     async with await shell.admin() as admin:
         spaces = await admin.disk_space()
         shell.out("Free disk space info:")

@@ -1,4 +1,4 @@
-"""``simpletest`` and ``bookiesanity``, which write a ledger and delete it afterwards."""
+"""The commands ``simpletest`` and ``bookiesanity``: each writes to a new ledger, then deletes it."""
 
 from argparse import Namespace
 from itertools import repeat
@@ -12,11 +12,11 @@ from ..shell_text import line
 _ENTRY_SIZE = 100
 
 _MOST = (1 << 31) - 1
-"""The most entries, and the largest sizes: those of Apache's shell."""
+"""The greatest number of entries and the greatest quorum size that Apache's shell accepts."""
 
 
 async def simpletest(shell: ShellContext, options: Namespace) -> int:
-    """Write entries to a new ledger."""
+    """Write entries to a new ledger, then delete the ledger."""
     async with await shell.admin() as admin:
         quorums = options.ensemble, options.writeQuorum, options.ackQuorum
         async with trial_ledger(admin.client, *quorums) as writer:
@@ -28,7 +28,7 @@ async def simpletest(shell: ShellContext, options: Namespace) -> int:
 
 
 async def bookiesanity(shell: ShellContext, options: Namespace) -> int:
-    """Write entries to the bookie of this configuration, and read them back."""
+    """Write entries to a new ledger on the local bookie alone, read them back and delete the ledger."""
     seconds = float(options.timeout)
     config = attrs.evolve(shell.client_config, add_entry_timeout_sec=seconds, read_entry_timeout_sec=seconds)
     async with await shell.admin(config, OneBookie(shell.local_bookie())) as admin:

@@ -1,4 +1,4 @@
-"""The commands on a whole cluster, which make it, format or remove its metadata, or show it."""
+"""Commands for a whole cluster: create it, format or remove its metadata, or print facts about it."""
 
 from argparse import Namespace
 
@@ -15,7 +15,7 @@ _NUKE = "Are you sure to remove all metadata of the cluster {instance_id} at {ro
 
 
 async def metaformat(shell: ShellContext, options: Namespace) -> int:
-    """Remove everything that the metadata store holds of the cluster, and make a new cluster in its place."""
+    """Remove all metadata of the cluster and create a new cluster in its place."""
     async with cluster_admin(shell.world.reactor, shell.config.metadata_service_uri) as admin:
         if await admin.exists():
             if options.nonInteractive and not options.force:
@@ -28,7 +28,7 @@ async def metaformat(shell: ShellContext, options: Namespace) -> int:
 
 
 async def initnewcluster(shell: ShellContext, options: Namespace) -> int:
-    """Make a cluster if it does not exist."""
+    """Create the metadata of a new cluster; refuse if there is a cluster."""
     uri = shell.config.metadata_service_uri
     async with cluster_admin(shell.world.reactor, uri) as admin:
         if not await admin.initialize():
@@ -38,13 +38,13 @@ async def initnewcluster(shell: ShellContext, options: Namespace) -> int:
 
 
 def _root(uri: str) -> str:
-    """Return the root path of the cluster in a URI; of an embedded store the path of its file."""
+    """Return the root path of the cluster in a metadata service URI; for an embedded store, the path of its file."""
     path = root_of(uri)
     return f"/{path.lstrip('/')}" if path.startswith("/") else path
 
 
 async def nukeexistingcluster(shell: ShellContext, options: Namespace) -> int:
-    """Remove the metadata of a cluster; its root must be given, and its instance id or -force."""
+    """Remove the metadata of a cluster; the user must give its root path, and either its instance id or -force."""
     if options.force is (options.instanceid is not None):
         shell.out("Either force option or instanceid should be specified (but no both)")
         return REFUSED
@@ -72,7 +72,7 @@ async def nukeexistingcluster(shell: ShellContext, options: Namespace) -> int:
 
 
 async def clusterinfo(shell: ShellContext, options: Namespace) -> int:
-    """Print numbers of bookies, the auditor, and whether ledgers are marked."""
+    """Print the numbers of bookies, the auditor, and whether any ledger has an underreplicated mark."""
     shell.out("Starting fill cluster info.")
     async with await shell.admin() as admin:
         found = await cluster_info(admin)

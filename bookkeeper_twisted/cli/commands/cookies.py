@@ -1,7 +1,8 @@
 """``cookie_create``, ``cookie_update``, ``cookie_delete``, ``cookie_get``, ``cookie_generate`` and ``updatecookie``.
 
-The first four change or print what the metadata store keeps of a bookie.  ``updatecookie`` looks at the directories of
-the bookie beside this shell as well; where it writes, it holds their locks, so that it refuses while the bookie runs.
+The first four change or print the cookie of a bookie in the metadata store.  ``cookie_generate`` writes one to a file.
+``updatecookie`` also reads or changes the cookies in the directories of the bookie on this machine.  To change them it
+takes the locks of the directories, so it refuses while the bookie runs.
 """
 
 import posixpath
@@ -40,9 +41,9 @@ def _bookie_id(options: Namespace) -> str:
 
 
 def _from_file(shell: ShellContext, options: Namespace, bookie_id: str) -> Cookie:
-    """Read the cookie in the file of ``-cf``.
+    """Read a bookie's cookie from the file that option ``-cf`` names.
 
-    :raises OperandError: the option is missing, the file holds no cookie, or the cookie of another bookie.
+    :raises OperandError: the option is missing, or the file does not contain the cookie of this bookie.
     """
     if not options.cookie_file:
         raise OperandError("No cookie file is specified: -cf FILE")
@@ -59,7 +60,7 @@ def _from_file(shell: ShellContext, options: Namespace, bookie_id: str) -> Cooki
 
 
 async def cookie_create(shell: ShellContext, options: Namespace) -> int:
-    """Store the cookie of a bookie that has none."""
+    """Store a cookie in the metadata store for a bookie that has none there."""
     bookie_id = _bookie_id(options)
     cookie = _from_file(shell, options, bookie_id)
     async with await shell.admin() as admin:
@@ -75,10 +76,10 @@ async def cookie_create(shell: ShellContext, options: Namespace) -> int:
 def _of_stored(
     work: Callable[[ShellContext, Namespace, str], Awaitable[None]], hint: str = ""
 ) -> Callable[[ShellContext, Namespace], Awaitable[int]]:
-    """Make a command from a function that works on a bookie's stored cookie; the command fails without a cookie.
+    """Make a command from a function that needs a stored cookie; the command fails if the bookie has none.
 
-    :param work: called with context, options and the id of the bookie.
-    :param hint: another command that may help, for the message.
+    :param work: the function; it gets context, options and the id of the bookie.
+    :param hint: text after the error message, which names a command that may help.
     """
 
     async def verb(shell: ShellContext, options: Namespace) -> int:
@@ -94,7 +95,7 @@ def _of_stored(
 
 
 async def _cookie_update(shell: ShellContext, options: Namespace, bookie_id: str) -> None:
-    """Replace the cookie of a bookie."""
+    """Replace the cookie of a bookie in the metadata store."""
     cookie = _from_file(shell, options, bookie_id)
     async with await shell.admin() as admin:
         version = (await _registration(admin).read_cookie(bookie_id)).version
@@ -103,14 +104,14 @@ async def _cookie_update(shell: ShellContext, options: Namespace, bookie_id: str
 
 
 async def _cookie_delete(shell: ShellContext, options: Namespace, bookie_id: str) -> None:
-    """Remove the cookie of a bookie that is not registered."""
+    """Delete the cookie of a bookie from the metadata store; refuse if the bookie is registered."""
     async with await shell.admin() as admin:
         await admin.delete_cookie(bookie_id)
     shell.out(f"Cookie of bookie '{bookie_id}' is deleted")
 
 
 async def _cookie_get(shell: ShellContext, options: Namespace, bookie_id: str) -> None:
-    """Print the cookie of a bookie as it is stored."""
+    """Print the cookie of a bookie from the metadata store, unparsed."""
     async with await shell.admin() as admin:
         cookie = (await _registration(admin).read_cookie(bookie_id)).value
     shell.out(f"Cookie for bookie '{bookie_id}' is:")
@@ -120,7 +121,7 @@ async def _cookie_get(shell: ShellContext, options: Namespace, bookie_id: str) -
 
 
 async def cookie_generate(shell: ShellContext, options: Namespace) -> int:
-    """Write the cookie of a bookie to a file, from the directories it will have."""
+    """Make a cookie from a list of directories, and write it to a file."""
     bookie_id = _bookie_id(options)
     for name in ("journal_dirs", "ledger_dirs", "output_file"):
         if not getattr(options, name):
@@ -141,11 +142,11 @@ def _directories(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-# ---- beside a bookie -----------------------------------------------------------------------------------
+# ---- on the machine of a bookie ------------------------------------------------------------------------
 
 
 async def updatecookie(shell: ShellContext, options: Namespace) -> int:
-    """List, expand, rename or remove the cookies of the bookie on this machine."""
+    """List, extend, rename or remove the cookies of the bookie on this machine."""
     if bool(options.bookieId) + options.expandstorage + options.list + bool(options.delete) != 1:
         shell.out("One and only one of -bookieId, -expandstorage, -list and -delete must be specified")
         return REFUSED
@@ -160,7 +161,7 @@ async def updatecookie(shell: ShellContext, options: Namespace) -> int:
 
 
 async def _list(shell: ShellContext, admin: BookKeeperAdmin) -> int:
-    """Print the cookie files of the directories, and the bookies with a cookie in the metadata store."""
+    """Print the cookie files in the directories, and the ids of bookies with a cookie in the metadata store."""
     disk = shell.world.store.disk
     for directory in store_paths(shell.config).all():
         for name in (COOKIE_NAME, APACHE_COOKIE_NAME):
@@ -174,11 +175,12 @@ async def _list(shell: ShellContext, admin: BookKeeperAdmin) -> int:
 
 
 async def _expand(shell: ShellContext, admin: BookKeeperAdmin) -> int:
-    """Let new, empty directories of the configuration join the bookie: write the cookie to all of them."""
+    """Add new, empty directories of the configuration to the bookie: write a new cookie to all directories."""
     disk, paths = shell.world.store.writable_disk, store_paths(shell.config)
     expected = expected_cookie(shell.config, shell.local_bookie(), await admin.instance_id())
     check = CookieCheck(disk, paths, expected, allow_expansion=True)
-    await check.must_stamp(_registration(admin), _at_once)  # this check fails before a mistyped directory is changed
+    await check.must_stamp(_registration(admin), _at_once)  # call this first: it raises for a mistyped directory,
+    # before anything is written
     there = [directory for directory in paths.all() if disk.is_directory(current(directory))]
     with ExitStack() as held:
         held.callback(DirectoryLocks(disk, there).release)
@@ -191,12 +193,12 @@ async def _expand(shell: ShellContext, admin: BookKeeperAdmin) -> int:
 
 
 async def _at_once(work: Callable[..., T], *arguments: object) -> T:
-    """Run blocking work on the reactor thread, since a shell has no other work."""
+    """Run blocking work in the reactor thread: a shell has no other work that could wait."""
     return work(*arguments)
 
 
 async def _delete(shell: ShellContext, admin: BookKeeperAdmin, confirmation: str) -> int:
-    """Remove the cookie from the directories and from the metadata store."""
+    """Remove the cookie from the metadata store and from the directories."""
     if confirmation != "force":
         shell.out("-delete removes the identity of this bookie, and wants the word force")
         return REFUSED
@@ -219,14 +221,14 @@ async def _forget(admin: BookKeeperAdmin, bookie_id: str) -> None:
     try:
         await admin.delete_cookie(bookie_id)
     except CookieNotFoundError:
-        pass  # an earlier deletion was interrupted after it removed the stored cookie
+        pass  # an earlier run was interrupted after it deleted the stored cookie
 
 
 async def _rename(shell: ShellContext, admin: BookKeeperAdmin, kind: str) -> int:
-    """Move the cookie to the id that the configuration gives now: by host name, or by address.
+    """Change the bookie id in the cookies to the one that the configuration gives now: a host name or an address.
 
-    The new cookie is stored before the directories change and the old one goes last, so that the command can be run
-    again wherever it was cut short.
+    The metadata store gets the new cookie first, then the directories; the old stored cookie is deleted last.  So the
+    command can be repeated after an interruption at any step.
     """
     config = shell.config
     if kind not in ("hostname", "ip") or (kind == "hostname") != config.use_host_name_as_bookie_id:
@@ -254,9 +256,11 @@ async def _rename(shell: ShellContext, admin: BookKeeperAdmin, kind: str) -> int
 
 
 def _one_cookie(found: Sequence[bytes], new: str) -> Cookie:
-    """Return the cookie of the directories: the old cookie if only some directories have the new cookie.
+    """Return the cookie that the directories have; ignore the cookie of bookie ``new`` if there is another too.
 
-    :raises OperandError: the directories have no cookie, or the cookies of several bookies.
+    Both exist if an earlier renaming was interrupted.
+
+    :raises OperandError: the directories have no cookie, or cookies of several other bookies.
     """
     cookies = {cookie.bookie_id: cookie for cookie in map(Cookie.parse, found)}
     if len(cookies) > 1:
@@ -275,9 +279,10 @@ async def _stored(admin: BookKeeperAdmin, bookie_id: str) -> Versioned[Cookie] |
 
 
 def _existing(shell: ShellContext) -> list[str]:
-    """Return the directories of the configuration, all of which must have been used.
+    """Return the directories of the configuration; check that a bookie has used each of them.
 
-    :raises InvalidCookieError: a directory was not used: the configuration is another bookie's, or a disk is missing.
+    :raises InvalidCookieError: a directory was never used: this is the configuration of another bookie, or a disk is
+        missing.
     """
     directories = store_paths(shell.config).all()
     for directory in directories:

@@ -1,4 +1,4 @@
-"""``decommissionbookie``: wait until no ledger needs a bookie that has left for good, then forget the bookie."""
+"""The command ``decommissionbookie``: wait until no ledger needs a stopped bookie, then delete its cookie."""
 
 from argparse import Namespace
 from itertools import islice
@@ -12,7 +12,7 @@ _SHOWN = 20
 
 
 async def decommissionbookie(shell: ShellContext, options: Namespace) -> int:
-    """Have the ledgers of a bookie that does not run copied to others, and delete its cookie."""
+    """Wait until replication workers have copied the ledgers of a stopped bookie, then delete its cookie."""
     bookie_id = options.bookieid or shell.local_bookie()
     async with await shell.admin() as admin:
         driver = admin.client.metadata
@@ -38,7 +38,7 @@ async def decommissionbookie(shell: ShellContext, options: Namespace) -> int:
 
 
 class _RemainingReporter:
-    """A reporter that prints, on each change, how many ledgers remain and how long their copies will take."""
+    """Prints, on each change, how many ledgers still need the bookie and how long their copying will take."""
 
     def __init__(self, shell: ShellContext) -> None:
         self._shell = shell
@@ -47,7 +47,7 @@ class _RemainingReporter:
         self._since = 0.0
 
     def report(self, remaining: Remaining) -> None:
-        """Print the number of remaining ledgers if it has changed."""
+        """Print the number of ``remaining`` ledgers, if it has changed, and the estimated time."""
         count, now = len(remaining.blockers), self._shell.world.reactor.seconds()
         if remaining.found > self._found:
             self._found, self._since = remaining.found, now
@@ -59,7 +59,7 @@ class _RemainingReporter:
 
 
 def _list(shell: ShellContext, remaining: Remaining) -> None:
-    """Print the ledgers that still need the bookie, only some of them if there are many."""
+    """Print the first ledgers that still need the bookie, each with the reason, and the number of the others."""
     for ledger_id, reason in islice(remaining.blockers.items(), _SHOWN):
         shell.out(line("Ledger remains", ledgerId=shell.format_id(ledger_id), reason=reason))
     if len(remaining.blockers) > _SHOWN:

@@ -1,8 +1,9 @@
-"""The commands that change all directories of the bookie on this machine.
+"""Commands that check or change all directories of the bookie on this machine.
 
-``initbookie`` looks whether they are ready for a new bookie, ``bookieformat`` empties them, the conversions hand them
-back to Apache's bookie, and index files are regenerated where they are of Apache's interleaved storage.  The locks of
-all directories are held, so all refuse where the bookie runs.
+``initbookie`` checks that they are ready for a new bookie, and ``bookieformat`` empties them.  The conversions write
+the indexes of Apache's bookie, so that it can use the directories again.  ``regenerate-interleaved-storage-index-file``
+writes new index files for Apache's interleaved storage.  All commands take the locks of the directories, so they refuse
+while the bookie runs.
 """
 
 import os
@@ -32,10 +33,10 @@ _FORMAT = "Are you sure to format Bookie data..?"
 
 @contextmanager
 def _locked(shell: ShellContext) -> Iterator[list[str]]:
-    """Hold the locks of all existing directories for the length of a context.
+    """Lock all existing directories of the bookie until the ``with`` block ends.
 
-    :returns: the directories, without ``current``.
-    :raises bookkeeper_twisted.errors.DirectoryLockedError: a bookie runs on one.
+    :returns: these directories, without the trailing ``current``.
+    :raises bookkeeper_twisted.errors.DirectoryLockedError: a running bookie uses one of them.
     """
     disk = shell.world.store.writable_disk
     there = [path for path in store_paths(shell.config).all() if disk.is_directory(current(path))]
@@ -47,7 +48,7 @@ def _locked(shell: ShellContext) -> Iterator[list[str]]:
 
 
 async def initbookie(shell: ShellContext, options: Namespace) -> int:
-    """Check that directories and metadata store are ready for a new bookie."""
+    """Check that the directories are empty and the metadata store does not know the bookie."""
     with _locked(shell) as there:
         files = read_cookies(shell.world.store.writable_disk, there)
         used = [*files.found, *files.of_apache, *files.with_data]
@@ -67,7 +68,7 @@ async def initbookie(shell: ShellContext, options: Namespace) -> int:
 
 
 async def bookieformat(shell: ShellContext, options: Namespace) -> int:
-    """After a question, remove all data of the bookie from its directories, and its stored cookie on request."""
+    """Ask the user, then delete all data in the bookie's directories; delete its stored cookie too if told to."""
     disk = shell.world.store.writable_disk
     with _locked(shell) as there:
         files = read_cookies(disk, there)
@@ -78,7 +79,8 @@ async def bookieformat(shell: ShellContext, options: Namespace) -> int:
             shell.out("Bookie format aborted!!")
             return REFUSED
         if options.deleteCookie:
-            await _delete_cookie(shell)  # raises while the bookie is registered, before any data is removed
+            await _delete_cookie(shell)  # do this first: it raises while the bookie is registered, before data are
+            # deleted
         erase(disk, there)
     shell.out("Bookie format completed successfully")
     return OK
@@ -93,16 +95,16 @@ async def _delete_cookie(shell: ShellContext) -> None:
         try:
             await admin.delete_cookie(shell.local_bookie())
         except CookieNotFoundError:
-            pass  # an earlier format was interrupted after it deleted the cookie
+            pass  # an earlier run was interrupted after it deleted the cookie
 
 
 async def convert_to_db_storage(shell: ShellContext, options: Namespace) -> int:
-    """Write the indexes of Apache's ``DbLedgerStorage``, and hand the directories back."""
+    """Convert the directories for Apache's bookie: write the indexes of its ``DbLedgerStorage``."""
     return _convert(shell, "DbLedgerStorage", to_databases(shell.world.store.open_key_values))
 
 
 async def convert_to_interleaved_storage(shell: ShellContext, options: Namespace) -> int:
-    """Write the index files of Apache's ``InterleavedLedgerStorage``, and hand the directories back."""
+    """Convert the directories for Apache's bookie: write the index files of its ``InterleavedLedgerStorage``."""
     if len(shell.config.ledger_directories) > 1:
         shell.out(
             "InterleavedLedgerStorage wants ids of entry logs that differ in all ledger directories, and they do not: "
@@ -113,10 +115,10 @@ async def convert_to_interleaved_storage(shell: ShellContext, options: Namespace
 
 
 def _convert(shell: ShellContext, name: str, write_index: WriteIndex) -> int:
-    """Hand the directories back.
+    """Convert the directories for Apache's bookie, with the index of one of its ledger storages.
 
-    :param name: of the storage that will find them.
-    :param write_index: writes its index.
+    :param name: name of that ledger storage.
+    :param write_index: writes its index for one directory.
     """
     access, paths = shell.world.store, store_paths(shell.config)
     disk = access.writable_disk
@@ -147,7 +149,7 @@ def _open_store(shell: ShellContext) -> Store:
 
 
 async def regenerate_index_files(shell: ShellContext, options: Namespace) -> int:
-    """Write new index files of Apache's ``InterleavedLedgerStorage`` in directories of its bookie."""
+    """Write new index files for ledgers in directories of Apache's ``InterleavedLedgerStorage``."""
     password = _password(options)
     if password is None:
         shell.out("The password must be specified to regenerate the index file: -password, or -b64password")
@@ -176,9 +178,9 @@ async def regenerate_index_files(shell: ShellContext, options: Namespace) -> int
 
 
 def _password(options: Namespace) -> bytes | None:
-    """Return the password that the options give, None without a password.
+    """Return the password that the options contain, or None.
 
-    :raises OperandError: the text of ``-b64password`` is none of base64.
+    :raises OperandError: the value of ``-b64password`` is not base64.
     """
     if options.password is not None:
         return bytes(options.password.encode())
@@ -191,7 +193,7 @@ def _password(options: Namespace) -> bytes | None:
 
 
 def _not_interleaved(disk: IFileSystem, directories: Sequence[str], indexes: Sequence[str]) -> str:
-    """Return why index files are of no use in directories; empty if the directories use index files."""
+    """Return the reason why these directories need no index files; return an empty text if they need them."""
     if not read_cookies(disk, directories).of_apache:
         return (
             "The directories are no directories of Apache's InterleavedLedgerStorage: the index of ours is made anew "

@@ -1,8 +1,7 @@
 """``rebuild-db-ledger-locations-index``, ``rebuild-db-ledgers-index`` and ``check-db-ledgers-index``.
 
-They are for the indexes of the bookie beside this shell.
-
-The rebuilds hold the locks of all directories, so they refuse where the bookie runs; the check only reads.
+These commands rebuild or check the indexes of the bookie on this machine.  The rebuilds take the locks of all
+directories, so they refuse while the bookie runs.  The check only reads.
 """
 
 import posixpath
@@ -26,7 +25,7 @@ from .stored_ledgers import stored
 
 
 async def rebuild_locations(shell: ShellContext, options: Namespace) -> int:
-    """Rebuild the index of each directory from its entry logs."""
+    """Rebuild the index of entry locations in each ledger directory from its entry logs."""
     config, store = shell.config, shell.world.store
     disk = store.writable_disk
     check_there(shell, store_paths(config).all())
@@ -58,7 +57,7 @@ def _is_apaches(shell: ShellContext) -> bool:
 
 
 async def rebuild_ledger_states(shell: ShellContext, options: Namespace) -> int:
-    """Rebuild the index of each directory from entry logs and journals, with all ledgers fenced."""
+    """Rebuild the states of ledgers in the index of each directory from entry logs and journals; fence all ledgers."""
     store, paths = shell.world.store, store_paths(shell.config)
     disk = store.writable_disk
     check_there(shell, paths.all())
@@ -100,7 +99,7 @@ def _report(shell: ShellContext, path: str, rebuilt: Rebuilt) -> None:
 
 
 async def check_ledgers(shell: ShellContext, options: Namespace) -> int:
-    """Read the indexes from beginning to end, so that a damaged row is found."""
+    """Read all index rows of ledgers and entries, which fails if one is damaged."""
     shell.out("=== Checking DBStorage ledgers index by running a read scan ===")
     with stored(shell) as directories:
         for directory in directories:
@@ -116,7 +115,7 @@ async def check_ledgers(shell: ShellContext, options: Namespace) -> int:
 def _scan(
     shell: ShellContext, directory: StoredDirectory, verbose: bool, advance: Callable[[int], object]
 ) -> None:  # fmt: skip
-    """Read all rows of an index."""
+    """Read all rows of one index: the states of ledgers, then the locations of entries."""
     assert directory.index is not None
     for state in directory.index.ledgers():
         if verbose:

@@ -1,4 +1,4 @@
-"""``listledgers``, ``ledgermetadata``, ``readledger``, ``deleteledger``."""
+"""The commands ``listledgers``, ``ledgermetadata``, ``readledger`` and ``deleteledger``."""
 
 from argparse import Namespace
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ _LEDGER = Argument(("-l", "ledgerid"), "ledger id", "ledger id")
 
 
 async def listledgers(shell: ShellContext, options: Namespace) -> int:
-    """Print the ids of all ledgers, or of the ledgers of which a bookie keeps entries."""
+    """Print the ids of all ledgers, or of the ledgers that have one bookie in an ensemble."""
     async with await shell.admin() as admin:
         if options.bookieid or options.meta:
             async for ledger_id, metadata in admin.ledgers(options.bookieid):
@@ -28,7 +28,7 @@ async def listledgers(shell: ShellContext, options: Namespace) -> int:
 
 
 async def ledgermetadata(shell: ShellContext, options: Namespace) -> int:
-    """Print the metadata of a ledger, or move them to or from a file."""
+    """Print the metadata of a ledger, write them to a file, or store them from a file."""
     if options.ledgerid is None:
         shell.out("Must specify a ledger id")
         return FAILED
@@ -55,7 +55,7 @@ async def _restore(shell: ShellContext, ledgers: ILedgerManager, options: Namesp
 
 
 async def readledger(shell: ShellContext, options: Namespace) -> int:
-    """Print a range of entries of a ledger."""
+    """Print entries of a ledger, from one id to another, as the client or as one bookie returns them."""
     if options.ledgerid is None:
         shell.out("Must specify a ledger id")
         return FAILED
@@ -74,7 +74,7 @@ async def readledger(shell: ShellContext, options: Namespace) -> int:
 
 
 async def _of_bookie(admin: BookKeeperAdmin, options: Namespace, last: int) -> AsyncIterator[Entry]:
-    """Yield the entries of a range that one bookie holds."""
+    """Read a range of entries from one bookie only; skip entries that the bookie does not have."""
     for entry_id in range(options.firstentryid, last + 1):
         try:
             entry = await admin.read_entry_from(options.bookie, options.ledgerid, entry_id)
@@ -91,12 +91,12 @@ def _print(shell: ShellContext, entry: Entry, with_data: bool) -> None:
 
 
 async def deleteledger(shell: ShellContext, options: Namespace) -> int:
-    """Delete a ledger after a question."""
+    """Ask the user, then delete a ledger."""
     if options.ledgerid is None:
         shell.out("Ledger id error.")
         return FAILED
     name = shell.format_id(options.ledgerid)
-    # this is Apache's question word for word, because scripts that answer the question may expect its text
+    # Apache's question word for word, because scripts may wait for this text
     if options.force or shell.world.ask(f"Are your sure to delete Ledger : {name}?"):
         async with await shell.admin() as admin:
             await admin.delete_ledger(options.ledgerid)

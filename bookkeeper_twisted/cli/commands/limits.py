@@ -1,4 +1,4 @@
-"""``throttles``: the speed limits of a running bookie, or of autorecovery, over its HTTP server."""
+"""The command ``throttles``: prints or changes speed limits of a bookie or of autorecovery, over HTTP."""
 
 import json
 from argparse import Namespace
@@ -16,7 +16,7 @@ _BOUNDS = {"latency": "adaptive", "replicationlatency": "replicationAdaptive"}
 
 
 async def throttles(shell: ShellContext, options: Namespace) -> int:
-    """Print the limits of a process; if an option asks for it, change a limit or latency bound first."""
+    """Print the speed limits of a process; before that, change a limit or a latency bound if options say so."""
     if options.http and options.bookie:
         raise OperandError("-b and -http exclude each other: either names the process")
     address = options.http or await _http_address(shell, options.bookie or shell.local_bookie())
@@ -38,14 +38,14 @@ async def throttles(shell: ShellContext, options: Namespace) -> int:
 
 
 def _known(status: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the status of a latency bound, with a word in place of a latency that was not measured yet."""
+    """Return the ``status`` of a latency bound with ``unknown`` for each value that was not measured yet."""
     return {name: "unknown" if value is None else value for name, value in status.items()}
 
 
 def _change(options: Namespace) -> Mapping[str, Any]:
-    """Return the body of the request for the change, empty for no change.
+    """Return the JSON body of the request that makes the change; empty if the options ask for none.
 
-    :raises OperandError: numbers without the limiter they are meant for, or a limiter without numbers.
+    :raises OperandError: the options contain rates but no limiter, or a limiter but no rate.
     """
     numbers = {key: getattr(options, name) for name, key in _OPTIONS.items() if getattr(options, name) is not None}
     if bool(numbers) is not (options.limiter is not None):
@@ -58,9 +58,9 @@ def _change(options: Namespace) -> Mapping[str, Any]:
 
 
 async def _http_address(shell: ShellContext, bookie_id: str) -> str:
-    """Return host and port of the HTTP server of a bookie, from its registration.
+    """Return ``host:port`` of the HTTP server of a bookie, from the bookie's registration.
 
-    :raises OperandError: the bookie is not there, or has no HTTP server.
+    :raises OperandError: the bookie is not registered, has no HTTP server, or its server accepts only local clients.
     """
     async with await shell.admin() as admin:
         try:

@@ -1,7 +1,7 @@
-"""``recover``: the recovery of ledgers that have lost their writer or bookies.
+"""The command ``recover``: recovers ledgers that have lost their writer or bookies.
 
-With bookies, whatever they kept is copied to others, ledger by ledger, under the replication lock of each; with a
-ledger alone, it is closed if it was left open.
+If the user names bookies, their entries are copied to other bookies, ledger by ledger, under the replication lock of
+each ledger.  If the user names only a ledger, it is closed if its writer left it open.
 """
 
 from argparse import Namespace
@@ -24,7 +24,7 @@ _AT_ONCE = 4
 
 
 async def recover(shell: ShellContext, options: Namespace) -> int:
-    """List the ledgers with entries on lost bookies, close one ledger, or copy the entries of lost bookies."""
+    """Copy the entries of lost bookies to others, list the ledgers that name these bookies, or close one ledger."""
     bookies = [check_bookie_id(bookie_id) for bookie_id in (options.bookies or "").split(",") if bookie_id]
     if not bookies and (options.query or options.ledger is None):
         shell.out("Must specify bookies" if options.query else "Must specify bookies, or a ledger with -l")
@@ -49,7 +49,7 @@ def _confirmed(shell: ShellContext, bookies: list[str], ledger_id: int | None) -
 
 
 async def _recover_ledger(shell: ShellContext, admin: BookKeeperAdmin, options: Namespace) -> int:
-    """Close one ledger that was left open."""
+    """Close one ledger whose writer left it open, or print what would be done."""
     metadata = await admin.client.ledger_metadata(options.ledger)
     name = shell.format_id(options.ledger)
     if not metadata.closed and options.skipOpenLedgers:
@@ -65,7 +65,7 @@ async def _recover_ledger(shell: ShellContext, admin: BookKeeperAdmin, options: 
 
 @attrs.define
 class _Totals:
-    """The numbers of ledgers by the result of their recovery."""
+    """The numbers of ledgers that were recovered, skipped, or not recovered because of an error."""
 
     recovered: int = 0
     skipped: int = 0
@@ -73,7 +73,7 @@ class _Totals:
 
 
 class _BookiesCommand:
-    """The recovery of some bookies by hand; ``-rate`` limits the reads."""
+    """Copies the entries of some bookies to others; ``-rate`` limits the bytes read per second."""
 
     def __init__(self, shell: ShellContext, admin: BookKeeperAdmin, bookies: list[str], options: Namespace) -> None:
         self._shell = shell
@@ -87,11 +87,11 @@ class _BookiesCommand:
         self._totals = _Totals()
 
     async def run(self) -> int:
-        """Run the recovery that the options ask for.
+        """Recover the ledgers of the bookies, or only describe this for ``-dryrun``; return the exit status.
 
-        :raises OperandError: the ledger of ``-l`` names none of the bookies.
-        :raises MetadataError: the metadata store is not there.
-        :raises IncorrectParameterError: ``-d`` is given, and one of the bookies is running.
+        :raises OperandError: the ledger of option ``-l`` names none of the bookies.
+        :raises MetadataError: the metadata store cannot be reached.
+        :raises IncorrectParameterError: option ``-d`` is given but one of the bookies is running.
         """
         if self._options.deleteCookie:
             await self._recovery.check_gone()
@@ -105,7 +105,7 @@ class _BookiesCommand:
         try:
             await self._recover(planned)
         finally:
-            self._summary()  # print the totals also if the recovery is interrupted or loses the metadata store
+            self._summary()  # print the totals even if the recovery is interrupted or the metadata store fails
         if self._totals.failed and not self._options.skipUnrecoverableLedgers:
             return FAILED
         if self._options.deleteCookie:
@@ -132,7 +132,7 @@ class _BookiesCommand:
                 raise OperandError(f"ledger {self._shell.format_id(only)} names none of these bookies")
 
     def _describe(self, planned: list[PlannedLedger]) -> None:
-        """Print the ledgers that would be recovered."""
+        """Print the ledgers that a recovery would copy, close or skip."""
         for ledger in planned:
             what = "recovered and copied" if ledger.is_open else "copied"
             if ledger.is_open and self._options.skipOpenLedgers:
@@ -164,9 +164,9 @@ class _BookiesCommand:
 
 
 async def _query(shell: ShellContext, bookies: list[str], only: int | None) -> int:
-    """Print the metadata of the ledgers that name any of the bookies; marks show these bookies in each ensemble.
+    """Print the ensembles of all ledgers that name any of ``bookies``, with ``*`` after each of these bookies.
 
-    :param only: id of the one ledger to look at, None for all.
+    :param only: id of the only ledger to look at, None for all.
     """
     shell.out("NOTE: Bookies in inspection list are marked with '*'.")
     async with await shell.admin() as admin:
@@ -184,9 +184,9 @@ async def _query(shell: ShellContext, bookies: list[str], only: int | None) -> i
 
 
 async def _ledgers(admin: BookKeeperAdmin, only: int | None) -> AsyncIterator[tuple[int, LedgerMetadata]]:
-    """Yield the ids and metadata of all ledgers, or of the ledger ``only``.
+    """Yield id and metadata of each ledger, or only of the ledger ``only``.
 
-    :raises NoSuchLedgerMetadataError: the only ledger does not exist.
+    :raises NoSuchLedgerMetadataError: the ledger ``only`` does not exist.
     """
     if only is not None:
         yield only, await admin.client.ledger_metadata(only)
@@ -196,7 +196,7 @@ async def _ledgers(admin: BookKeeperAdmin, only: int | None) -> AsyncIterator[tu
 
 
 def _segments_with(metadata: LedgerMetadata, bookies: list[str]) -> dict[int, int]:
-    """Return the first entry id of each segment that names some of the bookies, and the number of these bookies."""
+    """Count the ``bookies`` in each ensemble; return the counts above 0 by the first entry id of the ensemble."""
     counts = {s.first_entry_id: len(set(bookies).intersection(s.bookies)) for s in metadata.segments}
     return {first: count for first, count in counts.items() if count}
 

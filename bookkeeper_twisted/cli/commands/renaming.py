@@ -1,4 +1,4 @@
-"""``updateledgers`` and ``updateBookieInLedger``: another id for a bookie in the metadata of ledgers."""
+"""The commands ``updateledgers`` and ``updateBookieInLedger``: they replace a bookie id in the metadata of ledgers."""
 
 from argparse import Namespace
 
@@ -14,7 +14,10 @@ _READS_PER_UPDATE = 5
 
 
 async def updateledgers(shell: ShellContext, options: Namespace) -> int:
-    """In all ledgers, replace this machine's bookie id: its address by its host name, or the reverse, as configured."""
+    """Replace the local bookie's id in the metadata of all ledgers.
+
+    The configuration decides whether its address is replaced by its host name, or the reverse.
+    """
     config = shell.config
     by_name = config.use_host_name_as_bookie_id
     if options.bookieId not in ("hostname", "ip"):
@@ -29,7 +32,7 @@ async def updateledgers(shell: ShellContext, options: Namespace) -> int:
 
 
 async def update_bookie_in_ledger(shell: ShellContext, options: Namespace) -> int:
-    """Replace one bookie id by another in all ledgers."""
+    """Replace one bookie id by another in the metadata of all ledgers."""
     if not options.srcBookie or not options.destBookie:
         shell.out("Source bookie and destination bookie must be specified: -srcBookie, -destBookie")
         return FAILED
@@ -54,7 +57,7 @@ async def _rename(shell: ShellContext, options: Namespace, old: str, new: str) -
 
 
 async def _refused(admin: BookKeeperAdmin, old: str, new: str) -> str:
-    """Return why the bookie id must not change; empty if the id may change."""
+    """Return the reason why ``old`` must not be replaced; return an empty text if it may."""
     if old in await admin.registered_bookies():
         return f"Bookie {old} is running: its ledgers keep its name"
     if new not in await admin.all_bookies():
@@ -63,7 +66,7 @@ async def _refused(admin: BookKeeperAdmin, old: str, new: str) -> str:
 
 
 class _RenamingReporter:
-    """A reporter that prints the progress of a renaming, every few seconds if the options ask for reports."""
+    """Prints the progress of a renaming every few seconds, if the options ask for this."""
 
     def __init__(self, shell: ShellContext, options: Namespace) -> None:
         self._shell = shell
@@ -71,7 +74,7 @@ class _RenamingReporter:
         self._printed_at: float = shell.world.reactor.seconds()
 
     def examined(self, progress: RenamingProgress) -> None:
-        """Print the progress after a ledger, if a report is due."""
+        """Print the ``progress`` if the interval since the last line has passed; called after each ledger."""
         now = self._shell.world.reactor.seconds()
         if self._interval is not None and now - self._printed_at >= self._interval:
             self._printed_at = now

@@ -1,7 +1,7 @@
-"""``lastmark``, ``listfilesondisc``, ``readlogmetadata``: files of the bookie on this machine.
+"""``lastmark``, ``listfilesondisc``, ``readlogmetadata``: commands that print facts about the bookie's files.
 
-They only read, so it does not matter whether the bookie runs.  A directory that is missing says nothing of a bookie:
-the configuration is then not the bookie's, and the commands end.
+They read files of the bookie on this machine and change nothing, so the bookie may run.  If a directory of the
+configuration is missing, it is probably the configuration of another bookie, so the commands fail.
 """
 
 import posixpath
@@ -19,9 +19,9 @@ from ..shell_text import line
 
 
 def check_there(shell: ShellContext, paths: Iterable[str]) -> None:
-    """Check that no directory of the configuration is missing.
+    """Check that directories of the configuration exist.
 
-    :param paths: without ``current``.
+    :param paths: the directories, without the trailing ``current``.
     :raises OperandError: a directory is missing.
     """
     for path in map(current, paths):
@@ -30,7 +30,7 @@ def check_there(shell: ShellContext, paths: Iterable[str]) -> None:
 
 
 async def lastmark(shell: ShellContext, options: Namespace) -> int:
-    """Print the position at which a replay of each journal would begin."""
+    """Print the last log mark of each journal: the position at which its replay would begin."""
     config = shell.config
     check_there(shell, config.ledger_directories)
     directories = [current(path) for path in config.ledger_directories]
@@ -44,7 +44,7 @@ async def lastmark(shell: ShellContext, options: Namespace) -> int:
 
 
 async def listfilesondisc(shell: ShellContext, options: Namespace) -> int:
-    """Print the paths of files of all kinds, or of the chosen kinds."""
+    """Print the paths of journals, entry logs and index files, or only of the chosen kinds."""
     config, everything = shell.config, not (options.journal or options.entrylog or options.index)
     if options.journal or everything:
         _list(shell, "Journal Files", FileKind.JOURNAL, config.journal_directories)
@@ -67,11 +67,11 @@ def _list(shell: ShellContext, title: str, kind: FileKind, directories: Sequence
 
 
 def file_id(operand: str, suffix: str) -> tuple[str, int]:
-    """Parse an operand that names a file: a decimal id, a file name, or a path.
+    """Parse an operand that names an entry log or a journal file: a decimal id, a file name, or a path.
 
     :param operand: text of the operand.
-    :param suffix: of the names of such files.
-    :returns: the directory, empty if the operand has none, and the id.
+    :param suffix: suffix of the names of such files.
+    :returns: the directory (empty if the operand contains none) and the id of the file.
     :raises OperandError: the operand is none of these.
     """
     directory, name = posixpath.split(operand)
@@ -83,9 +83,9 @@ def file_id(operand: str, suffix: str) -> tuple[str, int]:
 
 
 def entry_log(shell: ShellContext, operand: str) -> tuple[str, int]:
-    """Return the directory and the id of an entry log.
+    """Find the entry log that an ``operand`` names; return its directory and its id.
 
-    :raises OperandError: no directory has a log of that id, or several have one.
+    :raises OperandError: no ledger directory has an entry log with this id, or several have.
     """
     directory, log_id = file_id(operand, ENTRY_LOG_SUFFIX)
     if not directory:
@@ -101,7 +101,7 @@ def entry_log(shell: ShellContext, operand: str) -> tuple[str, int]:
 
 
 async def readlogmetadata(shell: ShellContext, options: Namespace) -> int:
-    """Print how many bytes of which ledgers an entry log holds."""
+    """Print the ledgers in an entry log, each with the bytes of its entries there."""
     if options.entry_log is None:
         shell.out("Must specify an entry log, by its id or its file name")
         return FAILED

@@ -1,7 +1,7 @@
 """``ledger``, ``activeledgers``, ``localconsistencycheck``: the ledgers stored by the bookie on this machine.
 
-They only read, so it does not matter whether the bookie runs.  What a running bookie has not written to its entry
-logs yet is in its journal only: ``readjournal`` shows it.
+These commands only read, so the bookie may run.  They do not see entries that a running bookie has not yet written to
+its entry logs: ``readjournal`` prints these from the journal.
 """
 
 from argparse import Namespace
@@ -26,11 +26,11 @@ _LENGTH = 4  # bytes of the length field in front of each record
 
 @contextmanager
 def stored(shell: ShellContext) -> Iterator[list[StoredDirectory]]:
-    """Open the ledger directories of the bookie beside a ``shell`` for the length of a context.
+    """Open the ledger directories of the local bookie of the ``shell`` until the ``with`` block ends.
 
-    :returns: the directories, each with its index if there is one.
+    :returns: the directories, each with its index if it has one.
     :raises OperandError: a directory is missing.
-    :raises OSError: one cannot be read.
+    :raises OSError: a directory cannot be read.
     """
     config, store = shell.config, shell.world.store
     check_there(shell, [*config.ledger_directories, *config.index_directories])
@@ -49,7 +49,7 @@ def stored(shell: ShellContext) -> Iterator[list[StoredDirectory]]:
 
 
 async def ledger(shell: ShellContext, options: Namespace) -> int:
-    """Print the location of each entry of a ledger."""
+    """Print the entry log and the offset of each entry of a ledger."""
     if options.ledger_id is None:
         shell.out("Must specify a ledger id")
         return FAILED
@@ -85,7 +85,7 @@ def _print_meta(shell: ShellContext, directories: list[StoredDirectory], ledger_
 
 
 async def activeledgers(shell: ShellContext, options: Namespace) -> int:
-    """Print the ledgers of an entry log that the metadata store knows."""
+    """Print the ledgers in an entry log that still exist in the metadata store."""
     if options.logId is None:
         shell.out("Must specify an entry log with -l")
         return FAILED
@@ -124,7 +124,7 @@ async def _known(shell: ShellContext, ledger_ids: list[int]) -> list[int]:
 
 
 async def localconsistencycheck(shell: ShellContext, options: Namespace) -> int:
-    """Read every entry that the indexes name, and check that the bytes are those of this entry."""
+    """Read each entry at the location that the index has for it, and check that it is this entry."""
     shell.out("=== Performing local consistency check ===")
     n_found = 0
     with stored(shell) as directories:

@@ -1,6 +1,6 @@
-"""``readlog`` and ``readjournal``: the records of one file of the bookie on this machine.
+"""The commands ``readlog`` and ``readjournal``: they print the records of an entry log or of a journal file.
 
-They only read, so it does not matter whether the bookie runs.
+The file is of the bookie on this machine.  The commands only read, so the bookie may run.
 """
 
 import posixpath
@@ -21,14 +21,14 @@ _LENGTH = struct.Struct(">i")
 _MASTER_KEY = -0x1000
 _FENCE = -0x2000
 _DATA = 32
-"""Bytes of ledger id, entry id, last add confirmed and length; the client's data and its digest follow them."""
+"""Bytes of ledger id, entry id, last add confirmed and length in a record; digest and payload follow."""
 
 
 # ---- readlog -----------------------------------------------------------------------------------------
 
 
 async def readlog(shell: ShellContext, options: Namespace) -> int:
-    """Print the entries of an entry log: all entries, those of a ledger, one entry, or a range of offsets."""
+    """Print all entries of an entry log, the entries of a ledger, one entry, or the entries in a range of offsets."""
     if options.entry_log is None:
         shell.out("Must specify an entry log, by its id or its file name")
         return FAILED
@@ -59,7 +59,7 @@ def _title(shell: ShellContext, options: Namespace, log_id: int) -> str:
 
 
 def _wanted(scan: LogScan, options: Namespace) -> Iterator[Record]:
-    """Yield the records of a ledger or, without a ledger, the records that overlap a range of offsets."""
+    """Yield the records of an entry log that the options select, by ledger or by offset."""
     start, end = _number(options.startpos, 0), _number(options.endpos, scan.file_size)
     for record in scan:
         if options.ledgerid is None:
@@ -87,10 +87,10 @@ def _print_record(shell: ShellContext, path: str, record: Record, with_data: boo
 
 
 def _print(shell: ShellContext, body: bytes, size: int, position: int, with_data: bool) -> None:
-    """Print a record: first its fields, then its data.
+    """Print a record of an entry log or a journal: first its fields, then its payload if wanted.
 
-    :param body: without its length; its first bytes at least.
-    :param size: of the whole body.
+    :param body: at least the first bytes of the record, without its length field.
+    :param size: bytes of the whole record, without its length field.
     """
     number, entry_id = _IDS.unpack_from(body)
     ledger_id = shell.format_id(number)
@@ -107,7 +107,7 @@ def _print(shell: ShellContext, body: bytes, size: int, position: int, with_data
 
 
 def _key(body: bytes) -> str:
-    """Return the master key in the body of a record, in hexadecimal."""
+    """Return the master key in a record of that kind, in hexadecimal."""
     start = _IDS.size + _LENGTH.size
     (length,) = _LENGTH.unpack(body[_IDS.size : start].ljust(_LENGTH.size, b"\0"))
     return body[start : start + max(length, 0)].hex()
@@ -142,9 +142,9 @@ async def readjournal(shell: ShellContext, options: Namespace) -> int:
 
 
 def _journal(shell: ShellContext, options: Namespace) -> tuple[str, int]:
-    """Return the directory and the id of a journal file.
+    """Find the journal file that the options name; return its directory and its id.
 
-    :raises OperandError: it is not clear which file is meant.
+    :raises OperandError: the directory is unknown, or there are several and the options do not choose one.
     """
     directory, journal_id = file_id(options.journal_file, JOURNAL_SUFFIX)
     if directory:
