@@ -1,4 +1,4 @@
-"""The base of all paths below ``/api/v1``: methods, parameters, JSON as Apache's bookie writes it, failures."""
+"""The common part of all pages below ``/api/v1``: parses requests, writes JSON like Apache's bookie, reports errors."""
 
 import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -30,16 +30,16 @@ _REFUSALS: Mapping[type[BookKeeperError], int] = {
     NoSuchThrottleError: 404,
     NotServingError: 503,
 }
-"""The status with which the text of an error is the whole answer."""
+"""The HTTP status for errors whose text is the whole answer, by class of the error."""
 
 
 _SHOWN = 100
-"""Characters of a value that are repeated to its sender, and in the log."""
+"""The most characters of a wrong value that an error message repeats to the sender."""
 
 
 @attrs.frozen
 class Answer:
-    """The answer to a request."""
+    """The answer to an HTTP request of the API."""
 
     body: str
     status: int = 200
@@ -48,10 +48,10 @@ class Answer:
 
 @attrs.frozen
 class ApiRequest:
-    """The parts of a request on which an answer depends.
+    """An HTTP request of the API: the parts of it that handlers use.
 
-    :ivar parameters: of the query, the last value of each.
-    :ivar peer: who asks, for log lines.
+    :ivar parameters: parameters of the query string; of a repeated one, the last value.
+    :ivar peer: address of the client, for log lines.
     """
 
     parameters: Mapping[str, str]
@@ -59,11 +59,11 @@ class ApiRequest:
     peer: str = ""
 
     def flag(self, name: str) -> bool:
-        """Test whether the parameter ``name`` is ``true``."""
+        """Test whether the query parameter ``name`` is ``true``."""
         return self.parameters.get(name) == "true"
 
     def number(self, name: str, default: int) -> int:
-        """Return the parameter ``name`` as an integer, ``default`` without such a parameter.
+        """Return the query parameter ``name`` as an integer, or ``default`` if it is missing.
 
         :raises IncorrectParameterError: the parameter is no whole number.
         """
@@ -108,17 +108,17 @@ class ApiRequest:
         return body
 
     def switches(self, defaults: Mapping[str, bool]) -> Sequence[bool]:
-        """Return the truth values in the body; members with other names are refused.
+        """Return truth values from the JSON object in the body, in the order of ``defaults``.
 
-        :param defaults: by the name of the member: of one that is missing or null.
-        :raises IncorrectParameterError: it has something else.
+        :param defaults: value for a missing or null member, by name of the member.
+        :raises IncorrectParameterError: the body has members with other names or values.
         """
         body = self.members(*defaults)
         return [switch(body, name, default) for name, default in defaults.items()]
 
 
 def switch(body: Mapping[str, Any], name: str, default: bool) -> bool:
-    """Return the truth value ``name`` of a ``body``, ``default`` if the body has no such member.
+    """Return the member ``name`` of a JSON ``body``, which must be true or false; ``default`` if it is missing.
 
     :raises IncorrectParameterError: the value is not a truth value.
     """
@@ -131,12 +131,13 @@ def switch(body: Mapping[str, Any], name: str, default: bool) -> bool:
 
 
 def check_members(found: Mapping[str, object], known: Iterable[str], where: str) -> None:
-    """Refuse unknown members: most are misspelled, and would be ignored without an error.
+    """Check that a JSON object has no unknown members, which are usually misspelled.
 
-    Apache's bookie ignores them in most of its bodies.
+    Apache's bookie ignores unknown members of most requests.
 
-    :param known: the members that the object ``found`` may have.
-    :param where: names the object in the error.
+    :param found: the JSON object.
+    :param known: names of the members that the object may have.
+    :param where: name of the object in the text of the error.
     :raises IncorrectParameterError: the object has other members.
     """
     known = sorted(known)
@@ -150,7 +151,7 @@ Handler = Callable[[ApiRequest], Coroutine[Deferred[Any], Any, Answer]]
 def json_answer(value: object, status: int = 200) -> Answer:
     """Encode ``value`` as JSON in the layout of Apache's bookie: objects over several lines, lists within one.
 
-    :param status: of HTTP.
+    :param status: HTTP status.
     """
     return Answer(_json(value, 0), status, "application/json; charset=utf-8")
 
@@ -168,9 +169,10 @@ def _json(value: object, depth: int) -> str:
 
 
 class ApiPage(Resource):
-    """The page of one path, with a handler for each method; other methods get 404, as with Apache's bookie.
+    """The page of one path, with a handler for each method; other methods get status 404, like from Apache's bookie.
 
-    :param hint: what the answer to another method says behind "Not found method."; which methods there are if empty.
+    :param hint: text of the answer to another method, after "Not found method."; if empty, the answer lists the
+        methods.
     """
 
     isLeaf = True
@@ -188,7 +190,7 @@ class ApiPage(Resource):
         return notFound()
 
     def render(self, request: Request) -> object:
-        """Start the handler of the request's method; it is cancelled if the peer disconnects.
+        """Start the handler for the method of the ``request``; if the client disconnects, cancel it.
 
         See :meth:`.IResource.render`.
         """
@@ -203,9 +205,9 @@ class ApiPage(Resource):
         return NOT_DONE_YET
 
     def _failed(self, failure: Failure) -> Answer:
-        """Answer any failure of a handler, because a peer without an answer would wait for ever."""
+        """Make an answer for any failure of a handler, because a client without an answer would wait for ever."""
         if failure.check(CancelledError):
-            # the peer has disconnected, or the awaited operation was cancelled
+            # the client has disconnected, or the operation that the handler waits for was cancelled
             return Answer("Service Unavailable", 503)
         refusal = failure.check(*_REFUSALS)
         if refusal is not None:
@@ -217,7 +219,7 @@ class ApiPage(Resource):
 
 
 def _finish(answer: Answer, request: Request) -> None:
-    """Answer a ``request``, unless its peer has disconnected."""
+    """Send the ``answer`` to a ``request``, unless the client has disconnected."""
     if request.channel is None:
         return
     request.write(_write(request, answer))
@@ -234,11 +236,11 @@ def _question(request: Request) -> ApiRequest:
 
 
 def _write(request: Request, answer: Answer) -> bytes:
-    """Set status and headers.
+    """Set status and headers of the HTTP response.
 
-    :returns: the body, empty for HEAD.
+    :returns: the body to send, empty for HEAD.
     """
-    # File names may have bytes that are not UTF-8.  Python keeps them as lone surrogates, sent here as JSON escapes.
+    # Python represents bytes of a file name that are not UTF-8 as lone surrogates.  Send these as JSON escapes.
     body = answer.body.encode(errors="backslashreplace")
     request.setResponseCode(answer.status)
     request.setHeader(b"Content-Type", answer.content_type.encode())

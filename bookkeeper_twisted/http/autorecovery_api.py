@@ -1,4 +1,4 @@
-"""Autorecovery of the cluster over HTTP: ``/api/v1/autorecovery``, with Apache's paths, methods and texts."""
+"""The HTTP pages about autorecovery, ``/api/v1/autorecovery``, with Apache's paths, methods and texts."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
@@ -31,7 +31,7 @@ _DELAY_BODY = '{"delay_seconds" : <seconds>}'
 
 
 class AutorecoveryApi:
-    """The answers to requests about the autorecovery of a cluster."""
+    """Answers HTTP requests about the autorecovery of a cluster."""
 
     _log = Logger()
 
@@ -41,12 +41,12 @@ class AutorecoveryApi:
         self._working: dict[str, Deferred[None]] = {}
 
     def close(self) -> None:
-        """Cancel all work that requests have begun and that is still running."""
+        """Cancel all decommissions and recoveries that requests have begun."""
         for running in list(self._working.values()):
             running.cancel()
 
     def pages(self) -> Mapping[str, Resource]:
-        """Return the resources by their path below ``/api/v1/autorecovery``."""
+        """Return the pages by their path below ``/api/v1/autorecovery``."""
         return {
             "status": ApiPage(self._status, put=self._set_status),
             "list_under_replicated_ledger": ApiPage(self._list),
@@ -71,10 +71,10 @@ class AutorecoveryApi:
         return json_answer({"enabled": wanted == "true"})
 
     async def _list(self, question: ApiRequest) -> Answer:
-        """Answer with the ids of marked ledgers, and with details of each ledger if parameters ask for them.
+        """Answer with the ids of underreplicated ledgers, and with more about each if query parameters ask for it.
 
-        ``printmissingreplica`` adds the bookies that each mark names, ``printreplicationworkerid`` (ours alone) makes
-        an object with the text of each lock.
+        ``printmissingreplica`` adds the bookies whose replicas are missing.  ``printreplicationworkerid``, which
+        Apache's bookie does not have, adds the text in the replication lock of each ledger.
         """
         admin, parameters = await self._admin(), question.parameters
         marked = admin.underreplicated(
@@ -113,7 +113,7 @@ class AutorecoveryApi:
         return Answer(f"Success set lostBookieRecoveryDelay to {seconds}")
 
     async def _decommission(self, question: ApiRequest) -> Answer:
-        """Begin a decommission, which continues after the answer; its result is logged."""
+        """Begin the decommission of a bookie; it continues after the answer and logs its result."""
         body = _members(question, "bookie_src", "delete_cookie")
         if body is None:
             return Answer("Null request body for DecommissionService.", _NOT_FOUND)
@@ -141,9 +141,9 @@ class AutorecoveryApi:
         self._log.info("bookie {bookie_id} is decommissioned", bookie_id=work.bookie_id)
 
     async def _recover(self, question: ApiRequest) -> Answer:
-        """Begin a recovery of bookies, which continues after the answer; its result is logged.
+        """Begin to copy the entries of lost bookies to others; this continues after the answer and logs its result.
 
-        Like Apache's bookie, this ignores ``bookie_dest``, in which a client may name the targets.
+        A client may name target bookies in ``bookie_dest``.  Like Apache's bookie, this ignores them.
         """
         body = _members(question, "bookie_src", "bookie_dest", "delete_cookie")
         if body is None:
@@ -186,7 +186,7 @@ class AutorecoveryApi:
 
     def _begin(self, name: str, work: Callable[[], Coroutine[Deferred[Any], Any, None]]) -> None:
         if name in self._working:
-            return  # another request started the same operation while this request was being validated
+            return  # another request began the same operation while this one was checked
         running = self._working[name] = Deferred.fromCoroutine(work())
         running.addErrback(self._failed, name).addCallback(self._ended, name)
 
@@ -206,9 +206,9 @@ def _shown(lock: str | None, mark: UnderreplicatedLedger, with_replicas: bool) -
 
 
 def _members(question: ApiRequest, *known: str) -> Mapping[str, Any] | None:
-    """Return the body of a ``question`` as a JSON object: None without a body, empty if the body is no object.
+    """Return the body of a request as a JSON object; None without a body, an empty object for other JSON.
 
-    :raises IncorrectParameterError: it has others than the ``known`` members.
+    :raises IncorrectParameterError: the object has members other than ``known``.
     """
     if not question.body.strip():
         return None

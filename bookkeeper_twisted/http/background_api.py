@@ -1,4 +1,4 @@
-"""Garbage collection, compaction and scrub over HTTP, below ``/api/v1/bookie``."""
+"""The HTTP pages about garbage collection, compaction and scrub, below ``/api/v1/bookie``."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,13 +18,13 @@ _LOCATIONS = "Should be PUT to trigger entry location compact, Or GET to get ent
 
 
 class BackgroundApi:
-    """The pages of one bookie's background work."""
+    """Answers HTTP requests about the background work of one bookie."""
 
     def __init__(self, admin: IBookieAdmin) -> None:
         self._admin = admin
 
     def pages(self) -> Mapping[str, Resource]:
-        """Return the resources by their path below ``/api/v1/bookie``."""
+        """Return the pages by their path below ``/api/v1/bookie``."""
         return {
             "gc": ApiPage(self._is_forced, put=self._collect, hint=_COLLECTING),
             "gc_details": ApiPage(self._details),
@@ -45,7 +45,7 @@ class BackgroundApi:
         return self._admin.background()
 
     def _server(self) -> str:
-        """Return the name by which Apache's bookie identifies itself in an answer."""
+        """Return the text with which a bookie of Apache names itself in answers."""
         return f"Bookie Server listening on {self._admin.address} with id {self._admin.bookie_id}"
 
     # -- garbage collection --
@@ -63,7 +63,7 @@ class BackgroundApi:
         return json_answer([_details(status, directory) for directory in status.directories])
 
     async def _progress(self, question: ApiRequest) -> Answer:
-        """Answer with details of garbage collection for which Apache's bookie has no path."""
+        """Answer with the progress of garbage collection; Apache's bookie has no such page."""
         status = self._work().collection()
         return json_answer(
             {
@@ -81,7 +81,7 @@ class BackgroundApi:
         )
 
     async def _entry_logs(self, question: ApiRequest) -> Answer:
-        """Answer with the bookie's entry logs or, if a log is named, with the bytes of each ledger in this log."""
+        """Answer with a list of the entry logs; if the request names one, with the bytes of each ledger in it."""
         directory = question.parameters.get("directory")
         if directory is None:
             logs = await self._work().entry_logs()
@@ -123,9 +123,9 @@ class BackgroundApi:
     # -- locations of entries --
 
     async def _locations(self, question: ApiRequest) -> Answer:
-        """Answer that no index is being compacted.
+        """Answer for each index that it is not being compacted.
 
-        A run index needs no compaction, because each commit reuses the space of deleted rows.
+        Indexes of this bookie need no compaction, because each commit reuses the space of deleted rows.
         """
         return json_answer(dict.fromkeys(self._indexes(), False))
 
@@ -162,7 +162,7 @@ class BackgroundApi:
         )
 
     async def _findings(self, question: ApiRequest) -> Answer:
-        """Answer with a page of at most a thousand findings, by directory, ledger and entry."""
+        """Answer with a page of at most a thousand damages that the scrub found, by directory, ledger and entry."""
         page = max(1, question.number("page", 1))
         found = self._work().scrub().findings[(page - 1) * FINDINGS_A_PAGE : page * FINDINGS_A_PAGE]
         return json_answer(
@@ -196,9 +196,11 @@ class BackgroundApi:
 
 
 def _kinds(question: ApiRequest, major: str, minor: str) -> Sequence[bool]:
-    """Return the kinds of compactions that a body names.
+    """Return two truth values: whether the body asks for major and for minor compactions.
 
-    :raises IncorrectParameterError: the body names no kind.
+    :param major: name of the member for major compactions.
+    :param minor: name of the member for minor compactions.
+    :raises IncorrectParameterError: the body asks for neither.
     """
     if not question.body.strip():
         raise IncorrectParameterError("Empty request body")

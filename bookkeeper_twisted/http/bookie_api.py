@@ -1,4 +1,4 @@
-"""The bookie itself over HTTP: ``/heartbeat``, its state, its disks and files."""
+"""The HTTP pages about one bookie: ``/heartbeat``, its state, its disks and files."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -11,16 +11,16 @@ from ..errors import BookKeeperError, NotServingError
 from .api import Answer, ApiPage, ApiRequest, json_answer
 
 CheckSanity = Callable[[], Awaitable[bool]]
-"""Writes entries to the bookie and reads them back; returns whether they are the same."""
+"""A function that writes entries to the bookie, reads them back and returns whether they are the same."""
 
 _UNAVAILABLE = 503
 _FAILED = 500
 
 
 class BookieApi:
-    """The answers to requests about one bookie.
+    """Answers HTTP requests about one bookie.
 
-    :param check_sanity: writes to the bookie and reads back; without it the API has no path for that check.
+    :param check_sanity: writes to the bookie and reads back, for the page ``sanity``; None: there is no such page.
     """
 
     _log = Logger()
@@ -31,7 +31,7 @@ class BookieApi:
         self._one_at_a_time = DeferredLock()
 
     def pages(self) -> Mapping[str, Resource]:
-        """Return the resources by their path below ``/api/v1/bookie``."""
+        """Return the pages by their path below ``/api/v1/bookie``."""
         pages = {
             "state": ApiPage(self._state),
             "state/readonly": ApiPage(self._read_only, put=self._set_read_only),
@@ -44,7 +44,7 @@ class BookieApi:
         return pages if self._check_sanity is None else {**pages, "sanity": ApiPage(self._sanity)}
 
     def heartbeat(self) -> ApiPage:
-        """Return the page ``/heartbeat``: OK while the bookie serves, else its phase with status 503."""
+        """Return the page ``/heartbeat``: it answers OK while the bookie serves, otherwise 503 with its phase."""
         return ApiPage(self._heartbeat)
 
     def _serves(self) -> bool:
@@ -71,7 +71,10 @@ class BookieApi:
         return json_answer({"readOnly": self._admin.state().read_only})
 
     async def _set_read_only(self, question: ApiRequest) -> Answer:
-        """Make the bookie read-only or writable, as the body says; refuse if another reason keeps it read-only."""
+        """Make the bookie read-only or writable, as the body says.
+
+        The answer is an error if the bookie must stay read-only for another reason, for example a full disk.
+        """
         wanted = question.members("readOnly").get("readOnly")
         if not isinstance(wanted, bool):
             return Answer('The body should be {"readOnly" : true} or {"readOnly" : false}', 400)
@@ -84,13 +87,16 @@ class BookieApi:
         return json_answer({"readOnly": state.read_only})
 
     async def _info(self, question: ApiRequest) -> Answer:
-        """Answer with the space of all disks; directories on one disk report equal numbers and count once."""
+        """Answer with total and free space of all disks.
+
+        Directories with equal numbers are taken to be on one disk and count once.
+        """
         disks = dict.fromkeys((disk.total, disk.free) for disk in await self._admin.disks())
         free, total = sum(free for _, free in disks), sum(total for total, _ in disks)
         return json_answer({"freeSpace": free, "totalSpace": total})
 
     async def _sanity(self, question: ApiRequest) -> Answer:
-        """Answer whether the bookie stores and returns entries; only one check runs at a time."""
+        """Answer whether the bookie stores entries and returns them; only one such check runs at a time."""
         state = self._admin.state()
         if state.phase is not Phase.SERVING:
             raise NotServingError(f"the bookie is {state.phase.value}")
@@ -109,7 +115,7 @@ class BookieApi:
             self._one_at_a_time.release()
 
     async def _list_disk_file(self, question: ApiRequest) -> Answer:
-        """Answer with the names of the files of one or all ``file_type`` values, each followed by a tab."""
+        """Answer with the names of files of one type or of all types, as ``file_type`` says, each followed by a tab."""
         files = await self._admin.files()
         kinds = {"index": files.indexes, "journal": files.journals, "entrylog": files.entry_logs}
         wanted = question.parameters.get("file_type", "")
@@ -126,7 +132,7 @@ class BookieApi:
         )
 
     async def _expand_storage(self, question: ApiRequest) -> Answer:
-        """Confirm that all configured directories belong to the bookie; new directories join at its next start."""
+        """Check that all configured directories belong to the bookie; it will use new ones from its next start."""
         try:
             await self._admin.check_directories()
         except BookKeeperError as error:

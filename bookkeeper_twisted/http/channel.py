@@ -1,8 +1,9 @@
-"""HTTP connections that cannot hold up a bookie, with bounds on their number, bytes, and time per reactor turn.
+"""HTTP connections that cannot slow a bookie down: their number, their memory and their CPU time are bounded.
 
-The parser is that of :mod:`twisted.web`.  It is given nothing while a request waits for its turn, is answered, or has
-an answer that its peer does not read: a connection holds one request, one answer and two reads of its socket at most.
-Requests of all connections take turns: one for each turn of the reactor, and at most a quarter of its time.
+The parser is that of :mod:`twisted.web`.  It gets no bytes while a request of the connection waits for its turn or is
+being answered, or while the client does not read its answer.  So a connection keeps at most one request, one answer and
+two reads of its socket in memory.  Each reactor iteration begins at most one answer, and all answers together take at
+most a quarter of the time.
 """
 
 from collections import deque
@@ -29,11 +30,11 @@ MAX_BODY = 64 * 1024
 """The most bytes of the body of a request."""
 
 REQUEST_TIME = 60.0
-"""Seconds for the arrival of a request, for the pause before it, and for the peer to read its answer."""
+"""The most seconds in which a request must arrive, a connection may idle, and a client must read an answer."""
 
 _HELD = 16 * 1024
 _PIECE = 4 * 1024
-"""Bytes that are parsed at a time: chunks of one byte take a millisecond for each KiB."""
+"""The most bytes that are parsed at a time: a body in chunks of one byte takes a millisecond per KiB to parse."""
 
 _LINGER = 2.0
 _GRACE = 15.0
@@ -51,11 +52,11 @@ _TEXTS = {
     413: b"A body has %d bytes at most\n" % MAX_BODY,
     431: b"A line of the head is too long\n",
 }
-"""The answers to unreadable requests, by status."""
+"""The text of the answer to a request that cannot be read, by HTTP status."""
 
 
 class PlainRequest(Request):
-    """A request whose body stays in memory as bytes: parsing a form in it would cost twelve times its size."""
+    """A request whose body is kept as bytes and not parsed as a form, which would need twelve times its size."""
 
     channel: Any
     content: Any
@@ -92,19 +93,19 @@ class PlainRequest(Request):
 
 
 class AnswerPhase(Enum):
-    """The phase of a connection in the handling of one request."""
+    """The phase of a connection: it reads, delays or answers a request, or sends the answer."""
 
     READING = auto()
-    """The next request has not arrived, or not completely."""
+    """The next request has not arrived completely."""
     WAITING = auto()
-    """A whole request waits for its turn."""
+    """A complete request waits for its turn to be answered."""
     ANSWERING = auto()
     SENDING = auto()
-    """The peer has to read its answer before its next request is parsed, or before the connection ends."""
+    """The client must read the answer before its next request is parsed, or before the connection ends."""
 
 
 class BoundedChannel(HTTPChannel):
-    """A connection that parses one request at a time, and the next request once the answer is sent.
+    """A connection that parses one request at a time: the next one after the answer is sent.
 
     :ivar phase: see :class:`AnswerPhase`.
     """
@@ -121,7 +122,7 @@ class BoundedChannel(HTTPChannel):
 
     @property
     def evictable(self) -> bool:
-        """Return whether this connection may be closed for a new one, because no request waits for an answer."""
+        """Return whether this connection may be closed to make room: no request on it waits for an answer."""
         return self.phase in (AnswerPhase.READING, AnswerPhase.SENDING)
 
     def connectionMade(self) -> None:
@@ -150,13 +151,13 @@ class BoundedChannel(HTTPChannel):
         self._parse(held)
 
     def _parse(self, data: bytes) -> None:
-        """Parse the first of the bytes that have arrived; the others wait until it is this connection's turn."""
+        """Parse the first bytes of ``data``; keep the others until it is the turn of this connection."""
         if len(data) > _PIECE:
             self._held.insert(0, data[_PIECE:])
             data = data[:_PIECE]
         if not self._begun and data:
             self._begun = True
-            self.resetTimeout()  # once per request, so that a byte now and then does not keep it open
+            self.resetTimeout()  # once per request, so that a client cannot keep it open with a byte now and then
         try:
             LineReceiver.dataReceived(self, data)
         except Exception:
@@ -189,18 +190,19 @@ class BoundedChannel(HTTPChannel):
         self.refuse(400)
 
     def allContentReceived(self) -> None:
-        """Queue the complete request; the parser gets no more bytes until the answer is sent."""
+        """Queue the complete request for its turn; give the parser no more bytes until the answer is sent."""
         if not self._refused:
             self.phase = AnswerPhase.WAITING
             self.paused, self._begun = True, False
             self.site.enter(self)
 
     def refuse(self, status: int) -> None:
-        """Answer an unreadable request with an error, and for a moment read the bytes that still arrive.
+        """Answer a request that cannot be read with an error, and close the connection a moment later.
 
-        A socket that is closed with bytes unread resets the connection, and the peer would not see the answer.
+        Until then, arriving bytes are read and dropped: to close a socket with unread bytes resets the connection, and
+        the client would not see the answer.
 
-        :param status: of HTTP.
+        :param status: HTTP status of the answer.
         """
         if self._refused:
             return
@@ -219,7 +221,7 @@ class BoundedChannel(HTTPChannel):
     # -- answers --
 
     def serve(self) -> None:
-        """Begin to answer the request that waits for its turn, or parse more bytes of an incomplete request."""
+        """Take the turn of this connection: begin to answer its request, or parse more bytes of an incomplete one."""
         if self._lost or self._refused:
             return
         if self.phase is AnswerPhase.READING:
@@ -233,22 +235,22 @@ class BoundedChannel(HTTPChannel):
 
     def requestDone(self, request: HTTPRequest) -> None:
         held, self._held = self._held, []
-        # here the parser passes its unread bytes to dataReceived(), which adds them to self._held
+        # the superclass passes bytes that it has not parsed to dataReceived(), which adds them to self._held
         super().requestDone(request)
         self._held += held
         self.phase = AnswerPhase.SENDING
         self.site.served(self)
         if not self.persistent:
             self._ending = True
-            self.setTimeout(_GRACE)  # limits the time in which a peer must read its last answer
+            self.setTimeout(_GRACE)  # the time within which the client must read its last answer
         elif not self._stuck:
             self._go_on()
 
     def _go_on(self) -> None:
-        """Parse the next request, if it has arrived."""
+        """Parse the bytes of the next request that have arrived."""
         self.phase, self.paused = AnswerPhase.READING, False
         held, self._held = self._held, []
-        self._parse(b"")  # the parser itself may already hold all bytes of the next request
+        self._parse(b"")  # the parser may already have all bytes of the next request
         if not self._refused:
             self._held = held
         if self._held and self.phase is AnswerPhase.READING:
@@ -269,7 +271,7 @@ class BoundedChannel(HTTPChannel):
     # -- the end --
 
     def timeoutConnection(self) -> None:
-        """Close a connection that took too long; abort it if unsent bytes remain after another timeout."""
+        """Close a connection whose client took too long; abort it if bytes remain unsent after another timeout."""
         if self._ending or self._stuck:
             self.transport.abortConnection()
         else:
@@ -278,7 +280,7 @@ class BoundedChannel(HTTPChannel):
             self.loseConnection()
 
     def end(self) -> None:
-        """Close the connection as the server stops: immediately, or after the answer that is being made."""
+        """Close the connection because the server stops: after the current answer if there is one, or immediately."""
         if self.phase is AnswerPhase.ANSWERING:
             self.persistent = 0
         else:
@@ -287,13 +289,13 @@ class BoundedChannel(HTTPChannel):
 
 @implementer(ILoggingContext)
 class BoundedSite(Site):
-    """The connections of an HTTP server, whose requests are answered in turn.
+    """An HTTP server with a bounded number of connections, which answers their requests in turn.
 
-    It has no line in the log for a connection or a request: scrapes come every few seconds.
+    It logs neither connections nor requests, because scrapes of metrics come every few seconds.
 
-    :param hosts: the names that a request may be for.
-    :param closing: called as the server stops.
-    :ivar channels: open connections, the one that was answered last at the end.
+    :param hosts: the values of ``Host`` that the server accepts.
+    :param closing: functions to call when the server stops.
+    :ivar channels: open connections; the one that was answered last is at the end.
     """
 
     noisy = False
@@ -315,10 +317,13 @@ class BoundedSite(Site):
         return "the HTTP server"
 
     def log(self, request: HTTPRequest) -> None:
-        """Write nothing of a ``request``."""
+        """Log nothing about a ``request``."""
 
     def buildProtocol(self, addr: IAddress | None) -> Any:
-        """Accept a connection, in place of the one that is idle for longest if necessary; refuse it if all are busy."""
+        """Accept a connection.
+
+        If there are too many, close the one that has been idle for longest; if all are busy, refuse the new one.
+        """
         if len(self.channels) >= MAX_CONNECTIONS:
             idle = next((channel for channel in self.channels if channel.evictable), None)
             if idle is None:
@@ -340,12 +345,15 @@ class BoundedSite(Site):
     # -- turns --
 
     def enter(self, channel: BoundedChannel) -> None:
-        """Queue a ``channel`` whose request is complete."""
+        """Queue a connection, ``channel``, that has a request to answer or bytes to parse."""
         self._waiting.append(channel)
         self._schedule()
 
     def served(self, channel: BoundedChannel) -> None:
-        """Move an answered ``channel`` to the end of :attr:`channels`, so that all others are evicted before it."""
+        """Move a connection, ``channel``, to the end of :attr:`channels` after an answer.
+
+        If connections must be closed to make room, those that were answered earlier are closed first.
+        """
         if channel in self.channels:
             self.channels[channel] = self.channels.pop(channel)
 
@@ -355,7 +363,7 @@ class BoundedSite(Site):
             self._turn = self.reactor.callLater(max(0.0, min(rest, _LONGEST_REST)), self._serve_one)
 
     def _serve_one(self) -> None:
-        """Begin one answer, then pause for three times its duration, so that clients of the bookie are served."""
+        """Give the next connection its turn, then pause for three times as long, to leave time for the bookie."""
         channel, began = self._waiting.popleft(), self.reactor.seconds()
         try:
             channel.serve()

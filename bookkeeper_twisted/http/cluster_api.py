@@ -1,4 +1,4 @@
-"""The pages on the cluster in a bookie's HTTP server: bookies, their space, and ledgers, read by a client."""
+"""The HTTP pages about the cluster: its bookies, their disk space, and ledgers; a client reads them."""
 
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,19 +21,21 @@ from .api import Answer, ApiPage, ApiRequest, json_answer
 LEDGERS_A_PAGE = 100
 ENTRIES_A_PAGE = 1000
 MAX_BYTES = 32 * 1024 * 1024
-"""The most bytes of the entries in one answer."""
+"""The size in bytes of the entries in one answer above which no more are read."""
 
 _AT_ONCE = 100
 _NOT_FOUND = 404
 
 Connect = Callable[[], Awaitable[BookKeeperAdmin]]
-"""Returns the client, which is made at the first call."""
+"""A function that returns the shared client, and connects it at the first call."""
 
 
 class SharedClient:
-    """The client of an HTTP server: connected at its first use, or again after a failure, and closed with the server.
+    """The client that all pages of an HTTP server share.
 
-    :param make: connects.
+    It is connected at the first use, tried again after a failure, and closed with the server.
+
+    :param make: connects a client.
     """
 
     def __init__(self, make: Callable[[], "Deferred[BookKeeperAdmin]"]) -> None:
@@ -42,7 +44,7 @@ class SharedClient:
         self._making: list[Deferred[BookKeeperAdmin]] | None = None
 
     def __call__(self) -> "Deferred[BookKeeperAdmin]":
-        """Return the client, connecting it first if necessary."""
+        """Return the client; connect it if it is not connected."""
         if self._client is not None:
             return succeed(self._client)
         waiting: Deferred[BookKeeperAdmin] = Deferred()
@@ -58,22 +60,23 @@ class SharedClient:
         if not isinstance(outcome, Failure):
             self._client = outcome
         for one in waiting:
-            if not one.called:  # skip requests that were cancelled: their Deferreds have fired
+            if not one.called:  # a cancelled Deferred has fired already
                 one.callback(outcome)
 
     def close(self) -> "Deferred[None]":
-        """Close the client if it was made; the result fires when the client is closed."""
+        """Close the client if it is connected; the result fires when it is closed."""
         if self._client is None:
             return succeed(None)
         return self._client.close().addErrback(lambda failure: None)
 
 
 class ClusterApi:
-    """The answers to requests about the cluster.
+    """Answers HTTP requests about the cluster.
 
-    A deletion is a line in the log, and so is a read, of which a host causes one line a minute.
+    It logs each deletion of a ledger.  It logs reads of entries too, but at most one a minute for each client host.
 
-    :param clock: the reactor.
+    :param connect: returns the client of the cluster.
+    :param clock: the reactor, for the time of log lines.
     """
 
     _log = Logger()
@@ -83,7 +86,7 @@ class ClusterApi:
         self._reads = PeerLines(clock.seconds)
 
     def bookie_pages(self) -> Mapping[str, Resource]:
-        """Return the resources by their path below ``/api/v1/bookie``."""
+        """Return the pages by their path below ``/api/v1/bookie``."""
         return {
             "list_bookies": ApiPage(self._list_bookies),
             "list_bookie_info": ApiPage(self._list_bookie_info),
@@ -91,7 +94,7 @@ class ClusterApi:
         }
 
     def ledger_pages(self) -> Mapping[str, Resource]:
-        """Return the resources by their path below ``/api/v1/ledger``."""
+        """Return the pages by their path below ``/api/v1/ledger``."""
         return {
             "list": ApiPage(self._list_ledgers),
             "metadata": ApiPage(self._ledger_metadata),
@@ -124,10 +127,10 @@ class ClusterApi:
     # -- ledgers --
 
     async def _list_ledgers(self, question: ApiRequest) -> Answer:
-        """Answer with all ledger ids; if ``print_metadata`` is set, with one page of ids and metadata."""
+        """Answer with the ids of all ledgers; with parameter ``print_metadata``, with one page of ids and metadata."""
         client = await self._connect()
         if not question.flag("print_metadata"):
-            # The JSON of json_answer(), but built during the listing: there may be hundreds of thousands of ids.
+            # This is the JSON of json_answer(), but built while ids arrive: there may be hundreds of thousands.
             lines = [f'  "{ledger_id}" : null' async for ledger_id in client.client.list_ledgers()]
             body = "{\n" + ",\n".join(lines) + "\n}" if lines else "{ }"
             return attrs.evolve(json_answer({}), body=body)
@@ -154,7 +157,7 @@ class ClusterApi:
         return json_answer({str(ledger_id): _as_json(ledger_id, metadata)})
 
     async def _read_ledger(self, question: ApiRequest) -> Answer:
-        """Answer with at most one page of entries as text; bytes that are not ASCII are escaped."""
+        """Answer with at most one page of entries of a ledger, as ASCII text; replace bytes that are not ASCII."""
         ledger_id, first = question.number("ledger_id", -1), question.number("start_entry_id", 0)
         last, page = question.number("end_entry_id", -1), question.number("page", -1)
         if ledger_id < 0:
@@ -193,7 +196,7 @@ class ClusterApi:
 async def _host(client: BookKeeperAdmin, bookie_id: str) -> str | None:
     try:
         endpoints = (await client.service_info(bookie_id)).endpoints
-    except MetadataError:  # the bookie is no longer registered, so its address is not known
+    except MetadataError:  # the bookie is not registered any more, so its host is unknown
         return None
     return next((endpoint.host for endpoint in endpoints if endpoint.protocol == "bookie-rpc"), None)
 
@@ -203,12 +206,12 @@ def _space(space: DiskSpace) -> str:
 
 
 def _as_stored(metadata: LedgerMetadata) -> str:
-    """Return the stored bytes of metadata as text, without the password."""
+    """Return metadata as text in the format of the metadata store, without the password."""
     return encode_ledger_metadata(attrs.evolve(metadata, password=b"")).decode("utf-8", "replace")
 
 
 def _as_json(ledger_id: int, metadata: LedgerMetadata) -> Mapping[str, object]:
-    """Return the fields of metadata under the names of Apache's bookie, without the password."""
+    """Return metadata as a JSON object with the names of Apache's bookie, without the password."""
     digest_type = "MAC" if metadata.digest_type is DigestType.HMAC else metadata.digest_type.name
     return {
         "ledgerId": ledger_id,

@@ -1,7 +1,7 @@
-"""The names under which an HTTP server answers.
+"""The check of the ``Host`` header, which protects an HTTP server against DNS rebinding.
 
-A page of any site can have its own name resolve to this machine, and its scripts would then talk to the server as
-their own (DNS rebinding).  The browser still sends the name of that site as ``Host``.
+A web site can let its own name resolve to this machine.  A script of the site in a user's browser could then use the
+HTTP server here like its own.  But the browser sends the name of the site as ``Host``.
 """
 
 import re
@@ -12,9 +12,9 @@ _HOST = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.%]+)\]|(?P<name>[^\[\]:/@\s]+?)\.?
 
 
 class HostNames:
-    """The accepted values of ``Host``; localhost and IP addresses are always accepted, as they cannot be rebound.
+    """The accepted values of ``Host``: some names, and always localhost and IP addresses, which cannot be rebound.
 
-    :param names: any case; ``*`` stands for all.
+    :param names: accepted names, in upper or lower case; ``*`` accepts all.
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Speed limits of a running bookie or of autorecovery, and a bookie's configuration, over HTTP."""
+"""The HTTP pages that show and change speed limits of a bookie or of autorecovery, and a bookie's configuration."""
 
 from collections.abc import Callable, Mapping
 
@@ -16,17 +16,17 @@ _ADAPTIVE, _REPLICATION_ADAPTIVE, _LIMITERS = "adaptive", "replicationAdaptive",
 _BOUND = "latencyBoundMs"
 _ENTRIES, _BYTES = "entriesPerSecond", "bytesPerSecond"
 _MOST = 1e19
-"""A number above all that the configuration accepts, so that every shown number can be sent back."""
+"""The greatest limit; it is above all that the configuration accepts, so a client can send back any shown limit."""
 
 
 Groups = Mapping[str, ISpeedLimits]
-"""Groups of limiters that yield together, by the name of their latency bound in JSON."""
+"""Groups of speed limits with one latency bound each, by the name of the bound in JSON."""
 
 
 def limits_of_bookie(admin: IBookieAdmin) -> Groups:
-    """Return the limits in a bookie's process: of its background work, and of autorecovery if that runs there.
+    """Return the speed limits in a bookie's process: of background work, and of autorecovery if that runs there.
 
-    :param admin: of the bookie.
+    :param admin: administration interface of the bookie.
     :raises bookkeeper_twisted.errors.NotServingError: the bookie does not serve.
     """
     groups: dict[str, ISpeedLimits] = {_ADAPTIVE: admin.background()}
@@ -36,14 +36,14 @@ def limits_of_bookie(admin: IBookieAdmin) -> Groups:
 
 
 def limits_of_autorecovery(limits: ISpeedLimits) -> Groups:
-    """Return the ``limits`` of a process of autorecovery, its only group of limits."""
+    """Return the speed ``limits`` of an autorecovery process, as its only group."""
     return {_REPLICATION_ADAPTIVE: limits}
 
 
 class LimitsApi:
-    """The page of the speed limits of one process.  Each change is one line in the log.
+    """Answers HTTP requests about the speed limits of one process, and logs each change.
 
-    :param groups: returns them; the names of limiters in them differ.
+    :param groups: returns the groups of speed limits; no two limiters have the same name.
     """
 
     _log = Logger()
@@ -52,7 +52,7 @@ class LimitsApi:
         self._groups = groups
 
     def pages(self) -> Mapping[str, Resource]:
-        """Return the resources by their path below ``/api/v1/bookie``."""
+        """Return the page by its path below ``/api/v1/bookie``."""
         return {"throttles": ApiPage(self._limits, put=self._set_limits)}
 
     async def _limits(self, question: ApiRequest) -> Answer:
@@ -62,7 +62,7 @@ class LimitsApi:
         return json_answer(bounds | {_LIMITERS: dict(sorted(limiters.items()))})
 
     async def _set_limits(self, question: ApiRequest) -> Answer:
-        """Change the limits that the body names, and no others; the answer is the same as for GET."""
+        """Change the limits that the body names; answer with all limits, as for GET."""
         groups, body = self._groups(), question.json()
         if not body.keys() & {*groups, _LIMITERS}:
             raise IncorrectParameterError(
@@ -83,7 +83,7 @@ class LimitsApi:
 
 
 class ConfigurationApi:
-    """The page of one bookie's configuration.  Each change of a key is one line in the log."""
+    """Answers HTTP requests about the configuration of one bookie, and logs each change of a key."""
 
     _log = Logger()
 
@@ -91,7 +91,7 @@ class ConfigurationApi:
         self._admin = admin
 
     def pages(self) -> Mapping[str, Resource]:
-        """Return the resources by their path below ``/api/v1/config``."""
+        """Return the page by its path below ``/api/v1/config``."""
         return {"server_config": ApiPage(self._configuration, put=self._configure)}
 
     async def _configuration(self, question: ApiRequest) -> Answer:
@@ -110,9 +110,9 @@ class ConfigurationApi:
 
 
 def _rates_by_group(wanted: Mapping[str, object], groups: Groups) -> Mapping[str, Mapping[str, Rate]]:
-    """Return new rates by group and limiter; numbers that the body leaves out keep their value.
+    """Return the new rates of limiters, by group and name; rates that the body leaves out stay as they are.
 
-    :raises NoSuchThrottleError: no group has a limiter of that name.
+    :raises NoSuchThrottleError: no group has a limiter with a name in ``wanted``.
     """
     now = {each.name: (key, each.limit) for key, group in groups.items() for each in group.limits().throttles}
     rates: dict[str, dict[str, Rate]] = {key: {} for key in groups}
@@ -130,7 +130,7 @@ def _bound(adaptive: Mapping[str, object], key: str) -> float | None:
 
 
 def _texts(groups: Groups) -> Mapping[str, str]:
-    """Return the limits and bounds of all ``groups`` as text for the log, by their names in the log."""
+    """Return all speed limits and latency bounds of ``groups`` as text for the log, each by its name there."""
     found = {key: group.limits() for key, group in groups.items()}
     bounds = {f"{key} {_BOUND}": f"{limits.adaptive.bound:g}" for key, limits in found.items()}
     return bounds | {

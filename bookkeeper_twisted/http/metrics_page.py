@@ -1,4 +1,4 @@
-"""``/metrics``, made in slices over several reactor turns so that no add or read waits for a scrape."""
+"""The page ``/metrics``: its text is made in short slices, so that adds and reads do not wait for a scrape."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,13 +14,13 @@ _LONGEST_REST = 1.0
 
 
 class MetricsPage(Resource):
-    """The page with the metrics of a registry as text, made once for all requests that are waiting.
+    """The page with all metrics as text; one text answers all requests that wait when it is begun.
 
-    A slice ends with the metric that completes half a millisecond.  Texts take a tenth of the time at most: the next
-    is begun once nine times as long has passed as the slices of the last one took.
+    A slice ends after the first metric with which it has taken half a millisecond.  After a text, the next one begins
+    only when nine times the time of its slices has passed, so that texts take at most a tenth of the time.
 
     :param pieces: yields the text, metric by metric.
-    :param clock: of the reactor.
+    :param clock: the reactor.
     """
 
     isLeaf = True
@@ -35,7 +35,7 @@ class MetricsPage(Resource):
         self._rested = 0.0
 
     def render(self, request: Request) -> object:
-        """Answer a GET or HEAD ``request`` with metrics read after its arrival, and any other method with 405."""
+        """Answer a GET or HEAD ``request`` with metrics that are read after its arrival, other methods with 405."""
         if request.method not in (b"GET", b"HEAD"):
             request.setHeader(b"Allow", b"GET, HEAD")
             return errorPage(405, "Method Not Allowed", "This page can only be read.").render(request)
@@ -54,10 +54,12 @@ class MetricsPage(Resource):
         self._proceed(waiting, iter(self._pieces()), [], 0.0)
 
     def _proceed(self, waiting: list[Request], pieces: Iterator[bytes], made: list[bytes], spent: float) -> None:
-        """Make one slice of the text.
+        """Make one slice of the text; then schedule the next slice or, at the end, answer the requests.
 
-        :param waiting: the requests that are answered in the end.
-        :param spent: seconds in the slices before.
+        :param waiting: the requests to answer.
+        :param pieces: yields the rest of the text.
+        :param made: the text so far.
+        :param spent: seconds that the slices so far have taken.
         """
         began = now = self._clock.seconds()
         try:
@@ -75,7 +77,7 @@ class MetricsPage(Resource):
     def _end(self, waiting: list[Request], status: int, text: bytes, spent: float) -> None:
         self._running, self._rested = False, self._clock.seconds() + _REST * spent
         for request in waiting:
-            if request.channel is not None:  # skip requests whose peer has disconnected
+            if request.channel is not None:  # skip requests whose client has disconnected
                 request.setResponseCode(status)
                 request.setHeader(b"Content-Type", b"text/plain; version=0.0.4; charset=utf-8")
                 request.setHeader(b"Content-Length", b"%d" % len(text))

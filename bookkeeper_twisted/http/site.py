@@ -1,4 +1,4 @@
-"""The HTTP servers of a bookie and of autorecovery: metrics, a heartbeat, and some of Apache's paths."""
+"""Makes the HTTP servers of bookies and of autorecovery: metrics, a heartbeat, and pages with Apache's paths."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
@@ -25,7 +25,7 @@ _LOOPBACK = HostNames()
 
 
 class _Paths(Resource):
-    """The pages of a site by their full paths; the root page lists all paths, one per line."""
+    """The pages of an HTTP server by their full paths; the root page lists all paths, one per line."""
 
     isLeaf = True
 
@@ -47,14 +47,15 @@ def make_site(
     admin: IBookieAdmin, clock: Any, client: SharedClient | None = None, check_sanity: CheckSanity | None = None,
     hosts: HostNames = _LOOPBACK,
 ) -> BoundedSite:  # fmt: skip
-    """Make the site of one bookie.
+    """Make the HTTP server of one bookie.
 
-    It has ``/metrics`` (of the bookie and of its process, as text), ``/heartbeat``, and the paths below ``/api/v1``.
+    It has the pages ``/metrics`` (of the bookie and of its process), ``/heartbeat``, and those below ``/api/v1``.
 
+    :param admin: administration interface of the bookie.
     :param clock: the reactor.
-    :param client: client of the cluster, closed with the site; without it no path shows the cluster.
-    :param check_sanity: checks this bookie; without it the site has no path for that check.
-    :param hosts: the names that requests may be for.
+    :param client: client of the cluster, closed with the server; None: there are no pages about the cluster.
+    :param check_sanity: writes to this bookie and reads back; None: there is no page for this check.
+    :param hosts: the accepted values of ``Host``.
     """
     bookie, limits = BookieApi(admin, check_sanity), LimitsApi(lambda: limits_of_bookie(admin))
     closing: list[Callable[[], object]] = []
@@ -79,14 +80,15 @@ def make_autorecovery_site(
     metrics: Callable[[], Iterator[bytes]], limits: ISpeedLimits, client: SharedClient, clock: Any,
     hosts: HostNames = _LOOPBACK,
 ) -> BoundedSite:  # fmt: skip
-    """Make the site of autorecovery in a process of its own.
+    """Make the HTTP server of autorecovery in a process of its own.
 
-    It has ``/metrics``, ``/heartbeat``, its speed limits, and the paths below ``/api/v1/autorecovery``.
+    It has the pages ``/metrics``, ``/heartbeat``, one for speed limits, and those below ``/api/v1/autorecovery``.
 
-    :param metrics: yields the exported text, without the metrics of the process.
-    :param client: of the cluster, closed with the site.
+    :param metrics: yields the text of the metrics, without those of the process.
+    :param limits: the speed limits of autorecovery.
+    :param client: client of the cluster, closed with the server.
     :param clock: the reactor.
-    :param hosts: the names that requests may be for.
+    :param hosts: the accepted values of ``Host``.
     """
     autorecovery = AutorecoveryApi(client, clock)
     pages = {
@@ -99,11 +101,11 @@ def make_autorecovery_site(
 
 
 def make_metrics_site(metrics: Callable[[], Iterator[bytes]], clock: Any) -> BoundedSite:
-    """Make a site with only ``/metrics``, like the port of Apache's Prometheus provider.
+    """Make an HTTP server with the only page ``/metrics``, like Apache's Prometheus provider has on its port.
 
-    Any host name is accepted: a page of another site could read nothing secret there, and change nothing.
+    It accepts any ``Host``: a script of another web site could read no secret there, and change nothing.
 
-    :param metrics: yields the exported text, without the metrics of the process.
+    :param metrics: yields the text of the metrics, without those of the process.
     :param clock: the reactor.
     """
     return BoundedSite(_Paths({"metrics": _with_process(metrics, clock)}), clock, HostNames(("*",)), [])
