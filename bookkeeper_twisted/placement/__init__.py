@@ -1,6 +1,6 @@
 """Placement: the bookies of new ensembles and of replacements.
 
-:mod:`.bookie_watcher` knows which bookies are alive, :mod:`.quarantine` which fail too often, :mod:`.free_space`
-how full they are; a policy (:mod:`.random_placement`, :mod:`.rack_aware`, or one found by plugin in
-:mod:`.factories`) chooses.
+:mod:`.bookie_watcher` knows which bookies are registered, :mod:`.quarantine` which of them fail too often, and
+:mod:`.free_space` how much space they have.  A placement policy chooses among them: :mod:`.random_placement`,
+:mod:`.rack_aware`, or a plugin that :mod:`.factories` finds.
 """

@@ -1,4 +1,4 @@
-"""The watch on the registered bookies, and the choice of ensembles from these bookies."""
+"""Watches which bookies are registered, and chooses ensembles from them."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 
 class BookieWatcher:
-    """The current sets of registered bookies, from which this object chooses ensembles.
+    """Knows which bookies are registered at present, and lets the placement policy choose from them.
 
-    :ivar writable: ids of the bookies that take new ledgers.
+    :ivar writable: ids of the bookies that accept new ledgers.
     :ivar read_only: ids of the bookies that only serve reads.
     :ivar placement: the policy that chooses ensembles.
     """
@@ -30,7 +30,7 @@ class BookieWatcher:
         self, registration: IRegistration, placement: IPlacementPolicy, quarantine: Quarantine | None = None,
         free_space: FreeSpace | None = None,
     ) -> None:  # fmt: skip
-        """:param quarantine: the bookies to avoid; :meth:`stop` stops it, as well as ``free_space``."""
+        """:param quarantine: knows the bookies to avoid; :meth:`stop` also stops ``quarantine`` and ``free_space``."""
         self.writable: frozenset[str] = frozenset()
         self.read_only: frozenset[str] = frozenset()
         self._registration = registration
@@ -43,7 +43,7 @@ class BookieWatcher:
         self._stop_watching = registration.watch_bookies(self._changed)
 
     async def look(self) -> None:
-        """Read the sets of bookies now, because the watch reports them only some time after its start.
+        """Read now which bookies are registered, because the watch reports them only some time after its start.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store does not answer.
         """
@@ -52,10 +52,10 @@ class BookieWatcher:
     async def new_ensemble(
         self, size: int, write_quorum: int, custom_metadata: Mapping[str, bytes] | None = None
     ) -> tuple[str, ...]:
-        """Choose bookies for a new ledger.
+        """Choose the ensemble of a new ledger.
 
         :param custom_metadata: the custom metadata of the ledger, which a policy may use.
-        :returns: ids by position, all different.
+        :returns: ids of the bookies by position, all different.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer than ``size`` are writable.
         """
 
@@ -73,8 +73,8 @@ class BookieWatcher:
         :param position: index in the ensemble, from 0.
         :param excluded: bookies that failed, or were just chosen for other positions.
         :param custom_metadata: the custom metadata of the ledger, which a policy may use.
-        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no other bookie is writable; while the metadata store
-            does not answer, the sets last seen decide.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no other bookie is writable.  If the metadata store
+            does not answer, this looks only at bookies that were registered when it last did.
         """
 
         def choose(candidates: Candidates) -> str:
@@ -86,7 +86,7 @@ class BookieWatcher:
             raise NotEnoughBookiesError(f"no other bookie is known, and {error}") from error
 
     async def _choose(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
-        """Choose from the watched sets of bookies; if these do not suffice, read the present sets and choose again."""
+        """Choose from the bookies that the watch reported; if these are too few, read the present ones and retry."""
         try:
             return await self._choose_now(choose, excluded)
         except NotEnoughBookiesError:
@@ -94,7 +94,7 @@ class BookieWatcher:
             return await self._choose_now(choose, excluded)
 
     async def _choose_now(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
-        """Choose from the bookies outside quarantine; choose from all bookies only if too few are outside."""
+        """Choose from the bookies that are not in quarantine; if these are too few, choose from all."""
         await self.placement.prepare(self.writable)
         free_bytes = {} if self._free_space is None else self._free_space.free_bytes
         avoided = frozenset() if self._quarantine is None else self._quarantine.bookies
@@ -106,9 +106,11 @@ class BookieWatcher:
         return choose(Candidates(self.writable, excluded, free_bytes))
 
     def missed(self, bookies: Collection[str], why: Exception) -> None:
-        """Log, once for all ledgers, that writing continues without failed bookies, until a bookie is back.
+        """Warn that ledgers are written without failed bookies, because no other bookie can replace them.
 
-        :param bookies: ids of the bookies that no other bookie can replace.
+        This warns once per bookie, not for each ledger, until the bookie is back.
+
+        :param bookies: ids of the failed bookies.
         :param why: the error with which the bookies failed.
         """
         new = [bookie_id for bookie_id in bookies if bookie_id not in self._missed]
@@ -130,7 +132,7 @@ class BookieWatcher:
             self._free_space.bookies_changed(writable)
 
     def stop(self) -> None:
-        """Stop the watch, the quarantine and the questions for free space."""
+        """Stop watching, the checks of the quarantine, and the requests for free space."""
         self._stop_watching()
         if self._quarantine is not None:
             self._quarantine.stop()

@@ -1,4 +1,4 @@
-"""The look-up of placement policies and rack resolvers among Twisted plugins, and the plugins of this package."""
+"""Finds placement policies and rack resolvers among Twisted plugins, and defines this package's own plugins."""
 
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -20,10 +20,10 @@ _JAVA = "org.apache.bookkeeper.client."
 
 
 def create_placement(chance: Chance, config: ClientConfig, racks: BookieRacks) -> IPlacementPolicy:
-    """Make the policy that ``ensemblePlacementPolicy`` names.
+    """Make the placement policy that the key ``ensemblePlacementPolicy`` names.
 
-    :param chance: as in :meth:`.IPlacementPolicyFactory.create`, as is ``racks``.
-    :raises bookkeeper_twisted.errors.ConfigError: no plugin answers to the name.
+    :param chance: see :meth:`.IPlacementPolicyFactory.create`, also for ``racks``.
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin has this name.
     """
     name = config.ensemble_placement_policy
     factories = list(getPlugins(IPlacementPolicyFactory))
@@ -36,10 +36,10 @@ def create_placement(chance: Chance, config: ClientConfig, racks: BookieRacks) -
 
 
 def create_rack_resolver(clock: IReactorTime, config: ClientConfig, driver: IMetadataDriver) -> IRackResolver:
-    """Make the resolver that ``reppDnsResolverClass`` names.
+    """Make the rack resolver that the key ``reppDnsResolverClass`` names.
 
-    :param clock: as in :meth:`.IRackResolverFactory.create`, as is ``driver``.
-    :raises bookkeeper_twisted.errors.ConfigError: no plugin answers to the name.
+    :param clock: see :meth:`.IRackResolverFactory.create`, also for ``driver``.
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin has this name.
     """
     name = config.repp_dns_resolver_class
     factories = list(getPlugins(IRackResolverFactory))
@@ -53,7 +53,7 @@ def create_rack_resolver(clock: IReactorTime, config: ClientConfig, driver: IMet
 
 @implementer(IPlugin, IPlacementPolicyFactory)
 class RandomPlacementFactory:
-    """The plugin of the policy that chooses any bookies."""
+    """The plugin that makes the placement policy without rules, :class:`.RandomPlacement`."""
 
     names = frozenset({"random", _JAVA + "DefaultEnsemblePlacementPolicy"})
 
@@ -64,7 +64,7 @@ class RandomPlacementFactory:
 
 @implementer(IPlugin, IPlacementPolicyFactory)
 class RackAwarePlacementFactory:
-    """The plugin of the policy that puts copies on several racks."""
+    """The plugin that makes the policy that places copies on several racks, :class:`.RackAwarePlacement`."""
 
     names = frozenset({"rack-aware", _JAVA + "RackawareEnsemblePlacementPolicy"})
 
@@ -78,7 +78,7 @@ class RackAwarePlacementFactory:
 
 @implementer(IPlugin, IRackResolverFactory)
 class PulsarRacksFactory:
-    """The plugin of resolvers that read the racks that Pulsar's tools keep in the metadata store of the cluster."""
+    """The plugin that makes rack resolvers from the racks that Pulsar's tools write to the metadata store."""
 
     names = frozenset(
         {"pulsar", "org.apache.pulsar.zookeeper.ZkBookieRackAffinityMapping"}
@@ -87,7 +87,7 @@ class PulsarRacksFactory:
     _log = Logger()
 
     def create(self, clock: IReactorTime, config: ClientConfig, driver: IMetadataDriver) -> IRackResolver:
-        """See :meth:`.IRackResolverFactory.create`; without such a store every bookie is in the default rack."""
+        """See :meth:`.IRackResolverFactory.create`; in other metadata stores, all bookies are in the default rack."""
         store = IRackStore(driver, None)
         if store is None:
             self._log.warn(

@@ -1,4 +1,4 @@
-"""The regular requests for the free space of bookies, by which policies weight their random choice."""
+"""Asks bookies regularly for their free space, by which placement policies weight their random choice."""
 
 from collections.abc import Callable, Collection
 
@@ -15,12 +15,12 @@ from ..errors import BookKeeperError
 
 @attrs.define
 class FreeSpace:
-    """The free bytes of bookies, from their last answers.
+    """Asks bookies for their free space and keeps their last answers.
 
-    Every bookie is asked for its capacity and its free space when it appears, then once an interval, or sooner if
-    it did not answer.
+    A bookie is asked when it appears and then regularly; if it does not answer, it is asked again after a shorter
+    interval.
 
-    :ivar free_bytes: free bytes of each bookie that answered.
+    :ivar free_bytes: free bytes of each bookie that has answered, by bookie id.
     """
 
     _log = Logger()
@@ -32,7 +32,7 @@ class FreeSpace:
     _loops: dict[str, Deferred[None]] = attrs.field(factory=dict)
 
     def bookies_changed(self, writable: Collection[str]) -> None:
-        """Begin to ask new bookies for their free space, and forget bookies that are gone.
+        """Begin to ask new bookies for their free space; forget bookies that are not writable any more.
 
         :param writable: ids of all bookies that are writable now.
         """

@@ -1,6 +1,6 @@
-"""The interfaces of placement: policies, and the plugins that make them.
+"""The interfaces of placement policies, and of the plugins that make policies and rack resolvers.
 
-Twisted imports this module whenever it reads its list of plugins, in ``twist --help`` too: it imports next to nothing.
+Twisted imports this module whenever it lists plugins, even for ``twist --help``, so it imports almost nothing.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -19,20 +19,23 @@ if TYPE_CHECKING:
 
 
 class IPlacementPolicy(Interface):
-    """A policy that chooses the bookies of ensembles from arguments and prepared facts; a choice does no I/O."""
+    """A policy that chooses the bookies of ensembles.
+
+    Its choices do no I/O: they use only their arguments, and facts that :meth:`prepare` has looked up.
+    """
 
     async def prepare(bookies: Collection[str]) -> None:
-        """Look up the facts about ``bookies`` that the policy needs before it can choose them, for example racks."""
+        """Look up facts about ``bookies`` that later choices need, for example their racks."""
 
     def new_ensemble(
         size: int, write_quorum: int, candidates: Candidates, custom_metadata: Mapping[str, bytes] | None = None
     ) -> Sequence[str]:
-        """Choose different bookies for a new ledger.
+        """Choose the ensemble of a new ledger; all its bookies differ.
 
-        :param size: number of bookies.
-        :param candidates: the bookies that may be chosen, prepared.
+        :param size: number of bookies in the ensemble.
+        :param candidates: the bookies to choose from; :meth:`prepare` was called for them.
         :param custom_metadata: the custom metadata of the ledger, which a policy may use.
-        :returns: ids by position.
+        :returns: ids of the bookies by position.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer than ``size`` can be chosen.
         """
 
@@ -43,16 +46,16 @@ class IPlacementPolicy(Interface):
         """Choose a bookie for one position of an ensemble, never a member of the ensemble.
 
         :param position: index in the ensemble, from 0.
-        :param ensemble: the ensemble, with the replaced bookie still in its place.
-        :param candidates: the bookies that may be chosen, prepared.
+        :param ensemble: ids of the bookies by position, with the bookie to replace still in its place.
+        :param candidates: the bookies to choose from; :meth:`prepare` was called for them.
         :param custom_metadata: the custom metadata of the ledger, which a policy may use.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can be chosen.
         """
 
     def adherence(ensemble: Sequence[str], write_quorum: int) -> Adherence:
-        """Return how well an ensemble keeps the rules of the policy.
+        """Return how well an ensemble follows the rules of the policy.
 
-        :param ensemble: ids of bookies that were prepared.
+        :param ensemble: ids of the bookies by position; :meth:`prepare` was called for them.
         """
 
 
@@ -64,21 +67,21 @@ class IPlacementPolicyFactory(Interface):
     def create(chance: Chance, config: "ClientConfig", racks: "BookieRacks") -> IPlacementPolicy:
         """Make a policy.
 
-        :param chance: the source of randomness for draws; with the same seed the policy makes the same choices.
+        :param chance: random numbers for choices; with the same seed, the policy makes the same choices.
         :param racks: the racks of bookies, which a policy may use.
-        :raises bookkeeper_twisted.errors.ConfigError: the configuration does not fit the policy.
+        :raises bookkeeper_twisted.errors.ConfigError: the policy cannot work with this configuration.
         """
 
 
 class IRackResolverFactory(Interface):
-    """A plugin that makes resolvers of racks."""
+    """A plugin that makes rack resolvers, which map hosts of bookies to racks."""
 
     names: frozenset[str] = Attribute("Values of ``reppDnsResolverClass`` it answers to.")
 
     def create(clock: "IReactorTime", config: "ClientConfig", driver: "IMetadataDriver") -> "IRackResolver":
-        """Make a resolver.
+        """Make a rack resolver.
 
         :param clock: the reactor.
-        :param driver: the open metadata driver of the cluster; it is closed with the client, which ends its watches.
-        :raises bookkeeper_twisted.errors.ConfigError: the configuration does not fit the resolver.
+        :param driver: the open metadata driver of the cluster; the client will close it, which ends all watches.
+        :raises bookkeeper_twisted.errors.ConfigError: the resolver cannot work with this configuration.
         """

@@ -1,8 +1,8 @@
 """Quarantine: bookies that fail too often get no new ledgers for a while.
 
-Answers are counted between two checks.  At a check, a bookie with too many failures is quarantined with a
-configured probability, so that not all clients avoid the same bookie simultaneously.  A quarantined bookie that has
-answered since the last check without a failure is released, and so is every bookie whose time is up.
+The client counts successful and failed requests between two checks.  At a check, a bookie with too many failures is
+quarantined with a configured probability, so that not all clients avoid the same bookie at the same time.  A bookie is
+released if it has answered without a failure since the last check, or if its time is over.
 """
 
 from collections import Counter
@@ -39,9 +39,9 @@ _NO_FAULT_OF_A_BOOKIE = (
 
 @attrs.define
 class Quarantine:
-    """The bookies that new ledgers avoid at present.
+    """Decides which bookies new ledgers avoid at present.
 
-    :ivar until: the time at which a bookie is released at the latest, by id, in seconds of the clock.
+    :ivar until: for each quarantined bookie, the time of its release at the latest, in seconds of the clock.
     """
 
     _log = Logger()
@@ -55,7 +55,7 @@ class Quarantine:
     _looks: LoopingCall | None = None
 
     def answered(self, bookie_id: str, error: Exception | None) -> None:
-        """Count an answer of a bookie, or the lack of an answer.
+        """Count the result of a request to a bookie.
 
         :param error: the error of the request, None if it succeeded.
         """
@@ -69,7 +69,7 @@ class Quarantine:
 
     @property
     def bookies(self) -> frozenset[str]:
-        """The ids of the bookies to avoid now."""
+        """The ids of the bookies that new ledgers should avoid now."""
         now = self._clock.seconds()
         return frozenset([bookie_id for bookie_id, until in self.until.items() if until > now])
 

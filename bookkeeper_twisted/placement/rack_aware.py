@@ -1,10 +1,10 @@
-"""The placement policy that puts copies of an entry on several racks.
+"""The placement policy that places the copies of an entry on several racks.
 
-The rule: each write set, that is each window of ``Wq`` positions around the ensemble, spans at least
-``min(Wq, minNumRacksPerWriteQuorum)`` racks.  Bookies are drawn at random (by weight, if it is known); then a
-search assigns racks to the positions: it prefers racks not used yet, and backtracks as soon as the rule cannot be
-kept any more, so it finds an ensemble that keeps the rule if there is one.  Otherwise it takes as many racks as
-possible, unless the rule is enforced.
+The rule: each write set, that is each ``Wq`` consecutive positions of the ensemble, is on at least ``min(Wq,
+minNumRacksPerWriteQuorum)`` racks.  First, bookies are shuffled, weighted by free space if it is known.  Then a search
+assigns a rack to each position.  It prefers racks that are not used yet and backtracks as soon as the rule cannot be
+met any more, so it finds an ensemble that meets the rule if there is one.  If there is none and the rule is not
+enforced, the policy takes an ensemble with as many racks per write set as possible.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,12 +19,12 @@ from .racks import DEFAULT_RACK, BookieRacks
 
 @implementer(IPlacementPolicy)
 class RackAwarePlacement:
-    """The policy that chooses bookies in different racks, as the module describes.
+    """The policy that chooses bookies in different racks; the module describes its rule.
 
-    :param min_racks: number of racks, ``minNumRacksPerWriteQuorum``.
-    :param enforce: whether no ensemble is better than one that breaks the rule; bookies of the default rack are
-        then not chosen, because their rack is unknown.
-    :param max_multiple: limit for weights, see :func:`~bookkeeper_twisted.ledger.placement.shuffled`.
+    :param min_racks: least number of racks of a write set, ``minNumRacksPerWriteQuorum``.
+    :param enforce: whether to fail if no ensemble meets the rule.  If so, bookies in the default rack are never chosen,
+        because their real rack is unknown.
+    :param max_multiple: greatest weight of a bookie, see :func:`~bookkeeper_twisted.ledger.placement.shuffled`.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class RackAwarePlacement:
         self._max_multiple = max_multiple
 
     async def prepare(self, bookies: Collection[str]) -> None:
-        """Look up the racks of bookies that are new."""
+        """Look up the racks of ``bookies`` that are not known yet."""
         await self._racks.learn(bookies)
 
     # ---- a new ensemble ------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ class RackAwarePlacement:
 
     def _racks_for(self, size: int, write_quorum: int, free: dict[str, int]) -> list[str]:
         wanted = self._wanted(write_quorum)
-        # an ensemble in one rack is always possible, so the loop always finds an ensemble
+        # without ``enforce`` the loop always finds an ensemble: one rack per write set is always possible
         for target in (wanted,) if self._enforce else range(min(wanted, len(free)), 0, -1):
             racks = RackSearch(size, write_quorum, target, dict(free), self._racks.local_rack).run()
             if racks is not None:
@@ -83,7 +83,7 @@ class RackAwarePlacement:
         self, position: int, ensemble: Sequence[str], write_quorum: int, candidates: Candidates,
         custom_metadata: Mapping[str, bytes] | None = None,
     ) -> str:  # fmt: skip
-        """Choose a bookie of the same rack, else of a rack without members of the ensemble, else of any rack."""
+        """Choose a bookie of the same rack; if there is none, of a rack outside the ensemble; otherwise of any rack."""
         bookies = self._drawn(candidates, ensemble)
         if not bookies:
             raise NotEnoughBookiesError("all bookies are in the ensemble, excluded, or in no known rack")
@@ -115,7 +115,7 @@ class RackAwarePlacement:
     # ---- adherence to the rule ---------------------------------------------------------------------------
 
     def adherence(self, ensemble: Sequence[str], write_quorum: int) -> Adherence:
-        """Return STRICT if each write set spans enough racks, else FAIL; unknown racks do not count."""
+        """Return STRICT if each write set is on enough racks, otherwise FAIL; unknown racks do not count."""
         racks = [self._place(bookie_id) for bookie_id in ensemble]
         wanted = self._wanted(write_quorum)
         strict = all(can_span(racks, write_quorum, position, wanted) for position in range(len(racks)))

@@ -1,4 +1,4 @@
-"""The program that knows the racks, run as a child process."""
+"""Runs a user's program that prints the racks of hosts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,13 +11,13 @@ from twisted.python.failure import Failure
 from ..errors import ConfigError
 
 PATIENCE = 10.0
-"""Seconds after which the program is killed."""
+"""Seconds that the program may run before it is killed."""
 
 
 class RackScript:
-    """The program that prints the racks of hosts.
+    """Runs the program that prints the racks of hosts, as a child process.
 
-    :param reactor: the reactor that starts processes and keeps time.
+    :param reactor: the reactor, to start processes and to limit their time.
     :param path: the path of the program.
     """
 
@@ -26,7 +26,7 @@ class RackScript:
         self._path = path
 
     def run(self, hosts: Sequence[str]) -> "Deferred[bytes]":
-        """Run the program for some ``hosts``, and return its output.
+        """Run the program with ``hosts`` as arguments, and return its output.
 
         :raises bookkeeper_twisted.errors.ConfigError: the program cannot be started, fails, or takes too long.
         """
@@ -75,4 +75,4 @@ class _Run(ProcessProtocol):
         try:
             self.transport.signalProcess("KILL")  # type: ignore[union-attr]
         except ProcessExitedAlready:
-            pass  # the process has ended already; Twisted calls processEnded() soon
+            pass  # the process has ended already; Twisted will call processEnded()

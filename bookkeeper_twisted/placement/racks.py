@@ -1,4 +1,4 @@
-"""The racks of bookies: looked up by host in a table or by a program, and cached.
+"""Finds out the racks of bookies, by host, from a table or from a program, and caches them.
 
 A rack is a path such as ``/room-2/rack-7``; paths are compared as a whole.  A host without a known rack is in
 :data:`DEFAULT_RACK`.
@@ -17,10 +17,10 @@ from ..shared_result import SharedResult
 DEFAULT_RACK = "/default-rack"
 
 RETRY = 60.0
-"""Seconds after which a look-up that failed is tried again."""
+"""Seconds after a failed look-up until racks are looked up again."""
 
 MAX_ARGUMENTS = 100
-"""Number of hosts that one run of a program gets."""
+"""The most hosts that one run of the program gets as arguments."""
 
 
 class IRackResolver(Interface):
@@ -34,9 +34,10 @@ class IRackResolver(Interface):
 
 @implementer(IRackResolver)
 class MappingResolver:
-    """The resolver of racks by a table: ``host rack`` in each line, ``#`` begins a comment.
+    """A rack resolver that reads a table: each line is ``host rack``, and ``#`` begins a comment.
 
-    :param read: returns the text; called again for a host that is not in the table, as it may have been added.
+    :param read: returns the text of the table; called again if a host is not in the table, since it may have been
+        added.
     """
 
     version = 0
@@ -56,10 +57,10 @@ class MappingResolver:
 
 
 def parse_table(text: str) -> dict[str, str]:
-    """Parse a table of racks, and return them by host.
+    """Parse a table of racks; return the racks by host.
 
     :param text: one line for each host: its name or address, and its rack.
-    :raises bookkeeper_twisted.errors.ConfigError: a line is not a word and a path.
+    :raises bookkeeper_twisted.errors.ConfigError: a line is not a host and a path.
     """
     table = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -74,9 +75,9 @@ def parse_table(text: str) -> dict[str, str]:
 
 @implementer(IRackResolver)
 class ScriptResolver:
-    """The resolver of racks by a program that gets hosts as arguments and prints as many paths.
+    """A rack resolver that runs a program: its arguments are hosts, and it prints the path of a rack for each.
 
-    :param run: runs the program with arguments, and returns its output; fails if the program does.
+    :param run: runs the program with arguments and returns its output; fails if the program fails.
     """
 
     version = 0
@@ -87,7 +88,7 @@ class ScriptResolver:
     async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
         """See :meth:`IRackResolver.racks`.
 
-        :raises bookkeeper_twisted.errors.ConfigError: the program printed more or fewer paths.
+        :raises bookkeeper_twisted.errors.ConfigError: the program printed more or fewer paths than it got hosts.
         """
         found: dict[str, str] = {}
         for start in range(0, len(hosts), MAX_ARGUMENTS):
@@ -101,7 +102,7 @@ class ScriptResolver:
 
 @implementer(IRackResolver)
 class NoRacks:
-    """The resolver that knows no racks, so that every host is in the default rack."""
+    """A rack resolver that knows no racks, so that every host is in the default rack."""
 
     version = 0
 
@@ -112,9 +113,10 @@ class NoRacks:
 
 @attrs.define
 class BookieRacks:
-    """The racks of bookies, each looked up once for each version of the resolver.
+    """The racks of bookies; each is looked up once, and again when the version of the resolver changes.
 
-    :ivar local_host: name of this machine, empty if its rack must not matter.
+    :ivar host_of: returns the host of a bookie by its id.
+    :ivar local_host: name of this machine; empty if its rack must not matter.
     """
 
     _log = Logger()
@@ -131,32 +133,32 @@ class BookieRacks:
     _running: SharedResult[None] | None = None
 
     def rack_of(self, bookie_id: str) -> str:
-        """Return the rack of the bookie ``bookie_id``; the default rack if this rack is not looked up or unknown."""
+        """Return the rack of the bookie ``bookie_id``, or the default rack if it is unknown or not looked up yet."""
         return self._known.get(bookie_id, DEFAULT_RACK)
 
     def is_known(self, bookie_id: str) -> bool:
-        """Test whether the rack of ``bookie_id`` was looked up, with or without a result."""
+        """Test whether the rack of ``bookie_id`` was looked up, even if it was not found."""
         return bookie_id in self._looked_up
 
     @property
     def local_rack(self) -> str | None:
-        """The rack of this machine, None if it is unknown or does not matter."""
+        """The rack of this machine; None if it is unknown or must not matter."""
         return self._local
 
     async def learn(self, bookies: Collection[str]) -> None:
-        """Look up the racks of ``bookies`` that are not known yet.
+        """Look up the racks of those ``bookies`` whose rack was not looked up yet.
 
-        A look-up that fails is logged, and tried again by a later call.
+        If this fails, it logs the error; a call after :data:`RETRY` seconds tries again.
         """
         if self._version != self.resolver.version:
             self._version, self._retry_at = self.resolver.version, 0.0
-            self._looked_up.clear()  # _known keeps the old racks in use until the new look-up ends
+            self._looked_up.clear()  # the old racks stay in _known, and in use, until the new look-up ends
         while not self._looked_up.issuperset(bookies) and self.clock.seconds() >= self._retry_at:
             running = self._running
             if running is None:
                 running = self._running = SharedResult()
                 running.run(self._look_up(sorted(set(bookies) - self._looked_up)))
-            await running.wait()  # only one look-up runs at a time, perhaps for another caller
+            await running.wait()  # only one look-up runs at a time; this may be that of another caller
 
     async def _look_up(self, bookies: Sequence[str]) -> None:
         try:
@@ -179,4 +181,4 @@ class BookieRacks:
         try:
             return await self.host_of(bookie_id)
         except BookieHandleNotAvailableError:
-            return bookie_id  # the id stands in for the host, because a resolver may know the rack of the id
+            return bookie_id  # use the id in place of the host, because a resolver may know the rack by the id

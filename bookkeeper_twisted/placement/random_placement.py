@@ -11,10 +11,10 @@ from .interfaces import IPlacementPolicy
 
 @implementer(IPlacementPolicy)
 class RandomPlacement:
-    """The policy that chooses any bookies, regardless of their racks.
+    """The placement policy that chooses bookies at random, weighted by free space if it is known.
 
-    :param chance: the source of randomness.
-    :param max_multiple: limit for weights, see :func:`shuffled`.
+    :param chance: random numbers.
+    :param max_multiple: greatest weight of a bookie, see :func:`shuffled`.
     """
 
     def __init__(self, chance: Chance, max_multiple: float = 3.0) -> None:

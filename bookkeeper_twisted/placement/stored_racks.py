@@ -1,4 +1,4 @@
-"""The racks in the metadata store, where Pulsar's tools keep them: read, and watched for changes."""
+"""A rack resolver for the racks that Pulsar's tools write to the metadata store."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,14 +10,14 @@ from ..errors import MetadataError
 from .racks import IRackResolver
 
 PATIENCE = 10.0
-"""Seconds that the first reading of the racks may take."""
+"""The most seconds that a look-up waits until the racks are read for the first time."""
 
 
 @implementer(IRackResolver)
 class StoredRacks:
-    """The racks last read from a store; racks are found by the id of a bookie, or by the host in that id.
+    """A rack resolver that knows the racks last read from the metadata store, by bookie id and by the host in that id.
 
-    :param clock: the clock that limits the time of the first reading.
+    :param clock: the reactor, to limit how long a look-up waits for the first reading.
     """
 
     def __init__(self, clock: IReactorTime) -> None:
@@ -27,7 +27,7 @@ class StoredRacks:
         self._waiting: list[Deferred[None]] = []
 
     def changed(self, racks: Mapping[str, str]) -> None:
-        """Replace all known racks by ``racks``, which maps bookie ids to racks."""
+        """Replace all known racks by ``racks``, by bookie id; called when the metadata store has new racks."""
         self._table = {**{bookie_id.rpartition(":")[0]: rack for bookie_id, rack in racks.items()}, **racks}
         self.version += 1
         waiting, self._waiting = self._waiting, []
@@ -38,7 +38,7 @@ class StoredRacks:
     async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
         """See :meth:`.IRackResolver.racks`.
 
-        :raises MetadataError: the racks were not read yet.
+        :raises MetadataError: the racks were not read within :data:`PATIENCE` seconds.
         """
         if self._table is None:
             waiter: Deferred[None] = Deferred()
