@@ -1,7 +1,7 @@
-"""Configuration: the keys of ``bk_server.conf`` and of clients, from text to frozen values.
+"""Configuration: the keys of ``bk_server.conf`` and of clients, parsed from text into immutable objects.
 
-:mod:`.properties` reads Java's properties text, :mod:`.settings` merges file, environment and options,
-:mod:`.fields` declares what a key is (default, unit, bounds, help) once for checks, ``--help`` and documentation.
-:mod:`.bookie`, :mod:`.client` and :mod:`.metadata` declare the keys themselves, :mod:`.java_keys` lists keys of Java
-that have no effect here.
+:mod:`.properties` parses Java's properties format.  :mod:`.settings` merges file, environment and options.
+:mod:`.fields` defines the declaration of a key: its default, unit, bounds and help, from which checks, ``--help`` and
+documentation are made.  :mod:`.bookie`, :mod:`.client` and :mod:`.metadata` declare the keys.  :mod:`.java_keys` lists
+keys of Apache's bookie that have no effect here.
 """

@@ -7,10 +7,10 @@ from .metadata import MetadataConfig
 from .settings import MIB
 
 AUDITOR, WORKER = "auditor", "worker"
-"""The services of autorecovery: the candidate for auditor, and the replication worker."""
+"""The services of autorecovery: the auditor (a candidate in its election) and the replication worker."""
 
 LONGEST_DELAY = (1 << 31) - 1
-"""Seconds of the longest ``lostBookieRecoveryDelay`` that a metadata store can hold."""
+"""The greatest ``lostBookieRecoveryDelay`` that a metadata store can store, in seconds."""
 
 
 @attrs.frozen(kw_only=True)

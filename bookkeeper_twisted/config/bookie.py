@@ -1,8 +1,8 @@
 """The configuration of a bookie: a frozen object.
 
-Sources in rising priority: defaults, a ``bk_server.conf`` file, ``BK_<key>`` in the environment,
-``--key value`` on the command line (:meth:`BookieConfig.load`).  A configuration that exists is valid:
-every field is checked when the object is made, then the rules between fields.  A
+Values come from these sources, in rising priority: defaults, a ``bk_server.conf`` file, ``BK_<key>`` in the
+environment, ``--key value`` on the command line (:meth:`BookieConfig.load`).  The constructor checks every field and
+the rules between fields, so each configuration object is valid. A
 :class:`~bookkeeper_twisted.errors.ConfigError` names the key, the origin of its value, and the reason.
 """
 
@@ -21,7 +21,7 @@ _PROMETHEUS = ".PrometheusMetricsProvider"
 
 @attrs.frozen(kw_only=True)
 class BookieConfig(AutorecoveryConfig):
-    """The configuration of a bookie's process.  Attributes are the keys of ``bk_server.conf`` in snake case."""
+    """The configuration of a bookie process.  Each attribute is a key of ``bk_server.conf``, in snake case."""
 
     # -- address and identity --
     bookie_port: int = setting("bookiePort", 3181, _PORT, "TCP port; 0 lets the system choose one")
@@ -366,7 +366,7 @@ class BookieConfig(AutorecoveryConfig):
 
     @property
     def serves_metrics_alone(self) -> bool:
-        """Whether ``/metrics`` has a port of its own, as with Apache's Prometheus provider."""
+        """Whether ``/metrics`` has a port of its own, like that of Apache's Prometheus provider."""
         wanted = self.enable_statistics and self.stats_provider_class.endswith(_PROMETHEUS)
         return wanted and self.prometheus_stats_http_enable and not self.http_server_enabled
 
@@ -407,14 +407,14 @@ class BookieConfig(AutorecoveryConfig):
             raise self._error("journal_alignment_size", "must be a multiple of 512")
 
     def _check_disk_usage(self) -> None:
-        """Check the thresholds of disk usage as Apache's disk checker does, which raises IllegalArgumentException."""
+        """Check the thresholds of disk usage like Apache's disk checker, which raises IllegalArgumentException."""
         for name in ("disk_usage_lwm_threshold", "disk_usage_warn_threshold"):
             if getattr(self, name) > self.disk_usage_threshold:
                 limit = f"diskUsageThreshold = {self.disk_usage_threshold}, {self.origin('disk_usage_threshold')}"
                 raise self._error(name, f"must not be above {limit}")
 
     def _check_compactions(self) -> None:
-        """Check the rules of Apache's bookie that relate minor and major compaction."""
+        """Check the intervals and thresholds of minor and major compaction by the rules of Apache's bookie."""
         for name in ("minor", "major"):
             interval = getattr(self, f"{name}_compaction_interval")
             if interval and interval * 1000 < self.gc_wait_time:

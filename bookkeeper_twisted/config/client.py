@@ -7,7 +7,7 @@ from .metadata import MetadataConfig
 from .settings import FRAME, MIB, derived
 
 SCRIPT_RACKS = "org.apache.bookkeeper.net.ScriptBasedMapping"
-"""The value of ``reppDnsResolverClass`` with which ``networkTopologyScriptFileName`` has an effect."""
+"""The value of ``reppDnsResolverClass`` that makes the client use the script in ``networkTopologyScriptFileName``."""
 
 
 @attrs.frozen(kw_only=True)

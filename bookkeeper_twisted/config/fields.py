@@ -1,8 +1,8 @@
-"""The parts of a configuration: kinds of values, fields, and settings with their origins.
+"""The parts that configurations are made of: kinds of values, fields, and settings with their origins.
 
-A configuration class is the table of its fields.  Each field is declared once, with :func:`setting`:
-its key (Apache's name where Apache has it), its kind, its default and one line of help; parsing,
-checking, ``--help`` and the reference page of the documentation derive from it.
+A configuration class declares each field once, with :func:`setting`: its key (Apache's name if Apache has the key), the
+kind of its values, its default and one line of help.  Parsing, checks, ``--help`` and the reference page of the
+documentation use this declaration.
 """
 
 import math
@@ -22,12 +22,12 @@ _FIELD = "bookkeeper_twisted.field"
 
 @attrs.frozen
 class Kind(Generic[T]):
-    """A kind of value.
+    """A kind of configuration value, for example whole numbers in a range.
 
-    :ivar name: the name for people, with the limits.
-    :ivar parse: a function from text to value; it raises :class:`ValueError` with the reason in its text.
-    :ivar check: a function that raises :class:`ValueError` for a value out of its limits.
-    :ivar types: the classes of values; empty if values come from text only.
+    :ivar name: name of the kind for users, with the limits.
+    :ivar parse: turns text into a value; raises :class:`ValueError` with the reason.
+    :ivar check: raises :class:`ValueError` if a value is out of its limits.
+    :ivar types: the classes that values may have; empty if values always come from text.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Kind(Generic[T]):
     types: tuple[type, ...] = ()
 
     def verify(self, value: T) -> None:
-        """Check the type and the limits of a value that was given as an object, not as text.
+        """Check the type and the limits of a ``value`` that was passed as an object, not parsed from text.
 
         :raises ValueError: the type is wrong, or :attr:`check` refuses the value.
         """
@@ -51,12 +51,12 @@ class Kind(Generic[T]):
 class Field:
     """The declaration of one key of a configuration.
 
-    :ivar key: the name in files, in the environment (after ``BK_``) and on the command line.
-    :ivar default: the default as text.
-    :ivar unit: the unit of the value, may be empty.
-    :ivar java: Apache's default as text if ours differs, else empty.
-    :ivar alias: an older key for the same field.
-    :ivar secret: whether the value is never shown.
+    :ivar key: name in files, in the environment (after ``BK_``) and on the command line (after ``--``).
+    :ivar default: default value, as text.
+    :ivar unit: unit of the value; may be empty.
+    :ivar java: Apache's default, as text, if ours differs; otherwise empty.
+    :ivar alias: another, older name of the key.
+    :ivar secret: whether the value must never be shown.
     """
 
     key: str
@@ -79,10 +79,11 @@ def setting(
     key: str, default: Any, kind: Kind[Any], help: str, *, unit: str = "", java: str = "", alias: str = "",
     default_text: str | None = None, secret: bool = False,
 ) -> Any:  # fmt: skip
-    """Declare a field of a configuration class.
+    """Declare a field of a configuration class; the arguments that are not described here are those of :class:`Field`.
 
-    :param key: as in :class:`Field`, like the other arguments.
-    :param default: a value, or an :class:`attrs.Factory` together with ``default_text``.
+    :param key: name of the key.
+    :param default: the default value, or an :class:`attrs.Factory`.
+    :param default_text: describes the default, for an :class:`attrs.Factory`.
     """
     text = default_text if default_text is not None else as_text(default)
     field = Field(key, kind, text, help, unit, java, alias, secret)
@@ -103,7 +104,7 @@ def fields_of(config: type) -> dict[str, Field]:
 
 
 def as_text(value: object) -> str:
-    """Return a parsed ``value`` as text, in the form in which a file contains the value."""
+    """Return a parsed ``value`` as text, in the form that a configuration file would contain."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
@@ -138,7 +139,7 @@ def _parse_integer(text: str) -> int:
 
 
 def _digits(text: str, wanted: str) -> str:
-    """Return the text of a number without surrounding space; refuse characters that only Python accepts in numbers."""
+    """Return the text of a number without surrounding space; refuse ``_`` and digits outside ASCII."""
     if "_" in text or not text.isascii():
         raise ValueError(wanted)
     return text.strip().lower()
@@ -155,7 +156,7 @@ def _range(low: float, high: float | None) -> Callable[[float], None]:
     wanted = f"must be at least {low}" if high is None else f"must be from {low} to {high}"
 
     def check(value: float) -> None:
-        # "not (...)" instead of the opposite comparison, so that not-a-number and infinity fail as well
+        # "not (...)", because all comparisons with not-a-number are false; infinity fails as well
         if not (low <= value < math.inf and (high is None or value <= high)):
             raise ValueError(wanted)
 
@@ -185,7 +186,7 @@ FRACTION: Kind[float] = Kind("number between 0 and 1", _parse_decimal, _check_fr
 
 
 def one_of(*words: str) -> Kind[str]:
-    """Return the kind of values that are one of a few ``words``, in upper or lower case."""
+    """Return the kind of values that are one of ``words``, which users may write in upper or lower case."""
 
     def check(value: str) -> None:
         if value not in words:
@@ -199,7 +200,7 @@ def _parse_list(text: str) -> tuple[str, ...]:
 
 
 def some_of(*words: str) -> Kind[tuple[str, ...]]:
-    """Return the kind of values that list one or more of a few ``words``, in upper or lower case, with commas."""
+    """Return the kind of values that are lists of some of ``words``, with commas, in upper or lower case."""
 
     def check(value: tuple[str, ...]) -> None:
         if not value or set(value) - set(words) or len(set(value)) != len(value):
@@ -216,27 +217,31 @@ def _check_directories(paths: tuple[str, ...]) -> None:
 BOOLEAN: Kind[bool] = Kind("true | false", _parse_boolean, types=(bool,))
 TEXT: Kind[str] = Kind("text", str.strip, types=(str,))
 WORD: Kind[str] = Kind("word", lambda text: text.strip().lower(), types=(str,))
-"""A name, in either case."""
+"""A name, which users may write in upper or lower case."""
 TEXTS: Kind[tuple[str, ...]] = Kind("texts, separated by commas", _parse_list, types=(tuple,))
 DIRECTORIES: Kind[tuple[str, ...]] = Kind("paths, separated by commas", _parse_list, _check_directories, (tuple,))
 
 
-# ---- settings and where they come from ---------------------------------------------------------------
+# ---- settings and their origins ----------------------------------------------------------------------
 
 
 @attrs.frozen
 class Setting:
-    """The text of a configuration value, and its origin."""
+    """One key and its value as text, from one source.
+
+    :ivar origin: the source of the value for messages, such as a file and a line.
+    """
 
     key: str
-    text: str = attrs.field(repr=False)  # the text is not in the repr, because it may be a secret
+    text: str = attrs.field(repr=False)  # not in the repr, because it may be a secret
     origin: str
 
 
 def from_file(text: str, name: str) -> list[Setting]:
-    """Return the settings of a ``bk_server.conf``.
+    """Return the settings in a file in the format of ``bk_server.conf``.
 
-    :param name: the name of the file, for messages.
+    :param text: content of the file.
+    :param name: name of the file, for messages.
     :raises ConfigError: the file cannot be parsed.
     """
     try:
@@ -246,9 +251,9 @@ def from_file(text: str, name: str) -> list[Setting]:
 
 
 def from_environment(environ: Mapping[str, str]) -> list[Setting]:
-    """Return the settings in environment variables named ``BK_<key>``, in the order of these names.
+    """Return the settings in environment variables named ``BK_<key>``, in the order of their names.
 
-    :param environ: all variables; those without the prefix are ignored.
+    :param environ: all environment variables.
     """
     return [
         Setting(name[3:], text, f"environment variable {name}")
@@ -258,20 +263,20 @@ def from_environment(environ: Mapping[str, str]) -> list[Setting]:
 
 
 def from_options(options: Mapping[str, str]) -> list[Setting]:
-    """Return the settings of a command line.
+    """Return the settings in options of a command line.
 
-    :param options: value by key, without the dashes.
+    :param options: values by key; keys without the leading dashes.
     """
     return [Setting(key, text, f"option --{key}") for key, text in options.items()]
 
 
 @attrs.frozen
 class Resolved:
-    """The result of merging sources.
+    """The values of a configuration, merged from all sources.
 
-    :ivar values: parsed value by attribute name; only attributes that were set.
-    :ivar origins: origin of the value by attribute name.
-    :ivar unknown: settings whose key is not in the table.
+    :ivar values: parsed values by attribute name, only of attributes that some source sets.
+    :ivar origins: origins of the values, by attribute name.
+    :ivar unknown: settings whose key no field has.
     """
 
     values: dict[str, Any]
@@ -282,11 +287,11 @@ class Resolved:
 def resolve(fields: Mapping[str, Field], sources: Iterable[Iterable[Setting]]) -> Resolved:
     """Merge settings from several sources; a later source wins over an earlier one.
 
-    An empty text means the default, as templates leave it.  Every value is parsed, even one that a later source
-    overrides, so that no mistake stays hidden.
+    An empty text stands for the default, because templates leave keys empty.  Every value is parsed, even if a later
+    source overrides it, so that all mistakes are reported.
 
     :param fields: the fields by attribute name.
-    :param sources: the settings of each source, from the weakest to the strongest.
+    :param sources: the settings of each source, in rising priority.
     :raises ConfigError: a value cannot be parsed, or one source sets a field twice.
     """
     attribute_of = {key: name for name, f in fields.items() for key in (f.key, f.alias) if key}

@@ -1,10 +1,11 @@
 """Keys of Apache's ``bk_server.conf`` that have no effect here.
 
-They belong to parts that this bookie does not have (thread pools, direct memory, the RocksDB and the
-interleaved storage) or implements differently.  A file written for Apache's bookie is accepted unchanged: these keys
-are reported once as without effect; any other unknown key is a warning.
+They configure parts that this bookie does not have or implements differently, such as thread pools, direct memory, and
+the RocksDB and interleaved storages.  So that users can keep a file of Apache's bookie, the log only notes that these
+keys have no effect, and warns of any other unknown key.
 
-Keys that demand protection are the exception: a process that does not have it does not start.
+Keys that demand encryption, authentication or authorisation are an exception: if this process does not have that
+protection, it does not start.
 """
 
 from collections.abc import Mapping
@@ -23,12 +24,14 @@ PROTECTION_KEYS: Mapping[str, frozenset[str]] = {
         _ABSENT,
     ),
 }
-"""Keys that ask for encryption, authentication or authorisation, and their values that do not, in lower case.
+"""Keys that demand encryption, authentication or authorisation, each with the values that demand nothing.
 
-Where a configuration has a field for such a key, the field's own check takes the place of this one."""
+The values are in lower case.  If a configuration class has a field for such a key, the check of the field is used
+instead.
+"""
 
 _NO_AUTHENTICATION = "AuthenticationDisabledAuthProviderFactory"
-"""End of the name of Apache's class that admits every peer."""
+"""End of the name of Apache's class that authenticates every client without a check."""
 
 UNUSED_PREFIXES = (
     "dbStorage_rocksDB_", "dbStorage_directIOEntryLoggerTotal", "dbStorage_directIOEntryLoggerRead",
@@ -81,7 +84,7 @@ def is_unused(key: str) -> bool:
 def asks_for_protection(key: str, value: str) -> bool:
     """Test whether a setting demands encryption, authentication or authorisation.
 
-    :param value: the text in the file; a value that switches the ``key`` off demands nothing.
+    :param value: text of the value; one that switches the ``key`` off demands nothing.
     """
     off = PROTECTION_KEYS.get(key)
     return off is not None and value.strip().lower() not in off and not value.strip().endswith(_NO_AUTHENTICATION)

@@ -1,4 +1,4 @@
-"""Keys that bookies and clients share: time limits of a metadata store, sessions and retries with ZooKeeper."""
+"""Keys of bookies and clients for the metadata store: time limits, and sessions and retries of ZooKeeper."""
 
 import attrs
 
@@ -8,7 +8,7 @@ from .fields import BOOLEAN, TEXT, decimal, integer, setting
 
 @attrs.frozen(kw_only=True)
 class MetadataConfig(AuthenticationConfig):
-    """The settings that a metadata driver needs besides the URI."""
+    """The settings that a metadata driver needs, other than its URI."""
 
     zk_timeout: int = setting(
         "zkTimeout", 10000, integer(1), "silence after which ZooKeeper takes this process for dead", unit="ms"

@@ -1,9 +1,8 @@
-"""A reader of Java's ``.properties`` text, the format of ``bk_server.conf``.
+"""A parser of Java's ``.properties`` format, which ``bk_server.conf`` has.
 
-A logical line is one natural line, or several joined by a backslash at the end of each but the last;
-white space at the start of a continuation is dropped.  ``#`` and ``!`` begin comments where a logical
-line begins.  The key ends at the first unescaped ``=``, ``:`` or white space.  ``\\t \\n \\r \\f`` and
-``\\uXXXX`` are escapes; before any other character a backslash is dropped.
+A backslash at the end of a line joins it with the next, whose leading white space is dropped; the result is one logical
+line.  A logical line that begins with ``#`` or ``!`` is a comment. The key ends at the first unescaped ``=``, ``:`` or
+white space.  ``\\t \\n \\r \\f`` and ``\\uXXXX`` are escapes; before any other character a backslash is dropped.
 """
 
 import re
@@ -22,7 +21,7 @@ _SPECIAL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 @attrs.frozen
 class Property:
-    """One ``key = value``; ``line`` is the number of its first natural line, from 1."""
+    """One ``key = value`` of a file; ``line`` is the number of the line in which it begins, from 1."""
 
     key: str
     value: str
@@ -30,15 +29,16 @@ class Property:
 
 
 def read_properties(text: str) -> Iterator[Property]:
-    """Parse Java properties, in the order of the text; repeated keys are returned repeatedly.
+    """Parse Java properties, and yield them in the order of the text, even those with the same key.
 
-    :param text: the text of a file.
+    :param text: content of a file.
     :raises ConfigError: an escape is malformed; the text names the line.
     """
     for number, line in _logical_lines(text):
         key = _KEY.match(line)
         separator = _SEPARATOR.match(line, key.end() if key else 0)
-        if key is None or separator is None:  # for the type checker: both patterns match the empty string, too
+        if key is None or separator is None:  # only for the type checker: both patterns always match, even the empty
+        # string
             raise ConfigError(f"line {number}: no key")
         yield Property(_unescape(key[0], number), _unescape(line[separator.end() :], number), number)
 
@@ -46,7 +46,7 @@ def read_properties(text: str) -> Iterator[Property]:
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     parts: list[str] = []
     first = 0
-    # Not str.splitlines: form feeds and Unicode separators do not end a line here.
+    # Not str.splitlines: in Java, form feeds and Unicode separators do not end a line.
     for number, natural in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         line = natural.lstrip(_BLANK)
         if not parts:

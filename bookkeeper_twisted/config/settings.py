@@ -1,4 +1,4 @@
-"""The base of all configurations: it merges the sources of values, and makes sure that a configuration is valid."""
+"""The base class of configurations: it merges values from all sources and checks them."""
 
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
@@ -20,17 +20,17 @@ _SIMILAR = 0.85
 
 
 def derived(derive: object) -> object:
-    """Declare a default that ``derive`` computes from the other fields of the configuration."""
+    """Declare a default for a field that the function ``derive`` computes from other fields of the configuration."""
     return attrs.Factory(derive, takes_self=True)  # type: ignore[call-overload]
 
 
 @attrs.frozen(kw_only=True)
 class Config:
-    """The base class of configurations, which are loaded from sources and checked by their constructor.
+    """The base class of configurations; the constructor checks all values.
 
-    :ivar origins: origin of the value by attribute name, except for defaults.
-    :ivar warnings: sentences for the log, about unknown keys and about protection that is not in force.
-    :ivar notes: sentences for the log, about keys that have no effect.
+    :ivar origins: origins of the values by attribute name; defaults have none.
+    :ivar warnings: warnings for the log, about unknown keys and about protection that this process does not have.
+    :ivar notes: notes for the log, about keys that have no effect.
     """
 
     origins: Mapping[str, str] = attrs.field(factory=dict, eq=False, repr=False)
@@ -45,7 +45,7 @@ class Config:
 
     def __init_subclass__(cls) -> None:
         """Make the constructor of a configuration class raise ConfigError for an unknown argument."""
-        # attrs creates the class again with slots: this method runs twice, and only the second class has an __init__
+        # attrs creates the class a second time, with slots: this runs twice, and only the second class has an __init__
         if "__init__" in vars(cls):
             construct = cls.__init__
 
@@ -60,12 +60,13 @@ class Config:
         for name, field in fields_of(type(self)).items():
             try:
                 field.kind.verify(getattr(self, name))
-            except ValueError as error:  # a bad value without an origin was an argument, because all defaults are valid
+            except ValueError as error:  # a bad value without an origin was passed as an argument, because all defaults
+            # are valid
                 raise self._error(name, str(error), self.origins.get(name, f"argument {name}")) from None
         self._check()
 
     def _check(self) -> None:
-        """Check the rules that concern several fields."""
+        """Check rules between several fields; subclasses extend this."""
 
     def _error(self, name: str, reason: str, origin: str = "") -> ConfigError:
         field = fields_of(type(self))[name]
@@ -73,24 +74,24 @@ class Config:
         return ConfigError(f"{field.key} = {shown!r}, {origin or self.origin(name)}: {reason}")
 
     def origin(self, name: str) -> str:
-        """Return the source of the value of an attribute.
+        """Return where the value of an attribute comes from, for messages.
 
-        :param name: the name of the attribute.
-        :returns: a file and line, a variable, an argument, or ``default``.
+        :param name: name of the attribute.
+        :returns: for example a file and a line, an environment variable, or ``default``.
         """
         return self.origins.get(name, "default")
 
     def shown(self) -> dict[str, str]:
-        """Return the effective values as text by key, in the order of declaration; secrets are masked."""
+        """Return all values in effect as text, by key, in the order of declaration; secrets are masked."""
         return {field.key: field.shown(getattr(self, name)) for name, field in fields_of(type(self)).items()}
 
     def changed(self, values: Mapping[str, str], allowed: Collection[str], origin: str) -> Self:
         """Return a copy of the configuration with some values replaced.
 
-        :param values: text by key.
-        :param allowed: names of the attributes that may differ.
-        :param origin: the origin of the values, for messages.
-        :raises ConfigError: a key is unknown or not allowed, or a value cannot be used.
+        :param values: the new values as text, by key.
+        :param allowed: names of the attributes that may be changed.
+        :param origin: origin of the new values, for messages.
+        :raises ConfigError: a key is unknown or not allowed, or a value is invalid.
         """
         fields = fields_of(type(self))
         keys = {fields[name].key for name in allowed}
@@ -106,9 +107,9 @@ class Config:
 
     @classmethod
     def load(cls, *sources: Iterable[Setting]) -> Self:
-        """Build the configuration from sources in rising priority.
+        """Make a configuration from the settings of ``sources``, in rising priority.
 
-        :raises ConfigError: a value cannot be used, or demands TLS or authentication that is not in force here.
+        :raises ConfigError: a value is invalid, or demands TLS or authentication that this process does not have.
         """
         resolved = resolve(fields_of(cls), sources)
         demanding = _demanding(resolved.unknown)
@@ -127,22 +128,23 @@ class Config:
 
 
 def _describe_unknown(given: Setting, keys: Iterable[str]) -> str:
-    """Describe an unknown key, with the key of a similar name that may have been meant."""
+    """Return a warning about an unknown key, which suggests a key with a similar name."""
     meant = _meant(given.key, {key.lower(): key for key in keys})
     return f"{given.key}, {given.origin}: unknown key, ignored{meant}"
 
 
 def _meant(given: str, known: Mapping[str, str]) -> str:
-    """Return the end of a sentence about an unknown name: a similar name that may have been meant, or nothing.
+    """Return the end of a message about an unknown name: it suggests a similar name, or is empty.
 
-    :param known: the known names, by their text in lower case without underscores.
+    :param given: the unknown name.
+    :param known: the known names, each by its text in lower case without underscores.
     """
     similar = get_close_matches(given.lower().replace("_", ""), known, n=1, cutoff=_SIMILAR)
     return f"; is {known[similar[0]]} meant?" if similar else ""
 
 
 def _refuse_unknown(config: type, given: Iterable[str]) -> None:
-    """Check that all ``given`` names are arguments of a configuration class; raise ConfigError for other names."""
+    """Check that all ``given`` names are arguments of a configuration class; raise ConfigError if not."""
     for name in sorted(set(given) - {attribute.name for attribute in attrs.fields(config)}):
         fields = fields_of(config)
         known = {key.lower(): attribute for attribute, f in fields.items() for key in (f.key, f.alias) if key}
@@ -151,7 +153,7 @@ def _refuse_unknown(config: type, given: Iterable[str]) -> None:
 
 
 def _demanding(unknown: Iterable[Setting]) -> list[Setting]:
-    """Return the effective settings that demand protection; the last of several settings with one key is effective."""
+    """Return the settings that demand protection; if several have one key, only the last one counts."""
     last = {given.key: given for given in unknown}
     return [given for given in last.values() if asks_for_protection(given.key, given.text)]
 

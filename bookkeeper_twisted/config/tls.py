@@ -1,4 +1,4 @@
-"""Keys that ask for TLS and name its files, as bookies, clients and autorecovery share them."""
+"""Keys that switch TLS on and name its files; bookies, clients and autorecovery share them."""
 
 import attrs
 
