@@ -1,9 +1,9 @@
-"""Bookies inside an application: the service of ``twistd bookie``, without the command line.
+"""Bookies inside an application: what ``twistd bookie`` runs, without the command line.
 
-Theory of operation.  :func:`make_bookie` puts a bookie together from the real disk, the real network and the metadata
-driver that its configuration names, on the reactor of the application; ``start`` and ``stop`` give Deferreds.
-:func:`standalone_configs` makes the configurations of a cluster in one process, and
-:func:`temporary_cluster` runs such a cluster in a temporary folder for the length of a context.
+Theory of operation.  :func:`make_bookie` makes a bookie that uses the disk, the network, the reactor of the application
+and the metadata driver that its configuration names; its ``start`` and ``stop`` return Deferreds.
+:func:`standalone_configs` makes the configurations of a cluster in one process.  :func:`temporary_cluster` runs such a
+cluster in a temporary folder until a ``with`` block ends.
 """
 
 from .production import make_bookie

@@ -1,4 +1,4 @@
-"""Autorecovery with real connections: a client over TCP, the metadata driver of a URI, an HTTP server."""
+"""Makes autorecovery with a client over TCP, the metadata driver of a URI, and an HTTP server."""
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -34,9 +34,9 @@ AttachLimits = Callable[[ISpeedLimits | None], None]
 def make_autorecovery(reactor: Any, config: BookieConfig, client: ClientConfig) -> "AutorecoveryService":
     """Make autorecovery for a separate process, with the HTTP server or metrics port that the configuration asks for.
 
-    :param config: the configuration of a bookie of this machine, whose id is the name in the election.
-    :param client: the configuration of its client.
-    :raises ConfigError: the address of the bookie cannot be found.
+    :param config: configuration of a bookie on this machine; its id is the name in the auditor election.
+    :param client: configuration of the client that autorecovery uses.
+    :raises ConfigError: the address of this machine cannot be found.
     """
     config = resolve_addresses(config)
     name = bookie_id(config, local_host(config), config.bookie_port)
@@ -44,7 +44,7 @@ def make_autorecovery(reactor: Any, config: BookieConfig, client: ClientConfig) 
 
 
 def _attached_nowhere(limits: ISpeedLimits | None) -> None:
-    """Do nothing, because the HTTP server of this process already shows the speed limits."""
+    """Do nothing with ``limits``: the HTTP server of autorecovery's own process shows them."""
 
 
 def make_daemon(
@@ -53,24 +53,26 @@ def make_daemon(
 ) -> "AutorecoveryService":  # fmt: skip
     """Make autorecovery inside the process of a bookie.
 
-    Its start waits for one attempt to reach the metadata store; others follow, while the bookie serves.
+    Its start waits for the first attempt to reach the metadata store.  If this fails, further attempts follow while the
+    bookie serves.
 
-    :param name: returns the id of the bookie once the bookie has started.
-    :param instruments: of the bookie, which exports them.
-    :param attach: called with the speed limits when they are there, and with None at the end: the bookie serves them.
+    :param name: returns the id of the bookie, after the bookie has started.
+    :param instruments: metrics of the bookie, which exports those of autorecovery with its own.
+    :param attach: called with the speed limits after the start, and with None at the end, so that the bookie's HTTP
+        server shows them.
     """
     pause = config.bookie_death_watch_interval / 1000
     return AutorecoveryService(reactor, config, client, name, instruments, False, pause, attach)
 
 
 class AutorecoveryService:
-    """Autorecovery with a client of its own.
+    """Runs autorecovery with a client of its own.
 
-    :param serves_http: whether it has an HTTP server, or a port for metrics, as ``config`` says.
-    :param retry_pause: seconds after which a connection that failed is tried again; None: the start fails.
-    :param attach: called with the speed limits, and with None at the end.
-    :ivar bookie_id: the name in the election; empty before the start.
-    :ivar port: 0: nothing is served but HTTP.
+    :param serves_http: whether to serve HTTP or metrics, if ``config`` says so.
+    :param retry_pause: seconds between attempts to connect to the metadata store; None: the start fails with the first.
+    :param attach: called with the speed limits after the start, and with None at the end.
+    :ivar bookie_id: the name in the auditor election; empty before the start.
+    :ivar port: always 0, because autorecovery serves no BookKeeper clients.
     """
 
     role = "autorecovery of"
@@ -99,9 +101,9 @@ class AutorecoveryService:
         self._tried: Deferred[None] = Deferred()
 
     def start(self) -> "Deferred[None]":
-        """Start the client, the auditor and the worker; the result fires once they run.
+        """Start the client, the auditor and the replication worker; the result fires when they run.
 
-        With a retry pause it fires after the first attempt, even if that failed.
+        If there is a retry pause, the result fires after the first attempt to connect, even if this failed.
         """
         self.bookie_id = self._name()
         tried = self._tried = Deferred()
@@ -182,7 +184,7 @@ class AutorecoveryService:
         return int(self._reactor.seconds() * 1000)
 
     def stop(self) -> "Deferred[None]":
-        """End all parts in the reverse order of the start; the result fires when all have ended."""
+        """Stop all parts in the reverse order of their start; the result fires when all have stopped."""
         return Deferred.fromCoroutine(self._stop())
 
     async def _stop(self) -> None:

@@ -1,4 +1,4 @@
-"""The addresses and names of this host: its own name, and the addresses of its interfaces."""
+"""Finds the names and addresses of this machine and of its network interfaces."""
 
 import fcntl
 import socket
@@ -16,7 +16,7 @@ _SIOCGIFADDR = 0x8915
 
 
 def canonical_name(address: str) -> str:
-    """Return the name of an IP ``address`` if the name resolves to this address, else the address; blocks."""
+    """Return the host name of an IP ``address``, or the address if no name resolves to it; blocks."""
     try:
         name = socket.getnameinfo((address, 0), socket.NI_NAMEREQD)[0]
         found = {item[4][0] for item in socket.getaddrinfo(name, None)}
@@ -31,43 +31,46 @@ def host_name() -> str:
 
 
 def http_names(config: BookieConfig) -> Sequence[str]:
-    """Return the host names, besides addresses, that the HTTP server of a bookie or of autorecovery accepts.
+    """Return the names that the HTTP server of a bookie or of autorecovery accepts as ``Host``.
 
-    :param config: ``httpServerAllowedHosts`` adds to the names of this machine.
+    :param config: its ``httpServerAllowedHosts`` are accepted, beside the names of this machine.
     """
     return (*config.http_server_allowed_hosts, config.http_server_host, config.advertised_address, host_name())
 
 
 def local_host(config: BookieConfig) -> str:
-    """Return the address of this machine for bookies whose configuration names no address; may block.
+    """Return the address of this machine, for a bookie whose configuration does not advertise one; may block.
 
-    :param config: ``listeningInterface`` counts, if it is set.
+    :param config: its ``listeningInterface`` is returned if it is set.
     """
     if config.listening_interface:
         return config.listening_interface
     try:
         return socket.gethostbyname(socket.gethostname())
     except OSError:
-        return "127.0.0.1"  # a machine that cannot resolve its own name can only serve itself, if loopback is allowed
+        return "127.0.0.1"  # a machine that cannot resolve its own name can only serve itself, and only if loopback is
+        # allowed
 
 
 def own_host(config: BookieConfig) -> str:
-    """Return the host name or address in the identity of a bookie of this machine.
+    """Return the host name or address that is part of the id of a bookie on this machine.
 
-    :raises ConfigError: as of :func:`resolve_addresses`.
+    :param config: configuration of the bookie.
+    :raises ConfigError: see :func:`resolve_addresses`.
     """
     config = resolve_addresses(config)
     return config.advertised_address or local_host(config)
 
 
 def resolve_addresses(config: BookieConfig, name_of: Callable[[str], str] = canonical_name) -> BookieConfig:
-    """Replace interface names in a configuration by addresses.
+    """Replace the name of a network interface in a configuration by the interface's address.
 
-    If the host name is to be the bookie id, it becomes the advertised address.
+    If the bookie id is to contain the host name, that name becomes the advertised address.
 
+    :param config: configuration of the bookie.
     :param name_of: returns the canonical name of an address, or the address if it has none.
-    :raises ConfigError: there is no such interface, it has no address or no name, or others would look for the bookie
-        on themselves.
+    :raises ConfigError: there is no such interface, it has no address or no name, or the address is loopback, at which
+        other machines would find only themselves.
     """
     config = attrs.evolve(config, listening_interface=_interface(config))
     if config.use_host_name_as_bookie_id and not config.advertised_address:
@@ -95,7 +98,7 @@ def _interface(config: BookieConfig) -> str:
 
 
 def _address(host: str) -> str:
-    """Return the address of a host name, or the name itself: clients may resolve a name that is unknown here."""
+    """Return the address of a host name, or the name itself if it is unknown here: clients may still resolve it."""
     try:
         return str(socket.getaddrinfo(host, None)[0][4][0])
     except OSError:
@@ -108,15 +111,15 @@ def interface_address(name: str) -> str:
     :raises OSError: the interface does not exist, or has no address.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        # struct ifreq has the name in its first 16 bytes, then a struct sockaddr_in with the address at its byte 4
+        # struct ifreq: the name in the first 16 bytes, then a struct sockaddr_in with the address at its byte 4
         answer = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
     return socket.inet_ntoa(answer[20:24])
 
 
 def address_and_name(host: str) -> tuple[str, str]:
-    """Return address and name of a ``host``, which is either of the two; ask the resolver for the other one.  Blocks.
+    """Return address and name of a ``host``, given one of them; ask the resolver for the other.  Blocks.
 
-    What the resolver does not know is replaced: the name by the address, the address by ``UNKNOWN``.
+    If the resolver does not know it, the address stands for the name, and ``UNKNOWN`` for the address.
     """
     if isIPAddress(host) or isIPv6Address(host):
         try:

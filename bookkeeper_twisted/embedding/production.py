@@ -1,4 +1,4 @@
-"""A bookie with real files, real network addresses, and the metadata driver of its URI."""
+"""Makes a bookie that uses the files, the network and the metadata store that its configuration names."""
 
 import resource
 from collections.abc import Callable
@@ -21,10 +21,10 @@ from ..storage.files.filesystem import RealFileSystem
 from .local_host import http_names, local_host, resolve_addresses
 
 _OTHER_FILES = 512
-"""Open files other than connections of clients: logs, journals, indexes, metadata, the HTTP server."""
+"""Open files that are no client connections: entry logs, journals, indexes, metadata, the HTTP server."""
 
 _SHARE = 4
-"""The part of the descriptors that connections have at least: the cache of opened logs makes do with fewer."""
+"""Client connections get at least one of this many file descriptors; then the cache of open entry logs gets fewer."""
 
 LEAST_FILES = 64
 """The limit of open files below which a bookie does not start."""
@@ -35,11 +35,12 @@ _log = Logger()
 def make_bookie(
     reactor: Any, config: BookieConfig, on_failure: Callable[[Failure], None] = lambda failure: None
 ) -> BookieService:
-    """Return a bookie that is not started yet and has opened no file or port.
+    """Make a bookie; it opens files and ports only when it is started.
 
-    :param on_failure: called if a journal fails while it serves; it has stopped by then (S10).
-    :raises ConfigError: the address of the bookie cannot be found, or too few files may be open.
-    :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no driver takes the URI.
+    :param config: configuration of the bookie.
+    :param on_failure: called if a journal fails while the bookie serves, after the bookie has stopped (S10).
+    :raises ConfigError: the address of the bookie cannot be found, or the limit of open files is too low.
+    :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no metadata driver knows the URI.
     """
     config = with_descriptors(resolve_addresses(config), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     options = attrs.evolve(options_of(config), create=True)
@@ -55,11 +56,10 @@ def make_bookie(
 
 
 def with_descriptors(config: BookieConfig, limit: int) -> BookieConfig:
-    """Reduce the number of connections in a ``config`` to what this process's limit of open files permits.
+    """Reduce the number of client connections in a ``config`` to what the limit of open files permits.
 
-    :param limit: of open files.
-
-    :raises ConfigError: it may have too few to serve anybody.
+    :param limit: limit of open files of this process.
+    :raises ConfigError: the limit is too low for a bookie.
     """
     if limit >= config.max_connections + _OTHER_FILES:
         return config
@@ -81,7 +81,7 @@ def _make_site(reactor: Any, config: BookieConfig, admin: IBookieAdmin) -> IProt
         from ..http.site import make_metrics_site
 
         return make_metrics_site(admin.metrics, reactor)
-    # Imported here, because a bookie without an HTTP server should not spend memory on its modules.
+    # Imported here, because a bookie without an HTTP server needs no such modules, and they take memory.
     from ..client.admin import BookKeeperAdmin
     from ..client.bookkeeper import BookKeeper
     from ..client.sanity import OneBookie, check_bookie

@@ -1,4 +1,4 @@
-"""A cluster in one process: the configurations of its bookies."""
+"""Makes the configurations for a cluster of bookies in one process."""
 
 import os
 from typing import Any
@@ -15,22 +15,25 @@ _SHORT = {
     "lock_release_of_failed_ledger_grace_period": 10000,
     "rw_rereplicate_backoff_ms": 1000,
 }
-"""Pauses of autorecovery on one machine, where no operator repairs a bookie meanwhile."""
+"""Short pauses of autorecovery, in ms: on one machine, no operator repairs a bookie in the meantime."""
 
 DATA_OPTION = "option --data"
-"""The origin of values that a standalone cluster may replace."""
+"""The origin of values of directories that a standalone cluster may replace."""
 
 
 def standalone_configs(config: BookieConfig, count: int, base: str) -> list[BookieConfig]:
-    """Return the configurations of the bookies of a cluster in one process.
+    """Make the configurations of the bookies of a cluster in one process.
 
-    Bookie ``i`` listens on ``bookiePort + i`` and keeps everything in ``<base>/bookie-<i>``; metadata are
-    in ``<base>/metadata.db`` unless ``metadataServiceUri`` was set.  Ports left to the system give no
-    stable address, so such bookies get the ids ``bookie-<i>``.  The HTTP server, or the port of metrics, is that of
-    the first, and so is autorecovery, which a cluster of several bookies has unless it is switched off, with short
-    pauses.
+    Bookie ``i`` listens on ``bookiePort + i`` and has its directories in ``<base>/bookie-<i>``.  Metadata are in
+    ``<base>/metadata.db`` unless ``metadataServiceUri`` is set.  If the system chooses the ports (``bookiePort`` 0),
+    bookies have no stable address, so their ids are ``bookie-<i>``.  Only the first bookie has the HTTP server or the
+    port of metrics.  It also runs autorecovery, with short pauses, if there are several bookies and it is not switched
+    off.
 
-    :raises ConfigError: a value makes no sense for several bookies.
+    :param config: configuration that all bookies share.
+    :param count: number of bookies.
+    :param base: directory of the cluster.
+    :raises ConfigError: a key is set that cannot have one value for several bookies.
     """
     for name in ("bookie_id", "listen_endpoint", "journal_directories", "ledger_directories", "index_directories"):
         if config.origins.get(name, DATA_OPTION) != DATA_OPTION:
@@ -45,7 +48,7 @@ def standalone_configs(config: BookieConfig, count: int, base: str) -> list[Book
 
 
 def _autorecovery(config: BookieConfig, count: int) -> dict[str, Any]:
-    """Return default values for the keys of autorecovery that the configuration leaves out."""
+    """Return values for the keys of autorecovery that the configuration does not set."""
     defaults = {"auto_recovery_daemon_enabled": count > 1, **_SHORT}
     return {name: value for name, value in defaults.items() if name not in config.origins}
 

@@ -1,4 +1,4 @@
-"""Bookies that last as long as a block of code: for examples, notebooks and first tries."""
+"""Runs bookies until a ``with`` block ends: for examples, notebooks and first tries."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,12 +14,13 @@ _thread = ReactorThread()
 
 @contextmanager
 def temporary_cluster(bookies: int = 1) -> Iterator[str]:
-    """Run real bookies in this process for the length of a context, which yields their metadata service URI.
+    """Run real bookies in this process until the ``with`` block ends; the block gets their metadata service URI.
 
-    They listen on the loopback address, on free ports, in a thread of their own, and keep their files in a temporary
-    folder that is deleted at the end.  Any door of the client connects to the URI.
+    The bookies run in a thread of their own and listen on free ports of the loopback address.  Their files are in a
+    temporary folder, which is deleted at the end.  Every kind of client (Twisted, asyncio or blocking) can connect to
+    the URI.
 
-    :param bookies: how many; a ledger's ensemble may be as large.
+    :param bookies: number of bookies, which is also the largest possible ensemble.
     """
     plain = BookieConfig(bookie_port=0, listening_interface="127.0.0.1", journal_pre_alloc_size_mb=1)
     with TemporaryDirectory(prefix="bookies-") as directory, ExitStack() as started:
