@@ -1,4 +1,4 @@
-"""``python -m bookkeeper_twisted``."""
+"""The module that ``python -m bookkeeper_twisted`` runs."""
 
 from .cli.entry import main
 

@@ -1,4 +1,7 @@
-"""The public names of the package, and the module of each; ``__init__.pyi`` declares them for type checkers."""
+"""The public names of the package, each with the module that defines it.
+
+``__init__.pyi`` declares the same names for type checkers.
+"""
 
 from importlib import import_module
 from typing import Any
@@ -21,7 +24,7 @@ __all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:
-    """Import the module of a public name at its first use, and return the object."""
+    """Import the module that defines the public name ``name``, and return the object with this name."""
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'bookkeeper_twisted' has no attribute {name!r}")
@@ -29,5 +32,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the public names, loaded or not."""
+    """List all public names, even those that are not loaded yet."""
     return [*__all__, "__version__"]

@@ -1,6 +1,6 @@
-"""Checks of the arguments of public calls: every error names the parameter, the argument and the valid values.
+"""Checks of the arguments of public calls; each error names the parameter, the argument and the valid values.
 
-Of texts and byte strings only the type is shown, because the values may be secret or long.
+An error shows only the type of a text or a byte string, because the value may be secret or long.
 """
 
 import operator
@@ -14,23 +14,23 @@ from .errors import IncorrectParameterError
 T = TypeVar("T")
 
 LARGEST = 2**63 - 1
-"""The largest number that fits the fields of the wire protocols and of metadata."""
+"""The largest integer that fits into the fields of the wire protocols and of metadata."""
 
 LONGEST = 10**9
-"""Seconds of the longest wait, thirty years, for which timers of the operating system suffice."""
+"""The longest wait in seconds, some thirty years; timers of the operating system can wait so long."""
 
 _WHOLE, _HEX = re.compile("[+-]?[0-9]+"), re.compile("[0-9A-Fa-f]+")
 
 _LONGEST_SHOWN = 64
-"""Bits of the largest integer whose digits are shown."""
+"""Errors show the digits of an integer only if it has at most this many bits."""
 
 
 def refusal(name: str, given: object, wanted: str) -> IncorrectParameterError:
     """Return the error for an invalid argument.
 
     :param name: name of the parameter.
-    :param given: the argument; only numbers and None are shown themselves.
-    :param wanted: the values that can be used.
+    :param given: the argument; the error shows the value of a number or None, and the type of anything else.
+    :param wanted: text that describes the valid values.
     """
     return IncorrectParameterError(f"{name}: {_shown(given)} was given, {wanted} is wanted")
 
@@ -55,15 +55,15 @@ def check_integer(name: str, given: int, low: int = 0, high: int = LARGEST) -> N
 
 
 def check_seconds(name: str, given: float | None, otherwise: str = "") -> None:
-    """Check that an argument is a number of seconds, not negative and not too large.
+    """Check that an argument is a number of seconds from 0 to :data:`LONGEST`.
 
-    :param otherwise: the meaning of None, if None is allowed.
+    :param otherwise: text that says what None means; if empty, None is not allowed.
     :raises IncorrectParameterError: the argument is negative, longer than :data:`LONGEST`, not a number, or None
         although that is not allowed.
     """
     if given is None and otherwise:
         return
-    if not (isinstance(given, Real) and 0 <= given <= LONGEST):  # not-a-number fails this comparison, too
+    if not (isinstance(given, Real) and 0 <= given <= LONGEST):  # this comparison is false for not-a-number
         none = f" (or None: {otherwise})" if otherwise else ""
         raise refusal(name, given, f"a number of seconds from 0 to {LONGEST}{none}")
 
@@ -79,9 +79,9 @@ def check_type(name: str, given: object, kind: type[T], wanted: str) -> T:
 
 
 def as_bytes(name: str, given: object) -> bytes:
-    """Return an argument as bytes, copied if the caller could change its memory afterwards.
+    """Return an argument as bytes; copy it if the caller could change its memory later.
 
-    :raises IncorrectParameterError: the argument is not made of bytes.
+    :raises IncorrectParameterError: the argument is neither bytes nor bytearray nor memoryview.
     """
     if isinstance(given, bytes | bytearray | memoryview):
         return bytes(given)
@@ -121,7 +121,7 @@ def whole_number(text: str) -> int:
 
 
 def hex_number(text: str) -> int:
-    """Parse a hexadecimal number: ASCII digits, with at most a sign in front.
+    """Parse a hexadecimal number: ASCII digits without a sign or a prefix.
 
     :raises ValueError: the text is not such a number.
     """
@@ -141,5 +141,5 @@ def decimal_number(text: str) -> float:
 
 
 def too_large(size: int, largest: int) -> IncorrectParameterError:
-    """Return the error of a payload of ``size`` bytes, which is larger than the ``largest`` allowed."""
+    """Return the error for a payload of ``size`` bytes, if at most ``largest`` bytes are allowed."""
     return IncorrectParameterError(f"data: {size} bytes were given, at most {largest} are wanted, which fit a frame")

@@ -1,7 +1,7 @@
-"""CRC32C of any buffer, by the fastest installed library.
+"""Computes CRC32C of any buffer, with the faster one of two libraries if it is installed.
 
-``crc32c`` takes every buffer and is preferred; ``google_crc32c``, which is always installed, takes
-``bytes`` only, so other buffers are copied for it.
+The library ``crc32c`` accepts every kind of buffer and is preferred.  ``google_crc32c`` is always installed, but
+accepts only ``bytes``, so other buffers are copied for it.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Crc32c(Protocol):
-    """A function ``crc32c(data, value=0)`` with positional arguments."""
+    """A function that computes the CRC32C of ``data``, continued from the CRC32C ``value`` of the bytes before."""
 
     def __call__(self, data: Buffer, value: int = 0, /) -> int: ...
 
@@ -39,7 +39,10 @@ def _choose() -> tuple[Crc32c, Crc32c, Callable[[bytes], int]]:
 
 
 crc32c, crc32c_of_block, crc32c_of_bytes = _choose()
-"""Functions for the CRC32C of ``data``; ``value`` is the CRC32C of the bytes before it.  ``crc32c_of_bytes`` takes
-only bytes and no ``value``; it is the library's own function, so that ``map`` over many entries runs without
-a Python frame, 100 ns, for each.  ``crc32c_of_block`` keeps the interpreter lock: a block of 64 KiB takes 7 us,
-getting the lock back from a busy reactor thread 100 us, and a group of the journal has many blocks."""
+"""Functions that compute the CRC32C of ``data``; ``value`` is the CRC32C of the bytes before it.
+
+``crc32c_of_bytes`` accepts only bytes and no ``value``.  It is the library's own function, so ``map`` over many entries
+needs no Python frame per entry, which would take 100 ns.  ``crc32c_of_block`` does not release the interpreter lock: a
+block of 64 KiB takes 7 us, but to get the lock back from a busy reactor thread takes 100 us, and a group of journal
+entries has many blocks.
+"""

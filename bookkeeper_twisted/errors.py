@@ -1,9 +1,10 @@
 """Every exception of the package, and the table between wire statuses and exceptions.
 
-The class tree shows which side is at fault.  A :class:`BookieError` is the answer of a bookie and has a wire status;
-a :class:`ClientError` is made by the client, a :class:`StorageError` by the engine under a bookie; a
-:class:`MetadataError` comes from the metadata store; :class:`CodecError` is the only error that the codec raises.
-``code`` is the public result code of Apache's client (``BKException.Code``), so that logs of both can be compared.
+The base class of an exception shows where the error comes from.  A bookie answers with a :class:`BookieError`, which
+has a wire status.  The client itself raises a :class:`ClientError`.  The storage engine of a bookie raises a
+:class:`StorageError`.  A :class:`MetadataError` comes from the metadata store.  The codec raises only
+:class:`CodecError`.  ``code`` is the public result code of Apache's client (``BKException.Code``), so that users can
+compare logs of both clients.
 """
 
 import errno
@@ -15,14 +16,14 @@ import attrs
 from .masking import without_credentials
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
-"""Error numbers of a disk without space, for all users or for this one."""
+"""The ``errno`` values of a write if the disk is full, or the disk quota of this user is used up."""
 
 NO_FILES = (errno.EMFILE, errno.ENFILE)
-"""Error numbers of a process or machine without free file descriptors, which no disk is to blame for."""
+"""The ``errno`` values of an open without a free file descriptor in the process or machine: no fault of the disk."""
 
 
 class Status(IntEnum):
-    """The status codes of V3 (``StatusCode``); :attr:`v2` is the code of V2."""
+    """The status codes of replies in protocol V3 (``StatusCode``); :attr:`v2` is the error code of V2."""
 
     EOK = 0
     ENOLEDGER = 402
@@ -38,13 +39,16 @@ class Status(IntEnum):
 
     @property
     def v2(self) -> int:
-        """The V2 error code.  Java's V2 client does not know 107 and closes the connection on it, so
-        an unknown ledger state is an I/O error in V2 (safety S5)."""
+        """The error code in protocol V2.
+
+        In V2, an unknown ledger state is sent as an I/O error (safety S5): Java's V2 client does not know code 107 and
+        would close the connection.
+        """
         return _V2_OF[self]
 
     @classmethod
     def from_v2(cls, code: int) -> "Status":
-        """Return the status of a V2 error code.
+        """Return the status for an error code of protocol V2.
 
         :param code: the error code on the wire.
         :raises ValueError: the protocol has no such code.
@@ -66,7 +70,7 @@ _OF_V2 = {code: status for status, code in _V2_OF.items()} | {101: Status.EIO, 1
 class BookKeeperError(Exception):
     """The base class of all errors that this package raises on purpose.
 
-    :cvar code: result code of Apache's client API for the same condition.
+    :cvar code: result code of Apache's client API for the same error.
     """
 
     code: ClassVar[int] = -999
@@ -77,11 +81,11 @@ class BookKeeperError(Exception):
 
 @attrs.define(eq=False)
 class BookieError(BookKeeperError):
-    """A bookie refused or failed one request.
+    """A bookie answered a request with an error.
 
-    :ivar ledger_id: the requested ledger, -1 if the request has none.
-    :ivar entry_id: the requested entry, -1 if the request has none.
-    :ivar detail: further facts from the bookie or the client, may be empty.
+    :ivar ledger_id: id of the requested ledger, -1 if the request names none.
+    :ivar entry_id: id of the requested entry, -1 if the request names none.
+    :ivar detail: more about the error, from the bookie or the client; may be empty.
     """
 
     status: ClassVar[Status]
@@ -126,7 +130,7 @@ class BadRequestError(BookieError):
 
 @attrs.define(eq=False)
 class BookieIOError(BookieError):
-    """The bookie could not read or write; the entry may exist or not."""
+    """The bookie failed to read or write; the entry may or may not exist."""
 
     status = Status.EIO
     text = "I/O error at the bookie"
@@ -180,7 +184,7 @@ class TooManyRequestsError(BookieError):
 
 @attrs.define(eq=False)
 class DataUnknownError(BookieError):
-    """The bookie may have lost entries of this ledger, and does not know which entries it kept."""
+    """The bookie may have lost entries of this ledger and does not know which."""
 
     status = Status.EUNKNOWNLEDGERSTATE
     text = "state of the ledger is unknown"
@@ -212,19 +216,19 @@ class ClientError(BookKeeperError):
 
 
 class IncorrectParameterError(ClientError, ValueError):
-    """An argument is invalid; the text names it."""
+    """An argument is invalid; the text names the parameter."""
 
     code = -14
 
 
 class ReadError(ClientError):
-    """A read failed for a reason that has no class, for example because the entry is beyond the LAC."""
+    """A read failed for a reason without a class of its own, for example because the entry is beyond the LAC."""
 
     code = -1
 
 
 class WriteError(ClientError):
-    """An add failed for a reason that has no class of its own."""
+    """An add failed for a reason without an exception class of its own."""
 
     code = -12
 
@@ -236,7 +240,7 @@ class AddEntryQuorumTimeoutError(ClientError):
 
 
 class DuplicateEntryIdError(ClientError):
-    """The caller gave an entry id that is in use already."""
+    """The caller passed an entry id that was used before."""
 
     code = -22
 
@@ -268,29 +272,29 @@ class ClientClosedError(ClientError):
 
 
 class NotEnoughBookiesError(ClientError):
-    """Fewer bookies are available than the ensemble needs."""
+    """The ensemble needs more bookies than can be used."""
 
     code = -6
 
 
 class BookieHandleNotAvailableError(ClientError):
-    """The bookie could not be connected, or the connection was lost with the request outstanding."""
+    """The client could not connect to the bookie, or lost the connection before a reply came."""
 
     code = -8
 
 
 class RequestTimeoutError(ClientError):
-    """No reply came in time.  The request may or may not have been executed."""
+    """No reply came in time; the bookie may or may not have executed the request."""
 
     code = -23
 
 
 @attrs.define(eq=False)
 class EntriesLostError(ClientError):
-    """No registered bookie has undamaged copies of some entries.
+    """Some entries are lost: no registered bookie has an undamaged copy.
 
-    :ivar entry_ids: the first ids of such entries, ascending.
-    :ivar detail: the reason why the first one cannot be read.
+    :ivar entry_ids: ids of the first such entries, ascending.
+    :ivar detail: the reason why the first of them cannot be read.
     """
 
     code = -10
@@ -307,8 +311,9 @@ class EntriesLostError(ClientError):
 class DigestMatchError(ClientError):
     """An entry has a wrong digest, ledger id or entry id (S18).
 
-    :ivar entry_id: the first bad entry, -1 if the request named none; entries before it in the run are good.
-    :ivar detail: the mistake in the entry.
+    :ivar entry_id: id of the first bad entry, -1 if the request named none; entries before it in the same reply are
+        good.
+    :ivar detail: what is wrong with the entry.
     """
 
     code = -5
@@ -322,7 +327,7 @@ class DigestMatchError(ClientError):
 
 @attrs.define(eq=False)
 class SecurityError(ClientError):
-    """The connection to a bookie could not be encrypted, or its certificate is not to be trusted."""
+    """The connection to a bookie could not be encrypted, or the bookie's certificate is not trusted."""
 
     code = -24
     detail: str
@@ -332,13 +337,13 @@ class SecurityError(ClientError):
 
 
 class LedgerRecoveryError(ClientError):
-    """The ledger is not closed, and the recovery that would close it has failed or was not requested."""
+    """The ledger is not closed: its recovery failed, or the caller did not ask for a recovery."""
 
     code = -10
 
 
 class UnexpectedConditionError(ClientError):
-    """The peer or this side broke a rule of the protocol."""
+    """The other side or this process broke a rule of the protocol."""
 
     code = -999
 
@@ -388,7 +393,7 @@ class LedgerExistsError(MetadataError):
 
 
 class MetadataVersionError(MetadataError):
-    """A compare-and-set failed, because another client has written the value since it was read."""
+    """A compare-and-set failed, because another client has changed the stored value since it was read."""
 
     code = -17
 
@@ -400,7 +405,7 @@ class MetadataSerializationError(MetadataError):
 
 
 class NotInitializedError(MetadataError):
-    """The metadata store holds no cluster; the text names the command that makes one."""
+    """The metadata store contains no cluster; the text names the command that creates one."""
 
     def __str__(self) -> str:
         return f"{super().__str__()}; bookkeeper-twisted shell initnewcluster makes a new, empty cluster"
@@ -415,7 +420,7 @@ class CookieExistsError(MetadataError):
 
 
 class NotUnderreplicatedError(MetadataError):
-    """The ledger has no mark of under-replication."""
+    """The ledger has no underreplicated mark."""
 
 
 class LedgerLockedError(MetadataError):
@@ -434,18 +439,18 @@ class StorageError(BookKeeperError):
 
 
 class DamageError(StorageError):
-    """Bytes on disk are not the bytes that were written (S5, S9); never reported as "no such entry"."""
+    """Bytes on disk differ from those that were written (S5, S9); a bookie never reports this as "no such entry"."""
 
 
 class LostLogError(DamageError):
-    """An entry log is missing, so the entries that the index locates in this log are lost."""
+    """An entry log is missing, so the entries in it, which the index still has, are lost."""
 
 
 class LogDamageError(DamageError):
-    """An entry log does not hold the entries that its index names.
+    """An entry log does not contain entries at the place that the index has for them.
 
-    :ivar log_id: id of the log.
-    :ivar ledger_id: ledger of the entries ``first .. last``, which are a row of the index.
+    :ivar log_id: id of the entry log.
+    :ivar ledger_id: id of the ledger of these entries; the index has one row for ``first .. last`` (inclusive).
     """
 
     def __init__(self, text: str, log_id: int, ledger_id: int, first: int, last: int) -> None:
@@ -457,7 +462,7 @@ class LogDamageError(DamageError):
 
 
 class JournalDamageError(DamageError):
-    """A journal has lost records that were durable, so the bookie must not start (safety 3.3)."""
+    """A journal has lost records that were synced before, so the bookie must not start (safety 3.3)."""
 
 
 class InvalidCookieError(StorageError):
@@ -465,7 +470,7 @@ class InvalidCookieError(StorageError):
 
 
 class DirectoryLockedError(StorageError):
-    """Another process serves the directory (S6)."""
+    """Another process has locked the directory to serve it (S6)."""
 
 
 class StorageFailedError(StorageError):
@@ -473,7 +478,7 @@ class StorageFailedError(StorageError):
 
 
 class NoWritableDirectoryError(StorageError):
-    """No ledger directory can take data."""
+    """No ledger directory is writable, for example because all disks are full."""
 
 
 # ---- codec, configuration, limits --------------------------------------------------------------------
@@ -484,12 +489,12 @@ class CodecError(BookKeeperError, ValueError):
 
 
 class ConfigError(BookKeeperError, ValueError):
-    """A configuration value cannot be used; the text names key, origin and reason."""
+    """A configuration value is invalid; the text contains the key, where the value comes from, and the reason."""
 
 
 class NoSuchThrottleError(BookKeeperError, LookupError):
-    """No limiter has this name; the text lists the known names."""
+    """No speed limiter has this name; the text lists the known names."""
 
 
 class NotServingError(BookKeeperError):
-    """Only a bookie that serves requests can do this, but it is starting, stopping or stopped."""
+    """The call needs a bookie that serves requests, but this bookie is starting, stopping or stopped."""

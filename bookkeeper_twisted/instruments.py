@@ -1,8 +1,8 @@
-"""Instruments whose recording costs an attribute addition, and the collector that exports them.
+"""Instruments that record metrics with little work, and the collector that exports them to Prometheus.
 
-``prometheus_client`` supplies the registry; its own instruments are not used: its summaries have no
-quantiles and its counters are renamed.  :func:`render` keeps names as they were declared, so that dashboards
-made for Apache BookKeeper work.
+To count is to add to an attribute.  The registry is that of ``prometheus_client``, but not the instruments: its
+summaries have no quantiles, and it renames counters.  :func:`render` exports names as they were declared, so that
+dashboards made for Apache BookKeeper work.
 """
 
 import math
@@ -21,7 +21,7 @@ _WINDOW = 2048
 
 
 class Counter:
-    """A number that its owner adds to: ``counter.value += n``."""
+    """A number that its owner changes by assignment: ``counter.value += n``."""
 
     __slots__ = ("value",)
 
@@ -33,7 +33,7 @@ class Counter:
 
 
 class Gauge:
-    """A number that is read when it is exported."""
+    """A number that a function returns when metrics are exported."""
 
     __slots__ = ("_read",)
 
@@ -45,7 +45,10 @@ class Gauge:
 
 
 class Series:
-    """The recorded values of one outcome: the count and sum of all values, and the newest values for quantiles."""
+    """The values recorded for one outcome (success or failure) of an operation.
+
+    It keeps the count and the sum of all values, and the newest values, for quantiles.
+    """
 
     __slots__ = ("count", "sum", "_newest")
 
@@ -61,11 +64,11 @@ class Series:
         self._newest.append((value, count))
 
     def quantiles(self) -> list[float]:
-        """Return the value of each of :data:`QUANTILES`; not-a-number if no values were recorded."""
+        """Return each of :data:`QUANTILES` of the newest values; not-a-number if no value was recorded."""
         return _quantiles(self._newest, QUANTILES)
 
     def newest(self, count: int) -> list[tuple[float, int]]:
-        """Return the newest ``count`` values, or all kept values, as pairs of value and number of repetitions."""
+        """Return the newest ``count`` values, or all that are kept, as pairs of a value and how often it occurred."""
         found: list[tuple[float, int]] = []
         for value, number in reversed(self._newest):
             if count <= 0:
@@ -76,7 +79,10 @@ class Series:
 
 
 def _quantiles(values: Iterable[tuple[float, int]], quantiles: Sequence[float]) -> list[float]:
-    """Return the values of ascending quantiles of pairs of value and number; not-a-number without pairs."""
+    """Compute quantiles of values that are given as pairs of value and number; return not-a-number without values.
+
+    :param quantiles: the quantiles, ascending.
+    """
     ordered = sorted(values)
     total = sum([count for _, count in ordered])
     if not total:
@@ -92,10 +98,10 @@ def _quantiles(values: Iterable[tuple[float, int]], quantiles: Sequence[float]) 
 
 
 class RecentQuantile:
-    """A quantile of the values that some :class:`Series` recorded between two calls.
+    """A quantile of the values that some :class:`Series` have recorded since the last call.
 
-    :param series: the series, whose quantiles are separate, so that many fast values of one do not hide slow ones of
-        another.
+    :param series: the series.  The quantile of each is computed alone, so that many small values in one do not hide
+        large ones in another.
     """
 
     def __init__(self, quantile: float, *series: Series) -> None:
@@ -104,7 +110,7 @@ class RecentQuantile:
         self._counts = [each.count for each in series]
 
     def __call__(self) -> float | None:
-        """Return the highest quantile of all series, None if nothing was recorded since the last call."""
+        """Return the highest of the quantiles of all series; None if nothing was recorded since the last call."""
         found = []
         for index, series in enumerate(self._series):
             recent, self._counts[index] = series.count - self._counts[index], series.count
@@ -132,15 +138,15 @@ class Summary:
 
 
 class Histogram:
-    """The counts of values by range.
+    """Counts values by the range that they are in.
 
-    :ivar sum: the sum of all values.
+    :ivar sum: sum of all values.
     """
 
     __slots__ = ("sum", "_bounds", "_counts")
 
     def __init__(self, bounds: Sequence[float]) -> None:
-        """:param bounds: the highest value of each range, ascending; one range without a bound follows."""
+        """:param bounds: highest value of each range, ascending; the last range has no bound."""
         self.sum: float = 0
         self._bounds = (*bounds, math.inf)
         self._counts = [0] * len(self._bounds)
@@ -174,7 +180,7 @@ class _Family:
 
 
 class Instruments(Collector):
-    """The instruments of one bookie or client, by the name under which they are exported."""
+    """All instruments of one bookie or client, by the names under which they are exported."""
 
     def __init__(self) -> None:
         self._families: dict[str, _Family] = {}
@@ -185,49 +191,49 @@ class Instruments(Collector):
     def counter(self, name: str, **labels: str) -> Counter:
         """Add a counter.
 
-        :param name: the name under which it is exported, unchanged; with other labels a name may be added again.
+        :param name: name of the exported metric; several counters may have the same name with different labels.
         """
         counter = Counter()
         self._add(name, "counter", counter, labels)
         return counter
 
     def gauge(self, name: str, read: Callable[[], float], kind: str = "gauge", **labels: str) -> None:
-        """Add a gauge, which reads its number when it is exported.
+        """Add a gauge, whose number is read when metrics are exported.
 
-        :param name: as in :meth:`counter`.
-        :param read: returns the number; called on the thread that exports.
-        :param kind: the type that is exported; Apache exports some numbers that go up and down as ``counter``.
+        :param name: see :meth:`counter`.
+        :param read: returns the number; called in the thread that exports metrics.
+        :param kind: type of the exported metric; Apache exports some numbers that also fall as ``counter``.
         """
         self._add(name, kind, Gauge(read), labels)
 
     def summary(self, name: str, **labels: str) -> Summary:
         """Add a summary.
 
-        :param name: as in :meth:`counter`; ``_count`` and ``_sum`` are appended for two of its numbers.
+        :param name: see :meth:`counter`; the exported names of count and sum end with ``_count`` and ``_sum``.
         """
         summary = Summary()
         self._add(name, "summary", summary, labels)
         return summary
 
     def share(self, name: str, summary: Summary, **labels: str) -> None:
-        """Export a ``summary`` under an additional name.
+        """Export a ``summary`` under one more name.
 
-        :param name: as in :meth:`summary`.
+        :param name: see :meth:`summary`.
         """
         self._add(name, "summary", summary, labels)
 
     def histogram(self, name: str, bounds: Sequence[float], **labels: str) -> Histogram:
         """Add a histogram.
 
-        :param name: as in :meth:`counter`; ``_bucket``, ``_count`` and ``_sum`` are appended.
-        :param bounds: the highest value of each range, ascending.
+        :param name: see :meth:`counter`; the exported names end with ``_bucket``, ``_count`` and ``_sum``.
+        :param bounds: highest value of each range, ascending.
         """
         histogram = Histogram(bounds)
         self._add(name, "histogram", histogram, labels)
         return histogram
 
     def collect(self) -> Iterator[Metric]:
-        # iterates over a copy, because a caller may add families between two yields
+        # iterate over a copy, because instruments may be added between two yields
         for name, family in list(self._families.items()):
             metric = Metric(name, "", family.kind)
             for labels, instrument in family.members:
@@ -237,12 +243,12 @@ class Instruments(Collector):
 
 
 def render(registry: CollectorRegistry) -> bytes:
-    """Encode the metrics of a ``registry`` in the text exposition format, names unchanged."""
+    """Encode the metrics of a ``registry`` in Prometheus's text format; keep their names as declared."""
     return b"".join(pieces(registry))
 
 
 def pieces(registry: CollectorRegistry) -> Iterator[bytes]:
-    """Yield the text of a ``registry`` as :func:`render` does; each metric is read when its text is yielded."""
+    """Yield the text of a ``registry`` metric by metric, as :func:`render` joins it; read each when it is yielded."""
     for metric in registry.collect():
         yield "".join([f"{line}\n" for line in _text(metric)]).encode()
 
@@ -251,7 +257,7 @@ def _text(metric: Metric) -> Iterable[str]:
     samples = [s for s in metric.samples if not s.name.endswith("_created")]
     name = metric.name
     if metric.type == "counter" and samples and samples[0].name == name + "_total":
-        name += "_total"  # adds the suffix that prometheus_client strips from the names of its own counters
+        name += "_total"  # prometheus_client has stripped this suffix from the name of its own counter
     yield f"# TYPE {name} {metric.type}"
     for sample in samples:
         yield f"{sample.name}{_labels(sample)} {_number(sample.value)}"

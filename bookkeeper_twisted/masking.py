@@ -1,20 +1,20 @@
-"""Texts in which secrets are hidden."""
+"""Hides secrets in texts for logs and errors."""
 
 import re
 
 MASK = "******"
-"""The text that is shown instead of a secret: a password, a key that is derived from one, a credential."""
+"""The text that is shown in place of a password, a key derived from one, or other credentials."""
 
 
 def masked(secret: object) -> str:
-    """Return the ``repr`` of a ``secret``, which shows only whether the secret is set."""
+    """Return a text for the ``repr`` of a ``secret`` that shows only whether the secret is empty."""
     return MASK if secret else repr(secret)
 
 
 _CREDENTIALS = re.compile(r"(?<=//)\S*(?=@)")
-"""A pattern that matches up to the last ``@``, because a password may contain ``/``, ``,`` and ``@``."""
+"""A pattern for user and password in a URI, up to the last ``@``: a password may contain ``/``, ``,`` and ``@``."""
 
 
 def without_credentials(text: str) -> str:
-    """Return a ``text`` in which user and password of each URI are masked."""
+    """Mask user and password of each URI in a ``text``."""
     return _CREDENTIALS.sub(MASK, text)

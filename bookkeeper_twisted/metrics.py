@@ -1,6 +1,7 @@
 """The metrics of a bookie, grouped by layer, under the names that Apache's bookie exports.
 
-Recording is per run or per group, never per entry: ``summary.success.record(ms, count)``.
+For speed, a value is recorded once for a run or a group of entries, never for each entry: ``summary.success.record(ms,
+count)``.
 """
 
 import re
@@ -20,17 +21,17 @@ __all__ = [
 ]  # fmt: skip
 
 _TENTHS = 10
-"""Number of classes by which entry logs are counted, by their share of live bytes."""
+"""The number of ranges of the share of live bytes by which entry logs are counted."""
 
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 
-# BP-62 names these bounds: milliseconds of a batch read, and bytes of its reply
+# the bounds in BP-62, for the milliseconds of a batch read and the bytes of its reply
 _BATCH_LATENCIES = (5, 10, 20, 50, 100, 200, 500, 1000, 3000)
 _BATCH_SIZES = (128, 512, 1024, 2048, 4096, 16 * 1024, 128 * 1024, 1024 * 1024)
 
 
 def new_registry(*collectors: Instruments) -> CollectorRegistry:
-    """Make a registry that exports the instruments of some bookies or clients, and no metrics of the process."""
+    """Make a registry that exports the instruments of some bookies or clients, without metrics of the process."""
     registry = CollectorRegistry()
     for collector in collectors:
         registry.register(collector)
@@ -38,7 +39,10 @@ def new_registry(*collectors: Instruments) -> CollectorRegistry:
 
 
 def process_registry() -> CollectorRegistry:
-    """Make a registry of CPU time, memory and descriptors of this process, ``process_*``; on Linux only."""
+    """Make a registry of CPU time, memory and file descriptors of this process (``process_*``).
+
+    It is empty except on Linux.
+    """
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     return registry
@@ -49,7 +53,7 @@ _NO_NAME = re.compile("[^A-Za-z0-9_]")
 
 
 def directory_labels(ledger_dirs: Sequence[str], index_dirs: Sequence[str]) -> Mapping[str, str]:
-    """Return the labels of the metrics of a ledger storage; the value joins several directories by commas.
+    """Return the labels of metrics of a ledger storage: its directories, separated by commas.
 
     :param ledger_dirs: paths of the ledger directories.
     :param index_dirs: paths of the index directories.
@@ -82,24 +86,24 @@ class JournalMetrics:
     def watch_queue(
         self, length: Callable[[], float], used: Callable[[], float], limit: int, groups: Callable[[], float]
     ) -> None:
-        """Export the metrics of the queue of entries that wait for the journal.
+        """Export metrics of the queue of adds that wait for the journal.
 
         :param length: returns the number of items in the queue.
-        :param used: returns their bytes.
-        :param limit: bytes of the queue at most.
-        :param groups: returns the number of groups that are being written and synced.
+        :param used: returns the bytes of these items.
+        :param limit: most bytes of the queue.
+        :param groups: returns the number of groups that the journal is writing or syncing.
         """
         prefix, label = "bookie_journal_JOURNAL_", self._label
         self._instruments.gauge(prefix + "QUEUE_SIZE", length, "counter", journalIndex=label)
         self._instruments.gauge(prefix + "MEMORY_USED", used, journalIndex=label)
         self._instruments.gauge(prefix + "MEMORY_MAX", lambda: limit, journalIndex=label)
         self._instruments.gauge(prefix + "FORCE_WRITE_QUEUE_SIZE", groups, "counter", journalIndex=label)
-        # always 0: one call hands over a whole group, so no callback waits in a queue after the sync
+        # Apache's queue of callbacks after a sync; here one call reports a whole group, so it is always empty
         self._instruments.gauge(prefix + "CB_QUEUE_SIZE", lambda: 0, "counter", journalIndex=label)
 
 
 class StorageCounts(Protocol):
-    """The counts that a ledger storage maintains itself."""
+    """The counts that a ledger storage keeps, from which metrics are exported."""
 
     write_cache_hits: int
     read_cache_hits: int
@@ -115,10 +119,10 @@ class StorageCounts(Protocol):
 
 
 class StorageMetrics:
-    """The metrics of a ledger storage, from its counts.
+    """The metrics of a ledger storage, read from its counts.
 
-    :param labels: the labels of :func:`directory_labels`.
-    :param write_cache_limit: bytes that the write caches may hold.
+    :param labels: labels that :func:`directory_labels` returned.
+    :param write_cache_limit: most bytes in the write caches.
     """
 
     def __init__(
@@ -135,7 +139,7 @@ class StorageMetrics:
         instruments.gauge("bookie_write_cache_count", storage.pending_entries, **labels)
         instruments.gauge("bookie_read_cache_size", storage.read_cache_bytes, **labels)
         instruments.gauge("bookie_write_cache_max_size", lambda: write_cache_limit)
-        # Apache's storage exports the first name, Apache's garbage collector the second
+        # Apache's ledger storage exports the first name, its garbage collector the second
         for name in ("bookie_ledgers_count", "bookie_ACTIVE_LEDGER_TOTAL"):
             instruments.gauge(name, storage.ledger_count, **labels)
         instruments.gauge("bookie_undeleted_ledgers", storage.undeleted, **labels)
@@ -143,9 +147,9 @@ class StorageMetrics:
 
 
 class BookieMetrics:
-    """The metrics of the operations of a bookie.
+    """The metrics of a bookie's operations on entries and ledgers.
 
-    :param labels: the labels of metrics of the storage, see :func:`directory_labels`.
+    :param labels: labels for metrics of the ledger storage, see :func:`directory_labels`.
     """
 
     def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -163,9 +167,9 @@ class BookieMetrics:
         self._instruments = instruments
 
     def watch(self, server_status: Callable[[], float], n_journals: int) -> None:
-        """Export the status of the bookie, and the number of its journals.
+        """Export the status of the bookie and the number of its journals.
 
-        :param server_status: returns 1 if writable, 0 if read-only, -1 if unregistered.
+        :param server_status: returns 1 if the bookie is writable, 0 if it is read-only, -1 if it is not registered.
         :param n_journals: number of journal directories.
         """
         self._instruments.gauge("bookie_SERVER_STATUS", server_status)
@@ -175,8 +179,8 @@ class BookieMetrics:
 class DiskMetrics:
     """The metrics of the disks of ledger directories.
 
-    :param used: the used share of the disk by directory, as last checked.
-    :param writable: number of directories that take data.
+    :param used: returns the used share of the disk of a directory at the last check, from 0 to 1.
+    :param writable: returns the number of writable directories.
     """
 
     def __init__(
@@ -211,10 +215,10 @@ class BatchReadMetrics:
 
 
 class RequestMetrics:
-    """The metrics of requests from their decoding to their reply, by operation."""
+    """The metrics of requests by operation; latencies are from the decoding of a request to its reply."""
 
     def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
-        """:param labels: the labels of metrics of the storage, see :func:`directory_labels`."""
+        """:param labels: labels for metrics of the ledger storage, see :func:`directory_labels`."""
         prefix = "bookkeeper_server_"
         self.add = instruments.summary(prefix + "ADD_ENTRY_REQUEST")
         self.read = instruments.summary(prefix + "READ_ENTRY_REQUEST")
@@ -232,19 +236,19 @@ class RequestMetrics:
         self._instruments = instruments
 
     def watch_lane(self, lane: str, waiting: Callable[[], float]) -> None:
-        """Export the number of work items that wait for the threads of a lane.
+        """Export the number of work items that wait for a lane, the threads for one kind of storage work.
 
-        :param lane: the name of the lane, the value of the label ``thread``.
-        :param waiting: returns the number, when it is exported.
+        :param lane: name of the lane, and value of the label ``thread``.
+        :param waiting: returns the number.
         """
         self._instruments.gauge("bookkeeper_server_thread_executor_queue", waiting, thread=lane)
 
     def watch_permits(self, name: str, in_progress: Callable[[], float], blocked: Callable[[], float]) -> None:
-        """Export the numbers of requests that are in progress, and that wait for a permit.
+        """Export the number of requests in progress, and of requests that wait because too many are in progress.
 
         :param name: ``ADD_ENTRY`` or ``READ_ENTRY``.
-        :param in_progress: returns the first number, when it is exported.
-        :param blocked: returns the second number.
+        :param in_progress: returns the number in progress.
+        :param blocked: returns the number that waits.
         """
         self._instruments.gauge(f"bookkeeper_server_{name}_IN_PROGRESS", in_progress)
         self._instruments.gauge(f"bookkeeper_server_{name}_BLOCKED", blocked)
@@ -253,7 +257,8 @@ class RequestMetrics:
 class ConnectionMetrics:
     """The metrics of a bookie's connections.
 
-    :ivar replies_per_write: number of replies in a write; a reply to a run of adds counts for each add.
+    :ivar replies_per_write: replies that were written to a socket together; the reply to a run of adds counts for each
+        add.
     """
 
     def __init__(self, instruments: Instruments) -> None:
@@ -273,9 +278,9 @@ class ConnectionMetrics:
 
 
 class ThrottleMetrics:
-    """The metrics of one limiter of background work.
+    """The metrics of one speed limiter of background work.
 
-    :ivar waited: seconds that requests waited, also cancelled requests.
+    :ivar waited: seconds that requests to the limiter have waited, even those that were cancelled.
     """
 
     def __init__(self, instruments: Instruments, name: str) -> None:
@@ -286,11 +291,11 @@ class ThrottleMetrics:
         self._name = name
 
     def watch(self, waiting: Callable[[], float], entries: Callable[[], float], n_bytes: Callable[[], float]) -> None:
-        """Export the number of requests that wait now, and the current limits.
+        """Export the number of waiting requests to the limiter, and its limits.
 
-        :param waiting: returns the number of requests.
-        :param entries: returns entries a second, 0 for no limit.
-        :param n_bytes: returns bytes a second, 0 for no limit.
+        :param waiting: returns the number of waiting requests.
+        :param entries: returns the limit of entries a second, 0 for no limit.
+        :param n_bytes: returns the limit of bytes a second, 0 for no limit.
         """
         self._instruments.gauge("throttle_waiting", waiting, throttle=self._name)
         self._instruments.gauge("throttle_limit_entries", entries, throttle=self._name)
@@ -298,7 +303,7 @@ class ThrottleMetrics:
 
 
 class YieldStatus(Protocol):
-    """The degree to which background work yields to clients."""
+    """The degree to which background work is slowed down in favour of clients, and the latency that decides it."""
 
     @property
     def bound(self) -> float: ...
@@ -309,9 +314,12 @@ class YieldStatus(Protocol):
 
 
 class AdaptiveMetrics:
-    """The metrics of background work that yields to clients: latencies in ms, and the granted share of the limits.
+    """The metrics of background work that is slowed down while clients see high latencies.
 
-    :param labels: labels that distinguish works of one process that yield independently.
+    They are the latency of clients and its bound, in ms, and the share of its speed limits that the work gets.
+
+    :param status: returns these numbers.
+    :param labels: labels that distinguish several such works of one process.
     """
 
     def __init__(
@@ -326,8 +334,8 @@ class AdaptiveMetrics:
 class MaintenanceMetrics:
     """The metrics of garbage collection and compaction.
 
-    :param labels: the labels of :func:`directory_labels`.
-    :ivar run, compaction: their durations in milliseconds.
+    :param labels: labels that :func:`directory_labels` returned.
+    :ivar run, compaction: durations of runs of the garbage collector and of compactions, in milliseconds.
     """
 
     def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -356,28 +364,28 @@ class MaintenanceMetrics:
         self._labels = labels
 
     def watch(self, done: Callable[[], float], left: Callable[[], float], eta: Callable[[], float]) -> None:
-        """Export the progress of the compaction that runs.
+        """Export the progress of the compaction in progress.
 
-        :param done: returns the number of bytes that are done.
-        :param left: returns the number of bytes that are left.
-        :param eta: returns the seconds until its end, not-a-number if unknown.
+        :param done: returns the bytes that it has worked through.
+        :param left: returns the bytes that are left.
+        :param eta: returns the estimated seconds until its end, not-a-number if unknown.
         """
         self._instruments.gauge("bookie_compaction_done_bytes", done, **self._labels)
         self._instruments.gauge("bookie_compaction_left_bytes", left, **self._labels)
         self._instruments.gauge("bookie_compaction_eta_seconds", eta, **self._labels)
 
     def watch_damage(self, damaged: Callable[[], float]) -> None:
-        """Export the number of entry logs that are kept because they are damaged.
+        """Export the number of damaged entry logs, which compaction does not delete.
 
-        :param damaged: returns their number.
+        :param damaged: returns this number.
         """
         self._instruments.gauge("bookie_damaged_entry_logs", damaged, **self._labels)
 
     def measured(self, directory: int, logs: Sequence[tuple[int, int]], used: int) -> None:
-        """Record the space of a directory; replace the last record of this directory.
+        """Record the sizes of entry logs in a ledger directory, in place of those recorded before.
 
         :param directory: index of the directory.
-        :param logs: bytes of records, and of live records, of each entry log that has live records.
+        :param logs: for each entry log with live entries, the bytes of all its entries and of the live ones.
         :param used: bytes of all entry logs.
         """
         self._space[directory] = len(logs), sum(live for _, live in logs), used
@@ -385,7 +393,10 @@ class MaintenanceMetrics:
         self._usage[directory] = [tenths.count(tenth) for tenth in range(_TENTHS)]
 
     def _logs_used(self, tenth: int) -> float:
-        """Return the number of entry logs in each range of the live share of their bytes."""
+        """Count the entry logs of all directories whose share of live bytes is in one range.
+
+        :param tenth: number of the range, from 0 for less than a tenth.
+        """
         return sum(counts[tenth] for counts in self._usage.values())
 
     def _total(self, column: int) -> float:
@@ -393,11 +404,11 @@ class MaintenanceMetrics:
 
 
 class ScrubMetrics:
-    """The metrics of scrubbing: stored bytes that were verified, and damage that was found.
+    """The metrics of the scrub, which verifies stored entries.
 
-    :param labels: the labels of :func:`directory_labels`.
-    :ivar damages: number of damages found so far in this process.
-    :ivar marked: number of ledgers that were marked under-replicated for damage.
+    :param labels: labels that :func:`directory_labels` returned.
+    :ivar damages: number of damaged ranges of entries found since the start of the process.
+    :ivar marked: number of ledgers that were marked underreplicated because of damage.
     """
 
     def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -408,8 +419,8 @@ class ScrubMetrics:
         self._labels = labels
 
     def watch(self, findings: Callable[[], float]) -> None:
-        """Export the damage that the last passes found.
+        """Export the number of damaged ranges of entries that are known at present.
 
-        :param findings: returns the number of damaged runs.
+        :param findings: returns this number.
         """
         self._instruments.gauge("bookie_damaged_runs", findings, **self._labels)

@@ -1,4 +1,4 @@
-"""The values that all layers share: ids, enumerations, ledger metadata."""
+"""Values that all layers use: ids, enumerations and ledger metadata."""
 
 import re
 from bisect import bisect_right
@@ -12,16 +12,16 @@ from .errors import IncorrectParameterError
 from .masking import masked
 
 INVALID_ENTRY_ID = -1
-"""The id of no entry; in a read request, of the last entry."""
+"""An id that no entry has; in a read request it stands for the last entry."""
 
 MAX_ENTRY_ID = 2**63 - 1
-"""The highest id of an entry: no entry follows it."""
+"""The highest possible entry id."""
 
 _BOOKIE_ID = re.compile(r"[A-Za-z0-9\-.:;<=>?@\[\\\]^_]+")
 
 
 class DigestType(IntEnum):
-    """The types of digests that protect entries, with their numbers in ledger metadata."""
+    """The types of the digests that protect entries; the values are those in ledger metadata."""
 
     CRC32 = 1
     HMAC = 2
@@ -30,9 +30,9 @@ class DigestType(IntEnum):
 
 
 def digest_type_of(digest_type: "DigestType | str") -> DigestType:
-    """Return the digest type of a name.
+    """Return the digest type with a given name.
 
-    :param digest_type: a name such as ``"CRC32"``, or the type itself; Apache's ``"MAC"`` is HMAC.
+    :param digest_type: a name such as ``"CRC32"``, or the type itself; ``"MAC"`` is Apache's name for HMAC.
     :raises IncorrectParameterError: no digest type has this name.
     """
     if isinstance(digest_type, DigestType):
@@ -46,7 +46,7 @@ def digest_type_of(digest_type: "DigestType | str") -> DigestType:
 
 
 class LedgerState(IntEnum):
-    """The states of a ledger: OPEN, then perhaps IN_RECOVERY, then CLOSED for ever (S15)."""
+    """The state of a ledger: first OPEN, then possibly IN_RECOVERY, in the end CLOSED for ever (S15)."""
 
     OPEN = 1
     IN_RECOVERY = 2
@@ -54,7 +54,7 @@ class LedgerState(IntEnum):
 
 
 class WriteFlag(IntFlag):
-    """The flags of a writer; DEFERRED_SYNC adds are acknowledged before they are durable."""
+    """Flags of a ledger writer.  With DEFERRED_SYNC, bookies acknowledge adds before they are durable."""
 
     NONE = 0
     DEFERRED_SYNC = 1
@@ -66,7 +66,7 @@ MAX_LEDGER_ID = (1 << 63) - 1
 def check_ledger_id(ledger_id: int) -> int:
     """Check that an argument is a ledger id, and return it.
 
-    :raises IncorrectParameterError: the argument is not an integer, is below 0 or does not fit 63 bits.
+    :raises IncorrectParameterError: the argument is not an integer from 0 to 2**63 - 1.
     """
     check_integer("ledger_id", ledger_id)
     return ledger_id
@@ -84,7 +84,7 @@ def check_bookie_id(bookie_id: str) -> str:
 
 
 _SHOWN = 64
-"""Number of bytes of an entry that its ``repr`` shows."""
+"""The most bytes of a payload that the ``repr`` of an entry shows."""
 
 
 def _shortened(data: bytes) -> str:
@@ -93,10 +93,10 @@ def _shortened(data: bytes) -> str:
 
 @attrs.frozen
 class Entry:
-    """One entry as an application sees it.
+    """One entry of a ledger, for an application.
 
-    :ivar length: bytes of all payloads of the ledger up to and including this entry.
-    :ivar last_add_confirmed: LAC of the writer when it sealed the entry.
+    :ivar length: bytes of the payloads of this entry and of all entries before it in the ledger.
+    :ivar last_add_confirmed: LAC of the writer when it sent the entry.
     """
 
     ledger_id: int
@@ -108,7 +108,7 @@ class Entry:
 
 @attrs.frozen
 class Segment:
-    """The entries from ``first_entry_id`` onwards, and the ``bookies`` that keep them, by position in the ensemble."""
+    """The entries of a ledger from ``first_entry_id`` up to the next segment; ``bookies`` is their ensemble."""
 
     first_entry_id: int
     bookies: tuple[str, ...]
@@ -116,12 +116,13 @@ class Segment:
 
 @attrs.frozen
 class LedgerMetadata:
-    """The metadata of a ledger, as the metadata store keeps it.
+    """The metadata of a ledger, which the metadata store keeps.
 
-    :ivar format_version: 1, 2 or 3; an update keeps the version that was read.
-    :ivar ctime: ms since the epoch, or None if it is not stored.
-    :ivar c_token: random number of the creating write, by which a retried create recognizes its own.
-    :ivar has_password: False for data written without password and digest (version 1).
+    :ivar format_version: version of the stored format, 1 to 3; an update of the metadata does not change it.
+    :ivar ctime: creation time in ms since the epoch; None if it is not stored.
+    :ivar c_token: random number in the request to create the ledger.  If that is repeated, the creator recognizes by it
+        that the first request succeeded.
+    :ivar has_password: False if the stored metadata have no password and no digest type (format version 1).
     """
 
     ensemble_size: int
@@ -145,21 +146,21 @@ class LedgerMetadata:
 
     @property
     def bookies(self) -> frozenset[str]:
-        """The ids of the bookies of all ensembles."""
+        """The ids of all bookies in all ensembles of the ledger."""
         return frozenset(bookie_id for segment in self.segments for bookie_id in segment.bookies)
 
     def ensemble_at(self, entry_id: int) -> tuple[str, ...]:
-        """Return the ensemble of an entry: the ensemble of the last segment that begins at or before this entry.
+        """Return the ensemble of an entry: that of the last segment which begins at or before the entry.
 
-        :param entry_id: an id before the first segment belongs to the first, an id beyond the end to the last.
-        :returns: bookie ids by position.
+        :param entry_id: id of the entry, which need not exist.
+        :returns: bookie ids, by position in the ensemble.
         """
         starts = [s.first_entry_id for s in self.segments]
         return self.segments[max(bisect_right(starts, entry_id) - 1, 0)].bookies
 
 
 class AuditorCheck(StrEnum):
-    """The periodic checks of the auditor; each value is the name under which the last run is stored."""
+    """The periodic checks of the auditor; the value is the name under which the time of the last check is stored."""
 
     ALL_LEDGERS = "checkallledgersctime"
     PLACEMENT = "placementpolicycheckctime"
@@ -168,21 +169,20 @@ class AuditorCheck(StrEnum):
 
 @attrs.frozen
 class UnderreplicatedLedger:
-    """The mark of a ledger that lacks replicas.
+    """The underreplicated mark of a ledger: some of its replicas are missing.
 
-    :ivar replicas: ids of the bookies that are missing; may be empty.
-    :ivar ctime: ms since the epoch, None if it is not stored.
+    :ivar replicas: ids of the bookies whose replicas are missing; empty if these are unknown.
+    :ivar ctime: time of the mark in ms since the epoch; None if it is not stored.
     """
 
     replicas: tuple[str, ...] = ()
     ctime: int | None = None
 
     def with_replicas(self, replicas: Iterable[str], ctime: int | None) -> "UnderreplicatedLedger":
-        """Return the mark with more missing replicas, and with the time at which they were found missing.
+        """Return a mark with more missing replicas and a new time; return this object if it names all of them already.
 
-        :param replicas: ids of bookies.
-        :param ctime: ms since the epoch, None for no time; it replaces the time of the mark.
-        :returns: the same object, with its own time, if it names all of them already.
+        :param replicas: ids of the bookies whose replicas are missing.
+        :param ctime: time of the new mark in ms since the epoch; None for no time.
         """
         missing = tuple(replica for replica in dict.fromkeys(replicas) if replica not in self.replicas)
         return UnderreplicatedLedger(self.replicas + missing, ctime) if missing else self
@@ -190,7 +190,7 @@ class UnderreplicatedLedger:
 
 @attrs.frozen
 class Endpoint:
-    """An address that a bookie publishes; clients use the endpoint with ``protocol == "bookie-rpc"``."""
+    """An address that a bookie publishes; clients connect to the one with ``protocol == "bookie-rpc"``."""
 
     id: str
     host: str

@@ -1,6 +1,6 @@
-"""The forwarding of this package's log to Python's ``logging``, for programs without Twisted's log.
+"""Forwards the log of this package to Python's ``logging``.
 
-Programs with the asyncio or the blocking client start no log of Twisted, so their client's log would be lost.
+Programs that use the asyncio or the blocking client do not start Twisted's log, so the log of the client would be lost.
 """
 
 from functools import cache
@@ -16,14 +16,14 @@ from twisted.logger import (
 )
 
 NAME = __name__.partition(".")[0]
-"""Name of the logger in ``logging``, and first part of the namespaces of the events that it gets."""
+"""The name of the logger in ``logging``; the namespaces of all log events of this package begin with it."""
 
 
 @cache
 def forward_to_logging() -> ILogObserver:
-    """Begin to pass the log events of this package to the logger ``bookkeeper_twisted`` of ``logging``.
+    """Forward log events of this package to the logger ``bookkeeper_twisted`` of ``logging`` from now on.
 
-    :returns: the observer that passes them.
+    :returns: the observer that forwards them; the same for every call.
     """
     observer: ILogObserver = FilteringLogObserver(STDLibLogObserver(NAME), [cast(Any, _is_ours)])
     globalLogPublisher.addObserver(observer)

@@ -1,4 +1,4 @@
-"""The result of one coroutine for many callers."""
+"""Lets several callers wait for the result of one coroutine."""
 
 from collections.abc import Coroutine
 from typing import Any, Generic, TypeVar
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 class SharedResult(Generic[T]):
-    """The outcome of one coroutine for several callers, each with a separate Deferred.
+    """The result of one coroutine, for which several callers wait, each with a Deferred of its own.
 
-    Cancelling such a Deferred ends only the wait of its caller.
+    If one of these Deferreds is cancelled, only the wait of its caller ends.
     """
 
     def __init__(self) -> None:
@@ -21,11 +21,11 @@ class SharedResult(Generic[T]):
         self._failure: Failure | None = None
 
     def run(self, work: Coroutine[Deferred[Any], Any, T]) -> None:
-        """Start the ``work``; call this once."""
+        """Start the coroutine ``work``; call this only once."""
         Deferred.fromCoroutine(work).addCallbacks(self._succeeded, self._failed)
 
     def wait(self) -> "Deferred[T]":
-        """Return the outcome of the coroutine, once it has ended."""
+        """Wait until the coroutine has ended; return its result or raise its error."""
         if self._result:
             return succeed(self._result[0])
         if self._failure is not None:
