@@ -1,8 +1,9 @@
-"""A cluster in memory for tests of applications, and test doubles that pass the same suites as the real providers.
+"""A cluster in memory for tests of applications, and test doubles for tests of this package.
 
-:class:`MemoryCluster`, :func:`aio_cluster` and :func:`blocking_cluster` are for applications (``docs/testing.rst``).
+Applications use :class:`MemoryCluster`, :func:`aio_cluster` and :func:`blocking_cluster` (``docs/testing.rst``).
 
-:mod:`.executor` runs lanes step by step, :mod:`.contracts` holds one suite for each seam.
+Each test double passes the same test suite as the real class that it replaces; the suites are in :mod:`.contracts`.
+:mod:`.executor` runs storage work step by step, without threads.
 """
 
 from .cluster import MemoryCluster, aio_cluster, blocking_cluster

@@ -1,6 +1,6 @@
-"""A fake administration of a bookie, for tests of HTTP servers and shells.
+"""A fake of a bookie's administration interface, for tests of HTTP servers and shells.
 
-Tests set every answer as an attribute.
+A test sets each answer as an attribute of the fake.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,11 +38,11 @@ _DIRECTORY = "/ledgers/current"
 @implementer(IBackgroundWork)
 @attrs.define
 class FakeBackgroundWork:
-    """Fake background work, which ends immediately and compacts nothing.
+    """A fake of a bookie's background work: requests end immediately and compact nothing.
 
-    :ivar collections: the requested collections, as pairs of major and minor.
-    :ivar cancelled, scrubs: number of requests to cancel a compaction, and to scrub.
-    :ivar logs: bytes of each ledger in each entry log.
+    :ivar collections: the requested garbage collections, each with two truth values: for major and minor compaction.
+    :ivar cancelled, scrubs: number of requests to cancel a compaction, and number of scrubs.
+    :ivar logs: bytes by ledger id, by id of the entry log.
     """
 
     collections: list[tuple[bool, bool]] = attrs.field(factory=list)
@@ -146,11 +146,11 @@ class FakeBackgroundWork:
 @implementer(IBookieAdmin)
 @attrs.define
 class FakeBookieAdmin:
-    """A fake bookie, which a test sets to any phase.
+    """A fake bookie for administration; a test sets its phase.
 
-    :ivar other_reasons: reasons to be read-only, besides the administrator's.
-    :ivar live: keys that can be changed.
-    :ivar wrong_directories: the error that :meth:`check_directories` raises.
+    :ivar other_reasons: reasons to be read-only, other than the administrator's request.
+    :ivar live: configuration keys that can be changed.
+    :ivar wrong_directories: the error that :meth:`check_directories` raises, if any.
     """
 
     bookie_id: str = "bookie-1:3181"

@@ -1,4 +1,4 @@
-"""An authentication plugin for tests, with tokens of one byte, any number of rounds, and either outcome."""
+"""An authentication plugin for tests: tokens are one byte, and the test sets the number of rounds and the outcome."""
 
 import attrs
 from twisted.internet.defer import Deferred, fail, succeed
@@ -16,12 +16,12 @@ SUCCESS, FAILURE, CONTINUE = b"\1", b"\2", b"\3"
 @implementer(IAuthenticationPlugin, IBookieAuthentication, IClientAuthentication)
 @attrs.frozen
 class TokenAuthentication:
-    """The plugin and both sides of its authentication, whose client sends tokens until the bookie has decided.
+    """The plugin and both sides of its authentication; the client sends tokens until the bookie has decided.
 
-    :ivar plugin: the name in AUTH frames.
-    :ivar rounds: tokens of the client that the bookie wants to see.
-    :ivar admits: whether the bookie then admits the client.
-    :ivar waits: called by the bookie's side before each token; the token is sent when its result fires.
+    :ivar plugin: name of the plugin in AUTH frames.
+    :ivar rounds: number of the client's tokens after which the bookie decides.
+    :ivar admits: whether the bookie accepts the client.
+    :ivar waits: Deferreds that delay the bookie's next tokens: it sends each one after the next of them has fired.
     """
 
     plugin: str = "TestAuthProviderPlugin"

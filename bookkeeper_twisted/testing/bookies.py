@@ -1,4 +1,4 @@
-"""Bookies in memory behind the client's interface, which answer after delays of a clock and fail on demand."""
+"""Bookies in memory, for tests of the client: they answer after delays and fail on demand."""
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -31,15 +31,17 @@ from .memory_bookie import MemoryBookie
 T = TypeVar("T")
 
 TIMEOUT = 5.0
-"""Seconds after which a silent bookie is given up."""
+"""Seconds after which a request to a silent bookie fails."""
 
 
 @implementer(IBookieClient)
 class MemoryBookies:
-    """Any number of bookies in memory, each made at its first use; or one flow to these bookies.
+    """A client of any number of bookies in memory, which are created at their first use; or one flow of such a client.
 
-    :ivar flows: all that were opened.
-    :ivar end: the error of all further requests; None while requests are accepted.
+    A flow is a client for one handle, with the same bookies.
+
+    :ivar flows: all flows that were opened.
+    :ivar end: the error that further requests fail with; None while requests are accepted.
     """
 
     def __init__(self, clock: IReactorTime) -> None:
@@ -153,12 +155,13 @@ class MemoryBookies:
 
         bookie = self[bookie_id]
         asked = self._answer(bookie_id, "long_poll", ledger_id, previous_lac + 1, 1, wait)
-        return cast("Deferred[ReadReply]", asked)  # addCallback waits for the Deferred that the callback returned
+        return cast("Deferred[ReadReply]", asked)  # the type checker does not know that a Deferred waits for one that a
+        # callback returned
 
     def _news(
         self, bookie: MemoryBookie, ledger_id: int, previous_lac: int, patience: float
     ) -> "Deferred[None]":  # fmt: skip
-        """Return a Deferred that fires at a higher LAC, a fence of the ledger, or after ``patience`` seconds."""
+        """Wait until the LAC is above ``previous_lac``, the ledger is fenced, or ``patience`` seconds are over."""
         if not (bookie.entries.get(ledger_id) or ledger_id in bookie.keys):
             raise NoSuchLedgerError(ledger_id)
 
@@ -232,9 +235,9 @@ class MemoryBookies:
         self, bookie_id: str, operation: str, ledger_id: int, entry_id: int, count: int, work: Callable[[], T],
         faults: bool = True,
     ) -> "Deferred[T]":  # fmt: skip
-        """Do the work after the bookie's delay and return its result.
+        """Call ``work`` after the bookie's delay and return its result.
 
-        :param faults: whether a fault fails the whole request.
+        :param faults: whether a fault that is set for the bookie makes the whole request fail.
         """
 
         def act(_: None) -> T:
@@ -247,7 +250,7 @@ class MemoryBookies:
         return self._after_delay(bookie_id).addCallback(act)
 
     def _after_delay(self, bookie_id: str) -> "Deferred[None]":
-        """Return a Deferred that fires when a bookie answers; it fails if the bookie never does."""
+        """Wait until a bookie answers; fail if the bookie is down or silent."""
         bookie = self[bookie_id]
         if self.end is not None:
             return self._failing(self.end, 0.0)

@@ -1,4 +1,4 @@
-"""A cluster in memory for tests of applications, for each of the client's APIs: Twisted, asyncio and blocking."""
+"""A cluster in memory for tests of applications that use the Twisted, the asyncio or the blocking client."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -23,12 +23,14 @@ from .streams import stream
 class MemoryCluster:
     """A cluster of bookies and a metadata store in memory, without sockets, files or threads.
 
-    Bookies are named ``bookie-0``, ``bookie-1``...  They answer one turn of the clock after they were asked, fence, and
-    keep entries for recoveries as real ones do; ``cluster.bookies["bookie-0"]`` has the switches that make
-    one fail (:class:`~.memory_bookie.MemoryBookie`).
+    The bookies have the ids ``bookie-0``, ``bookie-1`` and so on.  They answer a request in the next turn of the clock.
+    Like real bookies they fence ledgers and keep entries, so that a recovery works.  To make one fail, use the
+    attributes of ``cluster.bookies["bookie-0"]`` (:class:`~.memory_bookie.MemoryBookie`).
 
     :param clock: ``twisted.internet.task.Clock`` in synchronous tests, or a reactor.
-    :ivar bookies: by name.
+    :param bookies: number of bookies.
+    :param seed: seed of all random choices.
+    :ivar bookies: the bookies, by id.
     """
 
     def __init__(self, clock: IReactorTime, bookies: int = 3, seed: int = 0) -> None:
@@ -50,7 +52,7 @@ class MemoryCluster:
         return self._driver.registration
 
     def connect(self, config: ClientConfig | None = None) -> "Deferred[BookKeeper]":
-        """Make a client of this cluster, as :meth:`bookkeeper_twisted.client.BookKeeper.connect` does of a real one."""
+        """Connect a client to this cluster, like :meth:`bookkeeper_twisted.client.BookKeeper.connect` to a real one."""
         return Deferred.fromCoroutine(self._connect(config))
 
     async def _connect(self, config: ClientConfig | None) -> BookKeeper:
@@ -61,7 +63,7 @@ class MemoryCluster:
         return BookKeeper(self._clock, driver, bookies, self._chance, config, threads=self._threads())
 
     def _threads(self) -> Threads:
-        """Return the threads of the operating system; without a reactor, the appending thread runs the calls."""
+        """Return the threads that a client uses; without a reactor, calls from other threads run by the test clock."""
         threads = system_threads(self._clock)
         if IReactorFromThreads.providedBy(self._clock):
             return threads
@@ -75,18 +77,18 @@ class MemoryCluster:
         return f"<MemoryCluster of {self.bookies!r}>"
 
     async def start_bookie(self, bookie_id: str) -> None:
-        """Start a bookie, so that it accepts connections and ledgers; a bookie that was stopped keeps its entries."""
+        """Start a bookie: register it and let it accept connections; it still has the entries from before a stop."""
         self.bookies[bookie_id].up = True
         await self._registration.register_bookie(bookie_id, False, BookieServiceInfo())
 
     async def stop_bookie(self, bookie_id: str) -> None:
-        """Let a bookie refuse connections, and remove it from the registered bookies."""
+        """Stop a bookie: it is not registered any more and refuses connections."""
         self.bookies[bookie_id].up = False
         await self._registration.unregister_bookie(bookie_id)
 
 
 class AioMemoryCluster:
-    """A :class:`MemoryCluster` for asyncio; made by :func:`aio_cluster`."""
+    """A :class:`MemoryCluster` for the asyncio client; :func:`aio_cluster` makes it."""
 
     def __init__(self, inner: MemoryCluster) -> None:
         self._inner = inner
@@ -109,7 +111,7 @@ class AioMemoryCluster:
 
 
 class BlockingMemoryCluster:
-    """A :class:`MemoryCluster` for plain code; made by :func:`blocking_cluster`."""
+    """A :class:`MemoryCluster` for the blocking client; :func:`blocking_cluster` makes it."""
 
     def __init__(self, inner: MemoryCluster, thread: blocking.ReactorThread) -> None:
         self._inner = inner
@@ -134,7 +136,7 @@ class BlockingMemoryCluster:
 
 @asynccontextmanager
 async def aio_cluster(bookies: int = 3) -> AsyncIterator[AioMemoryCluster]:
-    """Make a cluster in memory for a test that runs in asyncio."""
+    """Run a cluster in memory until the ``async with`` block ends, for a test with the asyncio client."""
     reactor = await acquire_reactor()
     try:
         yield AioMemoryCluster(MemoryCluster(reactor, bookies))
@@ -147,7 +149,7 @@ _thread = blocking.ReactorThread()
 
 @contextmanager
 def blocking_cluster(bookies: int = 3) -> Iterator[BlockingMemoryCluster]:
-    """Make a cluster in memory for a test of plain code."""
+    """Run a cluster in memory for a ``with`` block, for a test with the blocking client."""
 
     async def make() -> MemoryCluster:
         return MemoryCluster(_thread.reactor, bookies)

@@ -1,4 +1,4 @@
-"""Storage lanes without threads: work runs when a test says so, in the order it was submitted."""
+"""An executor of storage work without threads: a test says when work runs."""
 
 from collections import deque
 from collections.abc import Callable
@@ -13,15 +13,15 @@ from ..bookie.interfaces import IStorageExecutor
 T = TypeVar("T")
 
 MOST_STEPS = 100_000
-"""Pieces of work after which :meth:`StepExecutor.drain` fails, as there is no end in sight."""
+"""The pieces of work after which :meth:`StepExecutor.drain` gives up, because work may never end."""
 
 
 @implementer(IStorageExecutor)
 class StepExecutor:
-    """An executor that runs submitted work one piece at a time.
+    """An executor that runs submitted work one piece at a time, when the test says so.
 
-    What a piece of work produces (its result, its notifications) waits in :attr:`deliveries`, as it
-    would in the reactor's queue, until :meth:`deliver`.
+    The result and the notifications of a piece of work wait in :attr:`deliveries` until :meth:`deliver`, like in the
+    queue of a reactor.
     """
 
     def __init__(self) -> None:
@@ -42,13 +42,14 @@ class StepExecutor:
         self.deliveries.append((function, args))
 
     def lanes(self) -> list[str]:
-        """Return the lanes of the queued work, oldest first."""
+        """Return the lane of each queued piece of work, oldest first."""
         return [lane for lane, _ in self.queued]
 
     def run_one(self, lane: str | None = None) -> bool:
-        """Run the oldest piece of work (of a ``lane``); keep its result and notifications for :meth:`deliver`.
+        """Run the oldest piece of work, but deliver nothing yet, see :meth:`deliver`.
 
-        :returns: whether any work was queued.
+        :param lane: the lane whose work to run, None for any.
+        :returns: whether there was such work.
         """
         for position, (name, item) in enumerate(self.queued):
             if lane is None or name == lane:
@@ -59,13 +60,13 @@ class StepExecutor:
         return False
 
     def deliver(self) -> None:
-        """Deliver all waiting results and notifications in order, also those that the deliveries cause."""
+        """Deliver all waiting results and notifications in order, and those that are added meanwhile."""
         while self.deliveries:
             function, args = self.deliveries.popleft()
             function(*args)
 
     def step(self, lane: str | None = None) -> bool:
-        """Run one piece of work and deliver its results."""
+        """Run the oldest piece of work (of a ``lane``), and deliver its result and notifications."""
         ran = self.run_one(lane)
         self.deliver()
         return ran
@@ -73,7 +74,7 @@ class StepExecutor:
     def drain(self) -> None:
         """Run work and deliver results until no work is left.
 
-        :raises AssertionError: work still comes after :data:`MOST_STEPS` pieces.
+        :raises AssertionError: there is still work after :data:`MOST_STEPS` pieces.
         """
         self.deliver()
         for _ in range(MOST_STEPS):

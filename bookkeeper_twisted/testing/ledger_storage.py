@@ -1,7 +1,7 @@
-"""A ledger storage of dictionaries, for tests of the layers above a storage.
+"""A ledger storage in memory, for tests of the layers above a storage.
 
-What a checkpoint has written is in a :class:`StoredLedgers`, which a later storage can be opened over; the rest goes
-with the storage, as with a process that ends.
+Checkpoints write to a :class:`StoredLedgers`, with which a later storage can be opened.  Everything else is lost with
+the storage, like the memory of a process that ends.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,15 +26,16 @@ from ..storage.interfaces import (
 from ..storage.ledger_storage import StorageSettings
 
 Ledgers = dict[int, dict[int, bytes]]
-"""Ledger id to entry id to the bytes of an entry."""
+"""The bytes of entries, by ledger id and entry id."""
 
 
 @attrs.define
 class StoredLedgers:
-    """The stored entries and states of a storage, over which a test opens another storage.
+    """The data that checkpoints of a storage have written, with which a test can open another storage.
 
-    :ivar rows: states of ledgers, those of deleted ones that were fenced included.
-    :ivar marks: of the last checkpoint.
+    :ivar entries: the entries.
+    :ivar rows: the states of ledgers, by id, also of deleted ledgers that were fenced.
+    :ivar marks: the log marks of the last checkpoint.
     """
 
     entries: Ledgers = attrs.field(factory=dict)
@@ -44,11 +45,12 @@ class StoredLedgers:
 
 @implementer(ILedgerStorage)
 class MemoryLedgerStorage:
-    """See :class:`~bookkeeper_twisted.storage.interfaces.ILedgerStorage`.
+    """A ledger storage in memory, see :class:`~bookkeeper_twisted.storage.interfaces.ILedgerStorage`.
 
-    :param limit: bytes of the write cache at which it is full.
-    :param persist_marks: called with the marks of each checkpoint that was written.
-    :ivar fail_write: called when a checkpoint writes; an exception that it raises fails the write.
+    :param stored: data that an earlier storage has written, None for an empty storage.
+    :param limit: bytes in the write cache at which the storage is full.
+    :param persist_marks: called with the log marks of each checkpoint that was written.
+    :ivar fail_write: called when a checkpoint writes; if it raises an exception, the write fails.
     """
 
     directories = ()
@@ -165,7 +167,7 @@ class MemoryLedgerStorage:
     # -- lanes --
 
     def write_flushing(self) -> None:
-        """Store the entries and states of the checkpoint under way."""
+        """Write the entries and states of the checkpoint in progress to :attr:`stored`."""
         self.fail_write()
         for ledger_id in self._deleted:
             self.stored.entries.pop(ledger_id, None)
@@ -175,7 +177,10 @@ class MemoryLedgerStorage:
         self.stored.rows = {**self._fences, **self._rows}
 
     def end_checkpoint(self, written: bool) -> None:
-        """Drop the written entries, or keep them for the next checkpoint; newer copies win."""
+        """Remove the entries of the checkpoint from the write cache if they were written.
+
+        Otherwise keep them for the next checkpoint, except where a newer copy exists.
+        """
         self._checkpoint = None
         self.epoch += 1
         if not written:
@@ -209,9 +214,9 @@ class MemoryLedgerStorage:
 @implementer(ILedgerStorageFactory)
 @attrs.define
 class MemoryStorageFactory:
-    """A factory of storages of dictionaries over one :class:`StoredLedgers`.
+    """A factory of storages in memory that share one :class:`StoredLedgers`.
 
-    :ivar opened: so far.
+    :ivar opened: the storages that it has opened.
     """
 
     names: frozenset[str] = frozenset({"memory"})
@@ -251,7 +256,7 @@ class _MemoryCheckpoint:
 
 
 def _run(entries: Mapping[int, bytes], ledger_id: int, entry_id: int, max_bytes: int | None = None) -> EntryRun | None:
-    """Return as many consecutive entries from an id upwards as fit, at least one; None if the first is missing."""
+    """Return consecutive entries from ``entry_id`` on, as many as fit but at least one; None without the first."""
     found: list[bytes] = []
     size = 0
     while (entry := entries.get(entry_id + len(found))) is not None:

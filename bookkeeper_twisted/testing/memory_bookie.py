@@ -1,4 +1,4 @@
-"""One bookie in memory: its entries, and the faults set for it."""
+"""One bookie in memory: its entries, and the faults that a test has set."""
 
 from collections.abc import Callable
 
@@ -18,12 +18,12 @@ _ENTRY_LAC_AT = slice(16, 24)
 
 @attrs.define
 class Fault:
-    """A fault of a bookie, which fails requests.
+    """A fault that makes requests to a bookie fail.
 
-    :ivar operation: name of the method.
-    :ivar error: makes the exception of each failed entry or request.
-    :ivar first, last: entry ids that the fault applies to; a request without an entry id counts as entry -1.
-    :ivar times: number of entries or requests that the fault still fails.
+    :ivar operation: the requests that fail: name of the client's method, such as ``read``.
+    :ivar error: makes the exception for each failed entry or request.
+    :ivar first, last: only requests for these entry ids fail; a request without an entry id counts as one for -1.
+    :ivar times: number of entries or requests that are still to fail.
     """
 
     operation: str
@@ -33,20 +33,24 @@ class Fault:
     times: int = 1 << 63
 
     def applies(self, operation: str, entry_id: int) -> bool:
-        """Test whether the fault fails this request or entry."""
+        """Test whether the fault makes a request fail.
+
+        :param operation: name of the client's method.
+        :param entry_id: the requested entry.
+        """
         return self.times > 0 and operation == self.operation and self.first <= entry_id <= self.last
 
 
 @attrs.define
 class MemoryBookie:
-    """The entries of one bookie, and the switches that make it fail.
+    """One bookie in memory, with attributes that make it fail.
 
-    :ivar up: False refuses connections.
-    :ivar silent: True accepts requests and never answers, so that they time out.
-    :ivar delay: seconds until an answer.
-    :ivar forged: makes the answers of batch reads in the place of the true ones.
-    :ivar requests: (operation, ledger, entry, count) of all requests, in order.
-    :ivar waiting: the condition of each long poll under way.
+    :ivar up: if False, the bookie refuses connections.
+    :ivar silent: if True, the bookie never answers, so that requests time out.
+    :ivar delay: seconds between a request and its answer.
+    :ivar forged: if set, makes the entries that batch reads return, in place of the stored ones.
+    :ivar requests: operation, ledger id, entry id and count of each request so far.
+    :ivar waiting: for each long poll in progress, the condition that ends it.
     """
 
     entries: dict[int, dict[int, bytes]] = attrs.field(factory=dict)
@@ -62,7 +66,7 @@ class MemoryBookie:
     waiting: dict[Deferred[None], Callable[[], bool]] = attrs.field(factory=dict)
 
     def fail(self, operation: str, error: Callable[[], Exception], **limits: int) -> Fault:
-        """Add a fault and return it; ``limits`` are those of :class:`Fault`."""
+        """Make requests fail: add a fault and return it; ``limits`` are further attributes of :class:`Fault`."""
         fault = Fault(operation, error, **limits)
         self.faults.append(fault)
         return fault
@@ -73,7 +77,7 @@ class MemoryBookie:
         self.entries[ledger_id][entry_id] = stored[:-1] + bytes((stored[-1] ^ 1,))
 
     def fault(self, operation: str, entry_id: int) -> Exception | None:
-        """Return the error of the first fault that applies, and count this failure in the fault."""
+        """Return the error of the first fault that applies to a request, or None; count this failure in the fault."""
         for fault in self.faults:
             if fault.applies(operation, entry_id):
                 fault.times -= 1
@@ -81,17 +85,17 @@ class MemoryBookie:
         return None
 
     def check_key(self, ledger_id: int, master_key: bytes | None) -> None:
-        """Check the master key of a ledger; the first key that is seen is stored.
+        """Check the master key of a ledger; the first key that is used becomes the ledger's.
 
-        :raises UnauthorizedAccessError: it is not the key the ledger began with.
+        :raises UnauthorizedAccessError: the key is missing or is not the ledger's.
         """
         if not master_key or self.keys.setdefault(ledger_id, master_key) != master_key:
             raise UnauthorizedAccessError(ledger_id)
 
     def add_all(self, frames: bytes) -> list[Exception | None]:
-        """Store the entries of adds of one wire version.
+        """Store the entries of encoded add requests.
 
-        :returns: why each was refused, None if it was not, in the order of the frames.
+        :returns: for each entry, in order, the error if it was refused, otherwise None.
         """
         errors: list[Exception | None] = []
         for item in ServerDecoder().receive_all(frames):
@@ -119,25 +123,25 @@ class MemoryBookie:
         self.wake()
 
     def fence(self, ledger_id: int, master_key: bytes | None) -> None:
-        """Fence a ledger, which then accepts only recovery adds, and end the waits for its LAC."""
+        """Fence a ledger, so that it accepts only recovery adds, and end the long polls of it."""
         self.check_key(ledger_id, master_key)
         self.fenced.add(ledger_id)
         self.wake()
 
     def lac(self, ledger_id: int) -> int:
-        """Return the highest LAC of a ledger's entries and explicit LACs."""
+        """Return the LAC of a ledger: the highest in its entries and its explicit LAC."""
         packets = [entry[_ENTRY_LAC_AT] for entry in self.entries.get(ledger_id, {}).values()]
         packets.append(self.explicit_lacs.get(ledger_id, b"")[_LAC_AT])
         return max([int.from_bytes(lac, "big", signed=True) for lac in packets if lac], default=INVALID_ENTRY_ID)
 
     def write_lac(self, ledger_id: int, body: bytes) -> None:
-        """Store an explicit LAC packet if its LAC is higher than the stored LAC."""
+        """Store the packet of an explicit LAC if its LAC is higher than that of the stored packet."""
         if body[_LAC_AT] > self.explicit_lacs.get(ledger_id, b"")[_LAC_AT]:
             self.explicit_lacs[ledger_id] = body
             self.wake()
 
     def wake(self) -> None:
-        """End the long polls whose condition is met."""
+        """End the long polls whose condition is met now."""
         for news, ready in list(self.waiting.items()):
             if ready():
                 news.callback(None)
@@ -153,7 +157,7 @@ class MemoryBookie:
         return entries[wanted]
 
     def batch(self, ledger_id: int, first: int, max_count: int, max_size: int) -> EntryRun:
-        """Return consecutive entries: the first whatever its size, then those that fit."""
+        """Return consecutive entries from id ``first`` on: the first whatever its size, then as many as fit."""
         stored = [self.get(ledger_id, first)]
         size = 36 + 4 + len(stored[0])
         held = self.entries[ledger_id]

@@ -1,4 +1,4 @@
-"""TCP connections without a network: endpoints connect factories within one process, and tests move the bytes."""
+"""TCP connections within one process, without sockets; the test decides when bytes arrive."""
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred, fail, succeed
@@ -11,11 +11,11 @@ _ADDRESS = IPv4Address("TCP", "127.0.0.1", 1)
 
 
 class MemoryNetwork:
-    """Listeners by host and port, and the connections to them.
+    """A network in memory: servers that listen at addresses (host and port), and the connections to them.
 
-    :ivar listeners: the factory of each address that accepts connections; other addresses refuse them.
-    :ivar unanswered: addresses that neither accept nor refuse.
-    :ivar attempts: every address that was connected to, in order.
+    :ivar listeners: the protocol factory of each listening address; other addresses refuse connections.
+    :ivar unanswered: addresses at which a connection is neither accepted nor refused.
+    :ivar attempts: the address of each attempt to connect, in order.
     """
 
     def __init__(self) -> None:
@@ -25,11 +25,11 @@ class MemoryNetwork:
         self._pumps: dict[tuple[str, int], list[IOPump]] = {}
 
     def endpoint(self, host: str, port: int) -> IStreamClientEndpoint:
-        """Return the endpoint with which a client connects to an address."""
+        """Return an endpoint that connects a client to an address of this network."""
         return _MemoryEndpoint(self, (host, port))
 
     def connect(self, address: tuple[str, int], factory: IProtocolFactory) -> "Deferred[IProtocol]":
-        """Connect a client's factory."""
+        """Connect a client's ``factory`` to the server at an ``address``."""
         self.attempts.append(address)
         if address in self.unanswered:
             return Deferred()
@@ -44,9 +44,9 @@ class MemoryNetwork:
         return succeed(client)
 
     def move(self) -> bool:
-        """Deliver all bytes that were written.
+        """Deliver all bytes that clients and servers have written to each other.
 
-        :returns: whether any bytes were waiting.
+        :returns: whether there were any.
         """
         moved = False
         for pumps in list(self._pumps.values()):
@@ -56,7 +56,7 @@ class MemoryNetwork:
         return moved
 
     def break_connections(self, address: tuple[str, int]) -> None:
-        """End all connections to an address; bytes that were written and not delivered are lost."""
+        """Break all connections to an ``address``; bytes that were written but not delivered are lost."""
         for pump in self._pumps.pop(address, []):
             pump.clientIO.stream.clear()
             pump.serverIO.stream.clear()

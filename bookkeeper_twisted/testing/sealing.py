@@ -1,4 +1,4 @@
-"""Sealed entries as a bookie keeps them, for tests that need some."""
+"""Makes entries with headers and digests, as bookies store them, for tests."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,12 @@ from ..entries.entry_run import EntryRun
 def sealed(
     digester: Digester, ledger_id: int, first: int, last_add_confirmed: int, length: int, payloads: Sequence[bytes]
 ) -> EntryRun:
-    """Seal entries of consecutive ids as a writer does.
+    """Make consecutive entries with headers and digests, like a ledger writer.
 
-    :param first: id of the first one.
-    :param last_add_confirmed: the LAC in their headers.
-    :param length: bytes of all payloads of the ledger before the first one.
-    :param payloads: at least one.
+    :param first: id of the first entry.
+    :param last_add_confirmed: LAC in the headers of all entries.
+    :param length: bytes of all payloads of the ledger before the first entry.
+    :param payloads: payloads of the entries, at least one.
     """
     count = len(payloads)
     headers = pack_headers(ledger_id, first, last_add_confirmed, length, list(map(len, payloads)))

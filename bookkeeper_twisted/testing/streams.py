@@ -1,4 +1,4 @@
-"""Random numbers from a seed, the only source of randomness in test doubles and simulations."""
+"""Random numbers from a seed; test doubles and simulations get all randomness from here, so runs can be repeated."""
 
 from random import Random
 
@@ -6,5 +6,5 @@ __all__ = ["Random", "stream"]
 
 
 def stream(seed: int | str, *purpose: object) -> Random:
-    """Return a separate random generator for each purpose, so that a draw for one purpose does not affect others."""
+    """Make the random generator for one ``purpose``, so that its numbers do not depend on draws for other purposes."""
     return Random("/".join(map(str, (seed, *purpose))))

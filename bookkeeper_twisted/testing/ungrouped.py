@@ -1,4 +1,4 @@
-"""A connection without grouping of replies, the baseline for measuring the gain of grouping."""
+"""A bookie connection that does not group replies, to measure how much grouping gains."""
 
 from collections.abc import Sequence
 
@@ -6,9 +6,9 @@ from ..protocol.server.connection import ServerConnection
 
 
 class UngroupedConnection(ServerConnection):
-    """A connection that writes every reply separately and immediately.
+    """A bookie connection that writes each reply separately and immediately.
 
-    It takes the place of its base as ``BookieServerFactory.protocol``.
+    Set ``BookieServerFactory.protocol`` to this class to use it.
     """
 
     def reply(self, data: bytes, count: int = 1) -> None:
@@ -22,7 +22,7 @@ class UngroupedConnection(ServerConnection):
 
 
 def split_frames(frames: bytes) -> list[bytes]:
-    """Return the single frames that the bytes ``frames`` consist of."""
+    """Split the bytes ``frames`` into single frames."""
     split, at = [], 0
     while at < len(frames):
         end = at + 4 + int.from_bytes(frames[at : at + 4], "big")

@@ -1,4 +1,4 @@
-"""A ZooKeeper in memory: nodes, sessions, watches, and connections that break on demand."""
+"""A ZooKeeper server in memory, with nodes, sessions and watches, and connections that tests can break."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -25,9 +25,10 @@ T = TypeVar("T")
 
 @attrs.define(eq=False)
 class Znode:
-    """A node of the tree.
+    """A node of a ZooKeeper.
 
-    :ivar created: number of children that it ever had, from which the names of a sequence are made.
+    :ivar owner: id of the session that an ephemeral node belongs to, otherwise 0.
+    :ivar created: number of children created so far; it becomes part of the name of a sequential child.
     """
 
     data: bytes
@@ -39,13 +40,13 @@ class Znode:
 
     @property
     def stat(self) -> Stat:
-        """Return the attributes of the node that a client sees."""
+        """Return the attributes of the node that clients see."""
         n_children = len(self.children)
         return Stat(self.czxid, self.version, 2 * self.created - n_children, self.owner, n_children, self.czxid)
 
 
 class MemoryZooKeeper:
-    """The server, which all connections of a test share.
+    """A ZooKeeper server in memory; all connections of a test share it.
 
     :ivar top: the node ``/``.
     """
@@ -57,16 +58,16 @@ class MemoryZooKeeper:
         self._watches: list[tuple[str, str, MemoryConnection, Watch]] = []
 
     def connection(self) -> "MemoryConnection":
-        """Return a connection of a new client."""
+        """Make the connection of a new client."""
         return MemoryConnection(self)
 
     def new_session(self) -> int:
-        """Return a session id that no session had before."""
+        """Return a new session id."""
         self._sessions += 1
         return self._sessions
 
     def find(self, path: str) -> Znode:
-        """Return the node at a path.
+        """Return the node with a ``path``.
 
         :raises NodeMissingError: no node has this path.
         """
@@ -78,14 +79,14 @@ class MemoryZooKeeper:
         return node
 
     def dump(self, path: str = "") -> Iterator[tuple[str, Znode]]:
-        """Yield a node and all nodes below it, with their paths, in order."""
+        """Yield the node at ``path`` and all nodes below it, each with its path, ordered by name."""
         node = self.find(path)
         yield path, node
         for name in sorted(node.children):
             yield from self.dump(f"{path}/{name}")
 
     def create(self, new: NewNode, session_id: int) -> str:
-        """Create a node and return its path."""
+        """Create a node and return its path, to which a sequential node adds its number."""
         above, _, name = new.path.rpartition("/")
         parent = self.find(above)
         if new.sequence:
@@ -100,7 +101,7 @@ class MemoryZooKeeper:
         return f"{above}/{name}"
 
     def set(self, path: str, data: bytes, version: int) -> Stat:
-        """Replace the data of a node if it has the given version (compare-and-set)."""
+        """Replace the data of a node if its version is ``version``, or if this is -1."""
         node = self.find(path)
         _check_version(path, node, version)
         node.data, node.version = data, node.version + 1
@@ -108,7 +109,7 @@ class MemoryZooKeeper:
         return node.stat
 
     def delete(self, path: str, version: int) -> None:
-        """Remove a node."""
+        """Delete a node if its version is ``version``, or if this is -1."""
         node = self.find(path)
         _check_version(path, node, version)
         if node.children:
@@ -119,19 +120,19 @@ class MemoryZooKeeper:
         self._changed(above, "children")
 
     def end_session(self, session_id: int) -> None:
-        """Remove the ephemeral nodes of a session."""
+        """Delete the ephemeral nodes of a session."""
         for path in [path for path, node in self.dump() if session_id and node.owner == session_id]:
             self.delete(path, -1)
 
     # -- watches --
 
     def watch(self, kind: str, path: str, connection: "MemoryConnection", watch: Watch | None) -> None:
-        """Store a watch unless the same connection has stored it already."""
+        """Set a watch of ``kind`` at ``path``, unless the connection has set the same one already."""
         if watch is not None and (kind, path, connection, watch) not in self._watches:
             self._watches.append((kind, path, connection, watch))
 
     def lose_watches(self, connection: "MemoryConnection") -> None:
-        """Remove the watches of a connection, and notify the connection."""
+        """Remove the watches of a connection, and call them to say that they are lost."""
         self._fire(False, lambda kind, path, owner: owner is connection)
 
     def _changed(self, path: str, *kinds: str) -> None:
@@ -146,9 +147,9 @@ class MemoryZooKeeper:
 
 @implementer(IZooKeeper)
 class MemoryConnection:
-    """A connection of one client of a :class:`MemoryZooKeeper`.  Calls are answered immediately.
+    """The connection of one client to a :class:`MemoryZooKeeper`, which answers immediately.
 
-    :ivar calls: names of the methods that were called.
+    :ivar calls: names of the methods called so far.
     """
 
     def __init__(self, server: MemoryZooKeeper) -> None:
@@ -162,26 +163,27 @@ class MemoryConnection:
     # -- events that a test triggers --
 
     def lose(self, is_executed: bool, after: int = 0, expires: bool = False) -> None:
-        """Lose the answer of a call, and break the connection briefly.
+        """Let a later call lose its answer: its result is unknown, and the connection breaks for a moment.
 
-        :param after: how many calls come before it.
-        :param expires: the session ends as well.
+        :param is_executed: whether the server executes the call.
+        :param after: number of calls that still get their answers before it.
+        :param expires: whether the session ends too.
         """
         self._losses[len(self.calls) + after] = is_executed, expires
 
     def suspend(self) -> None:
-        """Break the connection."""
+        """Break the connection; the session stays."""
         self._connected = False
         self._changed(SessionState.SUSPENDED)
         self._server.lose_watches(self)
 
     def resume(self) -> None:
-        """Connect again, in the same session."""
+        """Connect again."""
         self._connected = True
         self._changed(SessionState.CONNECTED)
 
     def expire(self) -> None:
-        """End the session; :meth:`resume` begins a new session."""
+        """Break the connection and end the session; :meth:`resume` connects with a new one."""
         self._connected = False
         self._server.end_session(self.session_id)
         self._changed(SessionState.EXPIRED)
@@ -189,7 +191,7 @@ class MemoryConnection:
         self.session_id = self._server.new_session()
 
     def refuse(self) -> None:
-        """End the connection for good, like a server that rejects the client's identity."""
+        """End the connection for good, like a server that does not accept the client's credentials."""
         self._connected = False
         self._changed(SessionState.CLOSED)
 

@@ -1,6 +1,6 @@
-"""The contract of the administration of a bookie.
+"""The test suite for a bookie's administration interface.
 
-Test modules import this module, not its class, which a test runner would take for a case of theirs.
+Test modules should import this module and not its class: a test runner would run an imported class as a test case.
 """
 
 from typing import Any
@@ -15,19 +15,19 @@ from ...limits.ratelimit import Rate
 
 
 class BookieAdminContract(SynchronousTestCase):
-    """The contract, to be derived from; a subclass makes, stops and fills a bookie.
+    """The tests that each administration interface passes; a subclass makes the bookie, stops it and fills its disk.
 
-    :ivar admin: of a bookie that serves, is writable, and has one or more ledger directories.
+    :ivar admin: the interface of a bookie that serves, is writable, and has one or more ledger directories.
     """
 
     admin: Any
 
     def stop_bookie(self) -> None:
-        """Stop the bookie in order."""
+        """Stop the bookie in an orderly way."""
         raise NotImplementedError
 
     def fill_disk(self) -> None:
-        """Make the bookie read-only for a reason other than the administrator's request."""
+        """Give the bookie a reason to be read-only that is not the administrator's request."""
         raise NotImplementedError
 
     def store_entries(self) -> None:
@@ -35,10 +35,10 @@ class BookieAdminContract(SynchronousTestCase):
         raise NotImplementedError
 
     def settle(self) -> None:
-        """Run the requested work until it ends."""
+        """Run background work that was requested until it ends."""
 
     def settled(self, deferred: "Deferred[Any]") -> Any:
-        """Return the result of a Deferred, after the work it waits for has ended."""
+        """Return the result of a ``deferred``, after the work that it waits for has ended."""
         return self.successResultOf(deferred)
 
     def test_interface(self) -> None:
@@ -65,7 +65,7 @@ class BookieAdminContract(SynchronousTestCase):
             self.assertEqual((self.admin.state().read_only, self.admin.state().reasons), (False, ()))
 
     def test_other_reason(self) -> None:
-        """A bookie that is read-only for another reason stays so when the administrator's reason is withdrawn."""
+        """A bookie with another reason to be read-only stays read-only when the administrator withdraws the request."""
         self.fill_disk()
         self.admin.set_read_only(True)
         self.assertEqual(len(self.admin.state().reasons), 2)
@@ -84,24 +84,24 @@ class BookieAdminContract(SynchronousTestCase):
             self.assertTrue(0 <= disk.free <= disk.total, disk)
 
     def test_files(self) -> None:
-        """Files of each kind are listed by their names."""
+        """The listing of files contains the names of files of each kind."""
         files = self.settled(self.admin.files())
         for names, suffix in ((files.journals, ".txn"), (files.entry_logs, ".log"), (files.indexes, ".sqlite")):
             self.assertTrue(all(name.endswith(suffix) and "/" not in name for name in names), names)
 
     def test_marks(self) -> None:
-        """Each journal has a mark."""
+        """Each journal has a last log mark."""
         marks = self.settled(self.admin.marks())
         self.assertTrue(marks)
         for mark in marks:
             self.assertGreaterEqual(min(mark.file_id, mark.offset), 0)
 
     def test_directories(self) -> None:
-        """The directories of a bookie that serves are its own."""
+        """The check of directories succeeds for a bookie that serves."""
         self.assertIsNone(self.settled(self.admin.check_directories()))
 
     def test_configuration(self) -> None:
-        """The configuration is text by key."""
+        """The configuration maps keys to values as text."""
         values = self.admin.configuration()
         self.assertIn("bookiePort", values)
         for key, value in values.items():
@@ -109,7 +109,7 @@ class BookieAdminContract(SynchronousTestCase):
             self.assertIsInstance(value, str)
 
     def test_configure(self) -> None:
-        """A key that may change is changed; a call with any other key or a wrong value changes nothing."""
+        """A call changes keys that may be changed; a call with any other key or a wrong value changes nothing."""
         self.admin.configure({"gcWaitTime": "700000"})
         self.assertEqual(self.admin.configuration()["gcWaitTime"], "700000")
         port = self.admin.configuration()["bookiePort"]
@@ -119,13 +119,13 @@ class BookieAdminContract(SynchronousTestCase):
             self.assertEqual((values["gcWaitTime"], values["bookiePort"]), ("700000", port))
 
     def test_metrics(self) -> None:
-        """Metrics are lines of the text format."""
+        """Metrics are exported in Prometheus's text format."""
         text = b"".join(self.admin.metrics())
         self.assertTrue(text.startswith(b"# TYPE "), text[:80])
         self.assertTrue(text.endswith(b"\n"))
 
     def test_collection(self) -> None:
-        """A requested collection runs, with the requested kinds of compactions."""
+        """A requested garbage collection runs, with the requested kinds of compaction."""
         work = self.admin.background()
         before = work.collection()
         self.assertEqual((before.phase, before.forced, before.major.at_work), ("idle", False, False))
@@ -139,7 +139,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertEqual((after.major.total, after.minor.total, after.failures), (1, 1, 0))
 
     def test_suspension(self) -> None:
-        """Each kind of compaction is suspended and resumed on its own; a suspended kind does not run."""
+        """Major and minor compaction can be suspended and resumed separately; a suspended one does not run."""
         work = self.admin.background()
 
         def suspended() -> tuple[bool, bool]:
@@ -160,7 +160,7 @@ class BookieAdminContract(SynchronousTestCase):
         work.cancel_compaction()
 
     def test_space(self) -> None:
-        """Each entry log says how many bytes of it belong to which ledger."""
+        """The bytes of each ledger in each entry log can be read; an unknown log is an error."""
         self.store_entries()
         work = self.admin.background()
         logs = self.settled(work.entry_logs())
@@ -193,7 +193,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertFalse(work.scrub().suspended)
 
     def test_limits(self) -> None:
-        """Limits change immediately; a call with an unknown name changes no limit."""
+        """Speed limits change immediately; a call with the name of an unknown limiter changes nothing."""
         work = self.admin.background()
         work.set_limits({"scrub": Rate(7, 9)}, 20.0)
         self.assertRaises(NoSuchThrottleError, work.set_limits, {"scrub": Rate(1), "none": Rate(1)}, 30.0)

@@ -1,6 +1,6 @@
-"""The contract of authentication plugins.
+"""The test suite for authentication plugins.
 
-Test modules import this module, not its class, which a test runner would take for a case of theirs.
+Test modules should import this module and not its class: a test runner would run an imported class as a test case.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ _MOST_ROUNDS = 100
 
 
 class AuthenticationContract(SynchronousTestCase):
-    """The contract, to be derived from; a subclass makes a plugin whose two sides admit each other."""
+    """The tests that each plugin passes; a subclass makes a plugin whose two sides accept each other."""
 
     def make(self) -> Any:
         """Return a plugin."""
@@ -27,7 +27,7 @@ class AuthenticationContract(SynchronousTestCase):
         return AuthenticationConfig()
 
     def peers(self) -> tuple[Peer, Peer]:
-        """Return a client as its bookie sees it, and the bookie as the client does."""
+        """Return the client as the bookie sees it, and the bookie as the client sees it."""
         return Peer("127.0.0.1:1"), Peer("bookie:3181")
 
     def setUp(self) -> None:
@@ -41,7 +41,7 @@ class AuthenticationContract(SynchronousTestCase):
         return self.bookie.bookie_exchange(client), self.client.client_exchange(bookie)
 
     def talk(self, bookie: Any, client: Any) -> int:
-        """Carry tokens between two sides until both are complete; return the number of the client's tokens."""
+        """Pass tokens between the sides of ``bookie`` and ``client`` until both are done; count the client's tokens."""
         if bookie.complete and client.complete:
             return 0
         token = self.successResultOf(client.next_token(None))
@@ -63,7 +63,7 @@ class AuthenticationContract(SynchronousTestCase):
             verifyObject(IAuthenticationExchange, exchange)
 
     def test_names(self) -> None:
-        """The plugin answers to a name of the configuration, and both sides have one name for the wire."""
+        """The plugin has a name for the configuration, and both sides have the same name for AUTH frames."""
         self.assertTrue(self.plugin.names)
         self.assertTrue(self.bookie.plugin)
         self.assertEqual(self.bookie.plugin, self.client.plugin)

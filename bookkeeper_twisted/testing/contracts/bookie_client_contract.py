@@ -1,6 +1,6 @@
-"""The contract of providers of :class:`~bookkeeper_twisted.client.interfaces.IBookieClient`.
+"""The test suite for providers of :class:`~bookkeeper_twisted.client.interfaces.IBookieClient`.
 
-A suite is a ``SynchronousTestCase`` with this class in front; it says what is tested and how time passes.
+A test case derives from the class here; it defines which client is tested and how time passes.
 """
 
 from collections.abc import Sequence
@@ -34,36 +34,36 @@ LEDGER = 7
 
 
 class BookieClientContract(SynchronousTestCase):
-    """The suite; a subclass sets ``client`` and ``bookie_id``, and implements :meth:`settle`."""
+    """The tests that each client passes; a subclass sets ``client`` and ``bookie_id``, and defines :meth:`settle`."""
 
     client: Any
     bookie_id: str
     digester = Digester(DigestType.CRC32C, b"secret")
 
     def settle(self) -> None:
-        """Let every request be answered."""
+        """Let time pass until every request is answered."""
         raise NotImplementedError
 
     def result(self, deferred: "Deferred[T]") -> T:
-        """Return the result of a call after all requests were answered."""
+        """Let all requests be answered, and return the result of a ``deferred``."""
         self.settle()
         return self.successResultOf(deferred)
 
     def error(self, deferred: "Deferred[Any]", kind: type[Exception]) -> None:
-        """Check that a call fails with this class once all requests were answered."""
+        """Let all requests be answered, and check that a ``deferred`` has failed with an error of this ``kind``."""
         self.settle()
         self.failureResultOf(deferred, kind)
 
     def run_of(self, first: int, payloads: Sequence[bytes], lac: int = -1) -> EntryRun:
-        """Return sealed entries."""
+        """Return entries from id ``first`` on, with digests."""
         return sealed(self.digester, LEDGER, first, lac, 0, payloads)
 
     def adds(self, run: EntryRun, flags: int = 0, key: bytes | None = None, deferred_sync: bool = False) -> Adds:
-        """Return the adds of a run in the form that the provider sends."""
+        """Return add requests for the entries of a run, for the client to send."""
         return stored_adds(key or self.digester.master_key, run, flags, deferred_sync)
 
     def add(self, run: EntryRun, flags: int = 0, key: bytes | None = None) -> Answers:
-        """Add a run and return the answers."""
+        """Add the entries of a run to the bookie, and return the answers."""
         answers: Answers = []
 
         def done(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
@@ -110,14 +110,14 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(ids, {"one": [0, 1, 2], "two": [3, 4, 5]})
 
     def test_read_last(self) -> None:
-        """A read of entry -1 gives the last entry."""
+        """A read of entry -1 returns the last entry."""
         run = self.run_of(0, [b"a", b"b"])
         self.add(run)
         reply = self.result(self.client.read(self.bookie_id, LEDGER, INVALID_ENTRY_ID))
         self.assertEqual(reply.entry, run.entry(1))
 
     def test_read_missing(self) -> None:
-        """An unknown ledger and an unknown entry give different errors."""
+        """A read of an unknown ledger fails with another error than a read of an unknown entry."""
         self.error(self.client.read(self.bookie_id, LEDGER, 0), NoSuchLedgerError)
         self.add(self.run_of(0, [b"a"]))
         self.error(self.client.read(self.bookie_id, LEDGER, 5), NoSuchEntryError)
@@ -139,7 +139,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual([self.successResultOf(one).entry for one in both], [run.entry(0)] * 2)
 
     def test_batch(self) -> None:
-        """A batch read gives consecutive entries up to the count."""
+        """A batch read returns consecutive entries, as many as requested."""
         run = self.run_of(0, [b"x" * n for n in range(1, 6)])
         self.add(run)
         reply = self.result(self.client.read_batch(self.bookie_id, LEDGER, 1, 3, 1 << 20))
@@ -147,7 +147,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(reply.entries.data, run.slice(1, 3).data)
 
     def test_batch_size(self) -> None:
-        """A batch read gives the first entry whatever its size, and the following entries that fit."""
+        """A batch read returns the first entry whatever its size, and further entries as long as they fit."""
         self.add(self.run_of(0, [b"x" * 1000] * 5))
         reply = self.result(self.client.read_batch(self.bookie_id, LEDGER, 0, 5, 10))
         self.assertEqual(reply.entries.count, 1)
@@ -171,7 +171,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assert_added(self.add(self.run_of(1, [b"b"]), RECOVERY_ADD), 1, 1)
 
     def test_fencing_batch(self) -> None:
-        """A batch read can fence too, with the ledger's key only (S17)."""
+        """A batch read can fence too, but only with the master key of the ledger (S17)."""
         run = self.run_of(0, [b"a", b"b"])
         self.add(run)
         wrong = self.client.read_batch(self.bookie_id, LEDGER, 0, 5, 1 << 20, FENCE, b"k" * 20)
@@ -184,7 +184,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertIsInstance(refused, LedgerFencedError)
 
     def test_long_poll(self) -> None:
-        """A long poll ends when the LAC has moved, with the confirmed entry."""
+        """A long poll ends when the LAC rises, and returns the confirmed entry."""
         run = self.run_of(0, [b"a"])
         self.add(run)
         waiting = self.client.long_poll(self.bookie_id, LEDGER, -1, 60.0)
@@ -197,7 +197,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual((reply.max_lac, reply.entry), (0, run.entry(0)))
 
     def test_long_poll_elsewhere(self) -> None:
-        """A long poll ends when the LAC moves, even if the confirmed entry is on other bookies."""
+        """A long poll ends when the LAC rises, even if only other bookies have the confirmed entry."""
         self.add(self.run_of(5, [b"f"], lac=4))
         reply = self.result(self.client.long_poll(self.bookie_id, LEDGER, 3, 60.0))
         self.assertEqual((reply.status, reply.max_lac, reply.entry), (Status.EOK, 4, None))
@@ -212,7 +212,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual((reply.status, reply.max_lac, reply.entry), (Status.EOK, -1, None))
 
     def test_long_poll_of_nothing(self) -> None:
-        """A bookie that does not know the ledger answers immediately."""
+        """A long poll for a ledger that the bookie does not know fails immediately."""
         self.error(self.client.long_poll(self.bookie_id, LEDGER, -1, 60.0), NoSuchLedgerError)
 
     def test_cancelled_long_poll(self) -> None:
@@ -225,7 +225,7 @@ class BookieClientContract(SynchronousTestCase):
         self.settle()
 
     def test_batch_poll(self) -> None:
-        """A batch read can wait until its first entry is confirmed; it gives the LAC and the stored entries."""
+        """A batch read can wait until its first entry is confirmed; it returns the LAC and the stored entries."""
         run = self.run_of(0, [b"a"])
         self.add(run)
         waiting = self.client.read_batch(self.bookie_id, LEDGER, 0, 10, 1 << 20, patience=60.0)
@@ -239,7 +239,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual((reply.max_lac, reply.entries.count), (0, 1))
 
     def test_batch_poll_without_an_entry(self) -> None:
-        """A batch read that waits fails with NoSuchEntryError after a fence, and immediately for an unknown ledger."""
+        """A waiting batch read fails with NoSuchEntryError after a fence, and immediately for an unknown ledger."""
         self.error(self.client.read_batch(self.bookie_id, LEDGER, 0, 10, 1 << 20, patience=60.0), NoSuchLedgerError)
         self.add(self.run_of(0, [b"a"]))
         waiting = self.client.read_batch(self.bookie_id, LEDGER, 1, 10, 1 << 20, patience=60.0)
@@ -255,7 +255,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertIsInstance(refused, UnauthorizedAccessError)
 
     def test_lac(self) -> None:
-        """LAC reads give the explicit LAC and the last entry; for an unknown ledger they fail."""
+        """A LAC read returns the explicit LAC and the last entry; it fails for an unknown ledger."""
         self.error(self.client.read_lac(self.bookie_id, LEDGER), NoSuchEntryError)
         run = self.run_of(0, [b"a", b"b"])
         self.add(run)
@@ -267,12 +267,12 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual((explicit, last), (packet, run.entry(1)))
 
     def test_force(self) -> None:
-        """A force succeeds."""
+        """A force of a ledger succeeds."""
         self.add(self.run_of(0, [b"a"]))
         self.assertIsNone(self.result(self.client.force(self.bookie_id, LEDGER)))
 
     def test_list(self) -> None:
-        """A listing names the contiguous ranges of a ledger."""
+        """A listing of a ledger's entries returns ranges of consecutive ids."""
         self.error(self.client.list_entries(self.bookie_id, LEDGER), NoSuchLedgerError)
         self.add(self.run_of(0, [b"a", b"b"]))
         self.add(self.run_of(5, [b"f"]))
@@ -284,11 +284,11 @@ class BookieClientContract(SynchronousTestCase):
         self.assertTrue(0 <= free <= capacity)
 
     def test_unknown_bookie(self) -> None:
-        """A bookie without an address is not available."""
+        """A read from a bookie whose address is unknown fails: the bookie is not available."""
         self.error(self.client.read("nowhere", LEDGER, 0), BookieHandleNotAvailableError)
 
     def test_cancel(self) -> None:
-        """A cancelled read fails immediately, and its reply is dropped."""
+        """A cancelled read fails immediately, and its reply is ignored."""
         run = self.run_of(0, [b"a"])
         self.add(run)
         cancelled = self.client.read(self.bookie_id, LEDGER, 0)
@@ -297,7 +297,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(self.result(self.client.read(self.bookie_id, LEDGER, 0)).entry, run.entry(0))
 
     def test_flow(self) -> None:
-        """A flow does everything its client does, and closing the flow does not close the client."""
+        """A flow can do everything that its client can; closing the flow does not close the client."""
         run = self.run_of(0, [b"a", b"b"])
         self.assert_added(self.add(run), 0, 2)
         flow = self.client.open_flow()
@@ -311,7 +311,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(self.result(self.client.read(self.bookie_id, LEDGER, 0)).entry, run.entry(0))
 
     def test_retired_flow(self) -> None:
-        """A flow that retires finishes its requests under way, and refuses further requests."""
+        """A retired flow finishes its requests in progress and refuses new ones."""
         run = self.run_of(0, [b"a"])
         self.add(run)
         flow = self.client.open_flow()
@@ -321,7 +321,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(self.result(reading).entry, run.entry(0))
 
     def test_closed_flow(self) -> None:
-        """Closing a flow fails its requests immediately, whatever the bookie still answers."""
+        """When a flow is closed, its requests fail immediately; later replies of the bookie are ignored."""
         flow, answers = self.client.open_flow(), list[Exception | None]()
         flow.add(
             self.bookie_id, self.adds(self.run_of(0, [b"a"])),
@@ -333,7 +333,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(len(answers), 1)
 
     def test_flows_of_a_closed_client(self) -> None:
-        """Closing the client closes its flows."""
+        """When a client is closed, its flows are closed too."""
         flow = self.client.open_flow()
         reading = flow.read(self.bookie_id, LEDGER, 0)
         closed = self.client.close()
@@ -342,7 +342,7 @@ class BookieClientContract(SynchronousTestCase):
         self.error(flow.read(self.bookie_id, LEDGER, 0), ClientClosedError)
 
     def test_close(self) -> None:
-        """Closing the client fails the requests under way and all later calls."""
+        """When a client is closed, its requests in progress and all later calls fail."""
         answers: list[Exception | None] = []
         self.client.add(
             self.bookie_id, self.adds(self.run_of(0, [b"a"])),

@@ -1,6 +1,6 @@
-"""The contract of executors of storage work.
+"""The test suite for executors, which run storage work in lanes.
 
-Test modules import this module, not its class, which a test runner would take for a case of theirs.
+Test modules should import this module and not its class: a test runner would run an imported class as a test case.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from ...errors import StorageFailedError
 
 
 class ExecutorContract(SynchronousTestCase):
-    """The contract, to be derived from; a subclass makes an executor and waits for its work."""
+    """The tests that each executor passes; a subclass makes an executor and defines how to wait for its work."""
 
     def make(self) -> Any:
         """Return a new executor."""
@@ -33,13 +33,13 @@ class ExecutorContract(SynchronousTestCase):
         verifyObject(IStorageExecutor, self.executor)
 
     def test_result(self) -> None:
-        """Work gets its arguments, and its result comes back."""
+        """Work is called with its arguments, and the submitter gets its result."""
         submitted = self.executor.submit("flush", lambda a, b: a + b, 1, 2)
         self.settle(self.executor)
         self.assertEqual(self.successResultOf(submitted), 3)
 
     def test_failure(self) -> None:
-        """Work that raises an exception fails with it, and the lane runs the next piece of work."""
+        """The submitter gets an exception that work raises, and the lane runs the next piece of work."""
         failing = self.executor.submit("flush", lambda: 1 // 0)
         following = self.executor.submit("flush", lambda: "still here")
         self.settle(self.executor)
@@ -47,7 +47,7 @@ class ExecutorContract(SynchronousTestCase):
         self.assertEqual(self.successResultOf(following), "still here")
 
     def test_any_failure(self) -> None:
-        """A lane also goes on after work that raises a ``BaseException``."""
+        """A lane runs the next piece of work even after a ``BaseException``."""
 
         def leave() -> None:
             raise SystemExit
@@ -59,7 +59,7 @@ class ExecutorContract(SynchronousTestCase):
         self.assertEqual(self.successResultOf(following), 0)
 
     def test_order_of_a_lane(self) -> None:
-        """Work of one lane runs, and is delivered, in the order it was submitted."""
+        """Work of one lane runs in the order of its submission, and results are delivered in this order."""
         ran: list[int] = []
         delivered: list[int] = []
 
@@ -73,7 +73,7 @@ class ExecutorContract(SynchronousTestCase):
         self.assertEqual((ran, delivered), (list(range(50)), list(range(50))))
 
     def test_notifications_come_before_the_result(self) -> None:
-        """Notifications of a piece of work are delivered in order, and before its result."""
+        """Notifications that a piece of work sends are delivered in order, before its result."""
         seen: list[object] = []
 
         def work() -> str:
@@ -99,7 +99,7 @@ class ExecutorContract(SynchronousTestCase):
         self.successResultOf(first)
 
     def test_join(self) -> None:
-        """A join waits for all submitted work; the executor stays usable."""
+        """A join waits for all submitted work; the executor can be used afterwards."""
         self.successResultOf(self.executor.join())
         ran: list[str] = []
         gate = _Latch()
@@ -117,7 +117,7 @@ class ExecutorContract(SynchronousTestCase):
         self.successResultOf(self.executor.join())
 
     def test_join_of_later_work(self) -> None:
-        """A join waits for the work that ended work has caused, which may use the files that are closed then."""
+        """A join also waits for work that is submitted when other work ends: files may be closed after the join."""
         ran: list[str] = []
         gate = _Latch()
         first = self.executor.submit("flush", gate.wait, ran)
@@ -130,7 +130,7 @@ class ExecutorContract(SynchronousTestCase):
         self.successResultOf(joined)
 
     def test_stop(self) -> None:
-        """A stop lets submitted work end, and refuses later work."""
+        """A stop waits for submitted work and refuses later work."""
         ran: list[int] = []
         for number in range(5):
             self.executor.submit("flush", ran.append, number)
@@ -143,7 +143,7 @@ class ExecutorContract(SynchronousTestCase):
 
 
 class _Latch:
-    """A latch that keeps a thread waiting without sleeping; a lane without threads finds it open."""
+    """A latch on which a lane's thread waits until the test opens it; a lane without threads runs after it is open."""
 
     def __init__(self) -> None:
         self._opened = False

@@ -1,4 +1,4 @@
-"""The contract of every :class:`~bookkeeper_twisted.storage.interfaces.IFileSystem`, as a test case to be mixed in."""
+"""The test suite for :class:`~bookkeeper_twisted.storage.interfaces.IFileSystem`."""
 
 import errno
 import posixpath
@@ -14,13 +14,13 @@ from ...storage.interfaces import IFile, IFileSystem, ILock
 def make_filesystem_tests(
     make: Callable[[SynchronousTestCase], tuple[IFileSystem, str]],
 ) -> type[SynchronousTestCase]:
-    """Return the test case of the contract for one file system.
+    """Make the test case with all tests of this suite for one file system.
 
-    :param make: returns the file system and the path of an empty directory on it.
+    :param make: called with each test; returns the file system and the path of an empty directory on it.
     """
 
     class FileSystemContract(_FileSystemContract):
-        """The contract."""
+        """The tests, for the given file system."""
 
         def make(self) -> tuple[IFileSystem, str]:
             return make(self)
@@ -38,7 +38,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.path = posixpath.join(self.base, "file")
 
     def create(self, data: bytes = b"") -> IFile:
-        """Return a new file that is closed after the test."""
+        """Create a file with ``data`` and return it; it is closed after the test."""
         file = self.fs.open(self.path, create=True)
         self.addCleanup(file.close)
         if data:
@@ -56,7 +56,7 @@ class _FileSystemContract(SynchronousTestCase):
         verifyObject(ILock, lock)
 
     def test_read_what_was_written(self) -> None:
-        """Writes at any offset are seen by reads at any offset, gaps are zeros."""
+        """Reads at any offset return what was written at any offset; gaps are zeros."""
         file = self.create()
         file.pwrite(b"abc", 0)
         file.pwrite(bytes(range(256)) * 8, 1000)
@@ -68,7 +68,7 @@ class _FileSystemContract(SynchronousTestCase):
             self.assertEqual(file.pread(size, offset), expected[offset : offset + size])
 
     def test_resident(self) -> None:
-        """A resident read gives the bytes of a read or None; some file systems do not report resident bytes."""
+        """A read of resident bytes returns them or None; some file systems do not know which bytes are in memory."""
         data = bytes(range(256)) * 40
         file = self.create(data)
         for offset, size in ((0, len(data)), (700, 5000), (9000, 1), (0, 0)):
@@ -78,7 +78,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(OSError, file.pread_resident, 1, 0)
 
     def test_resident_each(self) -> None:
-        """A resident read of many ranges in any order gives each range as a whole or not at all."""
+        """A read of resident bytes in many ranges, in any order, returns each range either whole or not at all."""
         data = bytes(range(256)) * 40
         file = self.create(data)
         side_by_side = [(700, 100), (1, 800), (300, 801), (0, 1101), (12, 1101)]
@@ -97,7 +97,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(OSError, file.pread_resident_each, [1], [0])
 
     def resident(self, file: IFile, size: int, offset: int) -> bytes | None:
-        """Return the bytes that are resident in memory; None if the file system does not report them."""
+        """Read bytes only if they are in memory; return None if not, or if the file system does not know this."""
         try:
             return file.pread_resident(size, offset)
         except OSError as e:
@@ -105,12 +105,12 @@ class _FileSystemContract(SynchronousTestCase):
             return None
 
     def test_read_behind_the_end(self) -> None:
-        """A read at or behind the end gives nothing."""
+        """A read at or behind the end of a file returns no bytes."""
         file = self.create(b"abc")
         self.assertEqual((file.pread(1, 3), file.pread(10, 700)), (b"", b""))
 
     def test_truncate(self) -> None:
-        """Truncation cuts a file or extends it with zeros, even over bytes that were cut off before."""
+        """Truncation cuts a file or extends it with zeros, even where bytes were cut off before."""
         file = self.create(b"x" * 1500)
         file.truncate(700)
         self.assertEqual((file.size(), file.pread(2000, 690)), (700, b"x" * 10))
@@ -119,14 +119,14 @@ class _FileSystemContract(SynchronousTestCase):
         file.sync(metadata=True)
 
     def test_allocate(self) -> None:
-        """Allocating space makes a file longer by zeros, never shorter, and keeps its contents."""
+        """Allocation extends a file with zeros, never shortens it, and keeps its contents."""
         file = self.create(b"abc")
         for size in (9000, 9000, 5000):
             file.allocate(size)
             self.assertEqual((file.size(), file.pread(9000, 0)), (9000, b"abc".ljust(9000, b"\0")))
 
     def test_reopen(self) -> None:
-        """Another opening of the file sees what was written."""
+        """If a file is opened twice, one opening sees what the other has written."""
         file = self.create(b"abc")
         file.sync()
         other = self.fs.open(self.path)
@@ -135,13 +135,13 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual(other.pread(10, 0), b"abcd")
 
     def test_create_existing(self) -> None:
-        """Creating a file that exists fails and leaves it alone."""
+        """To create a file that exists fails and does not change the file."""
         file = self.create(b"abc")
         self.assertRaises(FileExistsError, self.fs.open, self.path, create=True)
         self.assertEqual(file.pread(3, 0), b"abc")
 
     def test_open_missing(self) -> None:
-        """Opening a missing file fails, and so does any call on a missing directory."""
+        """To open a missing file fails, and so does every call on a missing directory."""
         self.assertRaises(FileNotFoundError, self.fs.open, self.path)
         for call in (self.fs.list, self.fs.sync_directory, self.fs.usage, self.fs.disk, self.fs.unlink):
             self.assertRaises(FileNotFoundError, call, posixpath.join(self.base, "none"))
@@ -150,7 +150,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(FileNotFoundError, self.fs.rename, self.path, self.path + "2")
 
     def test_names(self) -> None:
-        """Created names appear and removed names disappear; a listing is sorted and includes directories."""
+        """A listing of a directory shows created files and directories, sorted, and no removed ones."""
         self.create()
         self.fs.make_directories(posixpath.join(self.base, "a", "b"))
         self.assertEqual(self.fs.list(self.base), ["a", "file"])
@@ -164,7 +164,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertFalse(self.fs.exists(self.path))
 
     def test_remove_directory(self) -> None:
-        """An empty directory is removed, a directory with contents is not."""
+        """An empty directory can be removed, a directory with contents cannot."""
         inner = posixpath.join(self.base, "a", "b")
         self.fs.make_directories(inner)
         error = self.assertRaises(OSError, self.fs.remove_directory, posixpath.dirname(inner))
@@ -174,13 +174,13 @@ class _FileSystemContract(SynchronousTestCase):
             self.assertFalse(self.fs.exists(path))
 
     def test_make_directories_twice(self) -> None:
-        """Making directories that exist succeeds and keeps their contents."""
+        """To make directories that exist succeeds and keeps their contents."""
         self.create()
         self.fs.make_directories(self.base)
         self.assertEqual(self.fs.list(self.base), ["file"])
 
     def test_rename(self) -> None:
-        """A renamed file replaces a file with the new name; files that are open stay as they are."""
+        """A renamed file replaces a file with the new name; both can still be used where they are open."""
         file = self.create(b"old")
         new = posixpath.join(self.base, "new")
         replaced = self.fs.open(new, create=True)
@@ -193,14 +193,14 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual((found.pread(10, 0), replaced.pread(10, 0)), (b"old+", b""))
 
     def test_unlinked_but_open(self) -> None:
-        """A file without a name can be used until it is closed."""
+        """A file that was unlinked while it is open can be used until it is closed."""
         file = self.create(b"abc")
         self.fs.unlink(self.path)
         file.pwrite(b"d", 3)
         self.assertEqual(file.pread(9, 0), b"abcd")
 
     def test_closed(self) -> None:
-        """Closing twice is harmless; a closed file does nothing any more."""
+        """A file may be closed twice; reads, writes and syncs of a closed file fail."""
         file = self.create()
         file.close()
         file.close()
@@ -209,7 +209,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(OSError, file.sync)
 
     def test_hints(self) -> None:
-        """Hints change nothing that can be seen."""
+        """Hints about later reads and writes do not change the contents of a file."""
         file = self.create(b"x" * 10000)
         file.start_writeback(0, 10000)
         file.sync()
@@ -217,7 +217,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual(file.pread(20000, 0), b"x" * 10000)
 
     def test_write_parts(self) -> None:
-        """Any number of parts are written one after the other, durably on request."""
+        """One call writes any number of parts one after the other, durably on request."""
         for parts in ([b"abc"], [b"abc", b"", b"defg"], [bytes([i % 251]) * 7 for i in range(3000)]):
             file = self.create()
             file.pwritev(parts, 5, durable=True)
@@ -225,12 +225,12 @@ class _FileSystemContract(SynchronousTestCase):
             self.fs.unlink(self.path)
 
     def test_direct(self) -> None:
-        """A direct file takes whole sectors, whatever their parts are; another opening sees them."""
+        """A file opened for direct writes accepts whole sectors made of any parts; another opening sees them."""
         file = self.fs.open(self.path, create=True, direct=True)
         self.addCleanup(file.close)
         other = self.fs.open(self.path)
         self.addCleanup(other.close)
-        big = bytes(range(256)) * 4096 * 3  # several times as much as one system call writes
+        big = bytes(range(256)) * 4096 * 3  # several times the bytes that one system call writes
         for parts in (
             [bytes([7]) * 512],
             [b"a" * 100, b"b" * 900, b"c" * 24],
@@ -245,7 +245,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual(other.pread(4096, 8192), b"w" * 4096)
 
     def test_direct_reads(self) -> None:
-        """A direct file is read at any offset, and sees the writes of another opening, synced or not."""
+        """A file opened directly can be read at any offset; reads see writes of another opening, synced or not."""
         data = b"".join(number.to_bytes(4, "big") for number in range(3 << 18)) + b"tail"
         other = self.create(data)
         file = self.fs.open(self.path, direct=True)
@@ -260,7 +260,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(OSError, file.pread, 1, 0)
 
     def test_lock(self) -> None:
-        """A lock has one holder until it is released, even within one process (S6)."""
+        """A lock is held once until it is released, even within one process (S6)."""
         path = posixpath.join(self.base, "LOCK")
         lock = self.fs.lock(path)
         error = self.assertRaises(DirectoryLockedError, self.fs.lock, path)
@@ -272,11 +272,11 @@ class _FileSystemContract(SynchronousTestCase):
         again.release()
 
     def test_usage(self) -> None:
-        """A file system reports the total and usable bytes of the disk."""
+        """The file system reports the total and the usable bytes of the disk."""
         total, usable = self.fs.usage(self.base)
         self.assertTrue(0 < usable <= self.fs.allocatable(self.base) <= total)
 
     def test_disk(self) -> None:
-        """A directory lies on the disk of its parent directory."""
+        """A directory is on the same disk as its parent directory."""
         self.fs.make_directories(posixpath.join(self.base, "a"))
         self.assertEqual(self.fs.disk(posixpath.join(self.base, "a")), self.fs.disk(self.base))

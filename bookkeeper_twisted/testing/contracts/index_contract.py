@@ -1,6 +1,6 @@
-"""The contract of run indexes.
+"""The test suite for run indexes, whose rows locate runs of consecutive entries in entry logs.
 
-Test modules import this module, not its class, which a test runner would take for a case of theirs.
+Test modules should import this module and not its class: a test runner would run an imported class as a test case.
 """
 
 from itertools import pairwise
@@ -24,7 +24,7 @@ def _row(ledger_id: int, first: int, last: int, log_id: int = 0, offset: int = 1
 
 
 def _locations(row: IndexRow) -> dict[int, _EntryLocation]:
-    """Return the location of each entry of a row: log, offset and size."""
+    """Return the location of each entry of an index row: entry log, offset and size."""
     offsets = record_offsets(row)
     return {
         row.first + i: (row.log_id, row.offset + offsets[i], offsets[i + 1] - offsets[i])
@@ -34,7 +34,7 @@ def _locations(row: IndexRow) -> dict[int, _EntryLocation]:
 
 @st.composite
 def _rows(draw: st.DrawFn) -> IndexRow:
-    """Draw a row somewhere among the first 40 entries of two ledgers."""
+    """Draw a random index row that begins among the first 40 entries of one of two ledgers."""
     first = draw(st.integers(0, 39))
     count = draw(st.integers(1, 12))
     sizes = draw(st.one_of(st.just([_RECORD] * count), st.lists(st.integers(20, 24), min_size=count, max_size=count)))
@@ -47,20 +47,20 @@ def _fits(row: IndexRow) -> bool:
 
 
 class PackedIndex:
-    """An index to which batches are committed in packed form if possible.
+    """An index that turns committed rows into the packed form if possible, to test that form.
 
-    :param index: receives the batches.
+    :param index: the index that gets the rows.
     """
 
     def __init__(self, index: IRunIndex) -> None:
         self.index = index
 
     def __getattr__(self, name: str) -> object:
-        """Return any other attribute of the wrapped index."""
+        """Return the attribute ``name`` of the wrapped index."""
         return getattr(self.index, name)
 
     def commit(self, batch: IndexBatch) -> None:
-        """Commit a batch, in packed form if no two of its rows overlap."""
+        """Commit a ``batch`` of rows, in packed form if no two rows overlap."""
         ordered = sorted(batch.runs)
         if all(one[0] != two[0] or one[2] < two[1] for one, two in pairwise(ordered)):
             mixed = packed_rows(filter(_fits, ordered))
@@ -69,14 +69,14 @@ class PackedIndex:
 
 
 class RunIndexContract(SynchronousTestCase):
-    """The contract, to be derived from; a subclass says how an index is made."""
+    """The tests that each run index passes; a subclass makes the index."""
 
     def make(self) -> IRunIndex:
         """Return a new, empty index."""
         raise NotImplementedError
 
     def reopen(self, index: IRunIndex) -> IRunIndex:
-        """Close an index and open it again."""
+        """Close an ``index``, open it again and return it."""
         raise NotImplementedError
 
     def test_interface(self) -> None:
@@ -85,7 +85,7 @@ class RunIndexContract(SynchronousTestCase):
         verifyObject(IRunIndex, index.index if isinstance(index, PackedIndex) else index)
 
     def test_empty(self) -> None:
-        """A new index holds nothing and does not claim to be complete (S5)."""
+        """A new index has no rows and is not marked complete (S5)."""
         index = self.make()
         self.assertIsNone(index.find(1, 0))
         self.assertEqual(index.last_entry(1), -1)
@@ -94,7 +94,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertFalse(index.complete)
 
     def test_complete(self) -> None:
-        """An index that was committed as complete stays complete."""
+        """An index that was marked complete stays so, even after a restart."""
         index = self.make()
         index.commit(IndexBatch(complete=True))
         self.assertTrue(index.complete)
@@ -104,7 +104,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertTrue(self.reopen(index).complete)
 
     def test_without_runs(self) -> None:
-        """All rows and the mark of completeness are removed in one call; the states of ledgers stay."""
+        """One call removes all rows of entries and the mark of completeness; the states of ledgers stay."""
         index = self.make()
         state = LedgerRow(1, b"key", fenced=True)
         index.commit(IndexBatch(runs=[_row(1, 10, 19), _row(2, 0, 9)], ledgers=[state], complete=True))
@@ -117,7 +117,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual((index.complete, index.last_entry(1)), (True, 13))
 
     def test_find(self) -> None:
-        """A look-up of any entry of a row finds this row; the entries around the row are not found."""
+        """A look-up of an entry finds the index row that contains it; entries outside all rows are not found."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 10, 19), _row(1, 30, 30), _row(2, 0, 99)]))
         for entry_id in (10, 15, 19):
@@ -137,14 +137,14 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual(index.last_entry(2**63 - 1), 2**62 + 1)
 
     def test_last_entry(self) -> None:
-        """The last entry belongs to the requested ledger, in whatever order rows were committed."""
+        """The last entry of a ledger is found in whatever order its index rows were committed."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 50, 59), _row(1, 0, 9), _row(2, 0, 7)]))
         self.assertEqual(index.last_entry(1), 59)
         self.assertEqual(index.last_entry(2), 7)
 
     def test_rows_ahead(self) -> None:
-        """The row of an entry and following rows of its ledger come in order; no rows for an entry without a row."""
+        """A look-up ahead returns the index row of an entry and the next ones of its ledger, or nothing without it."""
         rows = [_row(1, 10 * i, 10 * i + 5) for i in range(5)]
         index = self.make()
         index.commit(IndexBatch(runs=[*reversed(rows), _row(2, 0, 100)]))
@@ -156,14 +156,14 @@ class RunIndexContract(SynchronousTestCase):
             self.assertEqual([*index.rows_ahead(ledger_id, entry_id, 9)], [])
 
     def test_many_rows(self) -> None:
-        """A ledger of many rows is listed whole."""
+        """A listing returns all index rows of a ledger, even if there are many."""
         rows = [_row(1, 2 * i, 2 * i) for i in range(1234)]
         index = self.make()
         index.commit(IndexBatch(runs=rows))
         self.assertEqual([*index.rows(1)], rows)
 
     def test_commit_while_listing(self) -> None:
-        """Rows replaced in the middle of a listing do not hide the entries they hold."""
+        """A listing of index rows misses no entry if a commit replaces rows while it runs."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 2 * i, 2 * i + 1) for i in range(1000)]))
         listing = index.rows(1)
@@ -180,7 +180,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*index.rows(1)], [_row(1, 0, 9, 1)])
 
     def test_split(self) -> None:
-        """A new row within an older row splits the older row, whose parts lose the checksums of the whole."""
+        """A new index row inside an older one splits the older one; the two parts lose its checksums."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 0)]))
         index.commit(IndexBatch(runs=[_row(1, 4, 5, 1)]))
@@ -189,7 +189,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*index.rows(1)], [left, _row(1, 4, 5, 1), right])
 
     def test_moved(self) -> None:
-        """A copy replaces only entries that still lie in the logs from which the copy was made (S8)."""
+        """A compaction replaces index rows only where entries are still in the entry logs that it has read (S8)."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 0), _row(1, 10, 19, 1), _row(1, 20, 29, 2)]))
         index.commit(IndexBatch(runs=[_row(1, 4, 5, 7)]))
@@ -199,14 +199,14 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual(index.find(1, 6), IndexRow(1, 6, 19, 9, 1024 + 6 * _RECORD, _RECORD))
 
     def test_moved_whole(self) -> None:
-        """A copy of several rows that have not moved becomes one row, with its checksums."""
+        """A compaction can replace several index rows by one row with checksums."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 0), _row(1, 10, 19, 1)]))
         index.commit(IndexBatch(moved=[_row(1, 0, 19, 9)], moved_from=frozenset([0, 1])))
         self.assertEqual([*index.rows(1)], [_row(1, 0, 19, 9)])
 
     def test_moved_of_a_deleted_ledger(self) -> None:
-        """A copy does not bring a deleted ledger back."""
+        """A compaction that commits after the deletion of a ledger does not bring the ledger back."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 0)]))
         index.commit(IndexBatch(deleted_ledgers=[1]))
@@ -214,7 +214,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*index.rows(1)], [])
 
     def test_page(self) -> None:
-        """Rows come in the order of ledger and entry, from any position upwards, of some logs or of all."""
+        """A page has index rows in the order of ledger and entry, from any entry on, of all or of some entry logs."""
         rows = [_row(1, 0, 9, 0), _row(1, 10, 19, 1), _row(2, 0, 5, 0), _row(7, 3, 4, 2)]
         index = self.make()
         index.commit(IndexBatch(runs=rows))
@@ -224,7 +224,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual(index.page((2, 0), 9, [0]), [])
 
     def test_live(self) -> None:
-        """The entries and bytes that rows refer to are summed by log, of even and of uneven rows."""
+        """The index counts live entries and bytes of each entry log, for entries of equal and of different sizes."""
         index = self.make()
         self.assertEqual(index.live(), {})
         uneven = IndexRow(2, 0, 2, 1, 1024, pack_sizes([20, 30, 45]))
@@ -234,7 +234,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual(index.live(), {1: (4, 95 + _RECORD)})
 
     def test_ledgers(self) -> None:
-        """Ledger states are stored, replaced, listed in order and found again after a restart."""
+        """The states of ledgers are stored, replaced, listed by id, and still there after a restart."""
         one, two = LedgerRow(1, b"key", True, b"lac"), LedgerRow(2, b"", True, b"", 1_700_000_000)
         index = self.make()
         index.commit(IndexBatch(ledgers=[two, LedgerRow(1, b"key")]))
@@ -243,14 +243,14 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*self.reopen(index).ledgers()], [one, two])
 
     def test_many_ledgers(self) -> None:
-        """A listing returns all ledgers, even if they do not fit one page."""
+        """A listing returns all ledgers, even if they do not fit into one page."""
         rows = [LedgerRow(i, b"key") for i in range(1234)]
         index = self.make()
         index.commit(IndexBatch(ledgers=rows))
         self.assertEqual([*index.ledgers()], rows)
 
     def test_delete(self) -> None:
-        """A deletion removes only the rows and state of its ledger; the same batch may add the ledger again."""
+        """A deletion removes only index rows and state of its ledger; the same batch may add new rows of it."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 0, 9), _row(2, 0, 9)], ledgers=[LedgerRow(1), LedgerRow(2)]))
         index.commit(IndexBatch(runs=[_row(1, 3, 4)], deleted_ledgers=[1]))
@@ -259,14 +259,14 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*index.rows(2)], [_row(2, 0, 9)])
 
     def test_reopen(self) -> None:
-        """Committed rows are there after a restart."""
+        """Committed index rows are still there after a restart."""
         index = self.make()
         rows = [_row(1, 0, 9), IndexRow(1, 10, 11, 3, 77, pack_sizes([30, 40]), b"abcd")]
         index.commit(IndexBatch(runs=rows))
         self.assertEqual([*self.reopen(index).rows(1)], rows)
 
     def test_newest_wins(self) -> None:
-        """However rows overlap, each entry is located by the last committed row that holds it."""
+        """However index rows overlap, the location of an entry is that in the last committed row that contains it."""
 
         @settings(max_examples=60, deadline=None, derandomize=True, database=None)
         @given(st.lists(st.lists(_rows(), max_size=5), max_size=6))

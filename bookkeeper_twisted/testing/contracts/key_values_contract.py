@@ -1,6 +1,6 @@
-"""The contract of ordered maps on disk.
+"""The test suite for ordered maps of keys to values on disk.
 
-Test modules import this module, not its class, which a test runner would take for a case of theirs.
+Test modules should import this module and not its class: a test runner would run an imported class as a test case.
 """
 
 from itertools import islice
@@ -17,10 +17,10 @@ def _pair(number: int) -> tuple[bytes, bytes]:
 
 
 class KeyValuesContract(SynchronousTestCase):
-    """The contract, to be derived from; a subclass says how a map is opened."""
+    """The tests that each map passes; a subclass defines how a map is opened."""
 
     def open(self, name: str, create: bool) -> IKeyValues:
-        """Open the map of a name."""
+        """Open the map called ``name``; make it if it is missing and ``create`` is set."""
         raise NotImplementedError
 
     def test_interface(self) -> None:
@@ -30,7 +30,7 @@ class KeyValuesContract(SynchronousTestCase):
         database.close()
 
     def test_flushed(self) -> None:
-        """Flushed pairs are there when the map is opened again, with and without permission to make it."""
+        """Flushed pairs are there when the map is opened again, whether or not it may be created."""
         database = self.open("a", True)
         database.put([_pair(2), _pair(1)])
         database.put([_pair(1), (_pair(3)[0], b"")])
@@ -42,7 +42,7 @@ class KeyValuesContract(SynchronousTestCase):
             database.close()
 
     def test_more_than_a_page(self) -> None:
-        """All pairs are given in the order of their keys, from any key upwards."""
+        """An iteration yields all pairs in the order of keys, from any key on, even if there are many."""
         database = self.open("a", True)
         pairs = [_pair(number) for number in range(25_000)]
         database.put(pairs[::-1])
@@ -52,7 +52,7 @@ class KeyValuesContract(SynchronousTestCase):
         database.close()
 
     def test_order(self) -> None:
-        """The order is that of bytes, whatever the length of keys."""
+        """Keys of any length are ordered by their bytes."""
         keys = [b"", b"\0", b"\0\0", b"\0\1", b"\1", b"a", b"a\0", b"aa", b"b", b"\x7f", b"\x80", b"\xff"]
         keys += [b"\xff\0", b"\xff" * 9]
         database = self.open("a", True)
@@ -62,7 +62,7 @@ class KeyValuesContract(SynchronousTestCase):
         database.close()
 
     def test_locked(self) -> None:
-        """A map cannot be opened twice at a time, and can be closed before an iteration has ended."""
+        """A map cannot be open twice at the same time; it can be closed during an iteration."""
         database = self.open("a", True)
         database.put([_pair(1), _pair(2)])
         database.flush()
@@ -73,6 +73,6 @@ class KeyValuesContract(SynchronousTestCase):
         self.open("a", False).close()
 
     def test_absent(self) -> None:
-        """Without permission to make the map, no file is made."""
+        """If a missing map may not be created, opening it fails and creates no file."""
         self.assertRaises(StorageError, self.open, "b", False)
         self.assertRaises(StorageError, self.open, "b", False)

@@ -1,6 +1,6 @@
-"""The contract of ledger storages.
+"""The test suite for ledger storages.
 
-Test modules import this module, not its class, which a test runner would take for a case of theirs.
+Test modules should import this module and not its class: a test runner would run an imported class as a test case.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,22 +18,22 @@ from ..streams import Random
 from .storage_life import StorageLife
 
 _RECORD = 4 + 32 + 8
-"""Bytes of a record of the entries here: length word, header, payload."""
+"""Bytes of a record for one entry of these tests: length field, header, payload."""
 
 
 def entry(ledger_id: int, entry_id: int, salt: int = 0) -> bytes:
-    """Return the bytes of an entry whose payload names it."""
+    """Make the bytes of an entry; different values of ``salt`` make different copies of it."""
     numbers = (ledger_id, entry_id, entry_id - 1, 8 * (entry_id + 1), salt)
     return b"".join(number.to_bytes(8, "big", signed=True) for number in numbers)
 
 
 def run(ledger_id: int, first: int, count: int = 1, salt: int = 0) -> EntryRun:
-    """Return consecutive entries."""
+    """Make ``count`` consecutive entries from id ``first`` on."""
     return EntryRun.of_entries(ledger_id, first, [entry(ledger_id, first + i, salt) for i in range(count)])
 
 
 class LedgerStorageContract(SynchronousTestCase):
-    """The contract, to be derived from; a subclass makes a storage, and makes it again over the stored data.
+    """The tests that each storage passes; a subclass makes an empty storage, and reopens it with its stored data.
 
     :ivar storage: an empty one.
     :ivar n_lives: lives of a storage that are drawn.
@@ -43,45 +43,45 @@ class LedgerStorageContract(SynchronousTestCase):
     n_lives = 100
 
     def reopen(self) -> Any:
-        """Return a storage over what the checkpoints of :attr:`storage` have stored."""
+        """Return a new storage with the data that checkpoints of :attr:`storage` have written to disk."""
         raise NotImplementedError
 
     def fail_writes(self, failing: bool) -> None:
-        """Let checkpoints fail to write, or let them succeed again."""
+        """Let writes of checkpoints fail, or let them succeed again."""
         raise NotImplementedError
 
     def marks(self) -> tuple[JournalPosition, ...]:
-        """Return the stored journal marks."""
+        """Return the last log marks that were stored."""
         raise NotImplementedError
 
     def compact(self, chance: Random) -> Callable[[], None]:
-        """Copy some stored entries as a compaction does, and return the function that commits the copies."""
+        """Copy some stored entries like a compaction, and return the function that commits the copies to the index."""
         return lambda: None
 
     def damage(self, chance: Random) -> object:
-        """Change stored bytes, and return the entries to which the bytes belong; None if nothing is stored."""
+        """Change some stored bytes, and return a description of the damage; None if nothing is stored."""
         return None
 
     def check_index(self, ledger_id: int) -> None:
-        """Check that all look-ups of the index agree on the rows of a ledger, if the storage has an index."""
+        """Check that all look-ups of the index agree about a ledger, if the storage has an index."""
 
     def unpacked_rows(self) -> int:
-        """Return how many index rows look-ups in memory have unpacked so far."""
+        """Return the number of index rows that look-ups in memory have unpacked so far."""
         return 0
 
     def while_writing(self, look: Callable[[], None], begun: ICheckpoint) -> None:
-        """Write all directories of a checkpoint, and call ``look`` during the writes if that is possible."""
+        """Write all directories of a checkpoint; call ``look`` during the writes if this is possible."""
         self.write(begun)
 
     def read(self, ledger_id: int, entry_id: int) -> bytes | None:
-        """Return an entry from wherever it is, looked up as a bookie does."""
+        """Read an entry like a bookie: first from the write cache, then from memory, then from disk."""
         found = self.storage.cached(ledger_id, entry_id)
         found = found or self.storage.resident(ledger_id, entry_id, 1, 1000)
         found = found or self.storage.load(ledger_id, entry_id, 1000)
         return None if found is None else bytes(found.entry(entry_id))
 
     def check(self, ledger_id: int, entry_ids: Iterable[int], salt: int = 0) -> None:
-        """Check that these entries can be read."""
+        """Check that entries can be read and are the copies with this ``salt``."""
         for entry_id in entry_ids:
             self.assertEqual(self.read(ledger_id, entry_id), entry(ledger_id, entry_id, salt), entry_id)
 
@@ -105,7 +105,7 @@ class LedgerStorageContract(SynchronousTestCase):
         begun.finish()
 
     def test_add_and_read(self) -> None:
-        """An entry is read before, during and after the writes of a checkpoint, and by a later storage."""
+        """An entry can be read before, during and after the writes of a checkpoint, and after a restart."""
         self.storage.add(run(1, 0, 10))
         self.check(1, range(10))
         begun = self.storage.begin_checkpoint([JournalPosition(1, 1)])
@@ -121,7 +121,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual(self.marks(), (JournalPosition(1, 2),))
 
     def test_counts(self) -> None:
-        """Entries and ledgers are counted from the moment they are added."""
+        """The counts of entries and ledgers include new ones immediately."""
         self.storage.put_ledger(LedgerRow(1, b"key"))
         self.storage.add(run(1, 0, 10))
         self.assertEqual((self.storage.entry_count(), self.storage.ledger_count()), (10, 1))
@@ -130,7 +130,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual((self.storage.entry_count(), self.storage.ledger_count()), (15, 1))
 
     def test_mixed(self) -> None:
-        """Entries of many ledgers are added in one call."""
+        """One call adds entries of many ledgers."""
         ids = [(ledger_id, entry_id) for entry_id in range(3) for ledger_id in (5, 6, 9)]
         entries = [entry(*each) for each in ids]
         self.storage.add(MixedRun([i for i, _ in ids], [e for _, e in ids], [e - 1 for _, e in ids], entries))
@@ -141,7 +141,7 @@ class LedgerStorageContract(SynchronousTestCase):
             self.check(ledger_id, range(3))
 
     def test_negatives(self) -> None:
-        """Entries and ledgers that were never added are not found, in memory or stored (S5)."""
+        """Entries that were never added are not found, before and after a checkpoint (S5)."""
         self.storage.add(run(1, 5, 10))
         for _ in range(2):
             for ledger_id, entry_id in ((1, 4), (1, 15), (3, 5)):
@@ -149,7 +149,7 @@ class LedgerStorageContract(SynchronousTestCase):
             self.checkpoint()
 
     def test_newest_copy(self) -> None:
-        """The newest copy of an entry wins, in memory and over copies that are being stored or were stored."""
+        """A read returns the newest copy of an entry, even if older copies are being written or are on disk."""
         self.storage.add(run(1, 0, 10))
         begun = self.storage.begin_checkpoint([])
         self.storage.add(run(1, 3, 4, salt=1))
@@ -162,7 +162,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.check(1, range(7, 10), salt=0)
 
     def test_newest_copies(self) -> None:
-        """Every way to read gives the newest copy, whatever the caches hold and whatever work runs during the read."""
+        """Every kind of read returns the newest copy, whatever is in caches and whatever work runs during the read."""
 
         for seed in range(self.n_lives):
             self.setUp()
@@ -175,7 +175,7 @@ class LedgerStorageContract(SynchronousTestCase):
             self.storage.close()
 
     def test_load(self) -> None:
-        """A load returns as many entries as fit, but at least one entry."""
+        """A load from disk returns as many entries as fit, but at least one."""
         self.storage.add(run(1, 0, 10))
         self.checkpoint()
         loaded = self.storage.load(1, 2, 3 * _RECORD)
@@ -185,7 +185,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.check(1, range(10))
 
     def test_scattered(self) -> None:
-        """A look-up of single entries in any order gives the right entries, or None for those not found this way."""
+        """A look-up in memory of single entries, in any order, returns each entry or None if it is not in memory."""
         self.storage.add(run(1, 0, 10))
         found = self.storage.scattered(1, [7, 2, 30], 10_000)
         self.assertEqual(len(found.entries), 3)
@@ -194,7 +194,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertIsNone(found.entries[2])
 
     def test_striped_ledger(self) -> None:
-        """S11: in a ledger of which every third entry is stored, a look-up unpacks at most two rows for each entry."""
+        """If every third entry of a ledger is stored, a look-up unpacks at most two index rows per entry (S11)."""
         entry_ids = range(0, 3000, 3)
         for entry_id in entry_ids:
             self.storage.add(run(1, entry_id))
@@ -208,7 +208,7 @@ class LedgerStorageContract(SynchronousTestCase):
                 self.assertIn(each, (None, entry(1, entry_id)))
 
     def test_ends(self) -> None:
-        """The last entry and the ranges of a ledger include entries in memory and stored entries."""
+        """The last entry and the ranges of a ledger's entries include entries in memory and on disk."""
         self.assertEqual((self.storage.last_cached(1), self.storage.last_entry(1)), (-1, -1))
         self.storage.add(run(1, 0, 5))
         self.checkpoint()
@@ -217,7 +217,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual(self.storage.entry_ranges(1), [(0, 4), (7, 8)])
 
     def test_states(self) -> None:
-        """The state of a ledger is readable immediately, and after a checkpoint by a later storage."""
+        """The state of a ledger can be read immediately and, after a checkpoint, by a later storage."""
         self.assertIsNone(self.storage.ledger(7))
         row = LedgerRow(7, b"key", fenced=True, explicit_lac=b"lac")
         self.storage.put_ledger(row)
@@ -228,7 +228,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual((self.storage.ledger(7), self.storage.ledger_ids()), (row, [3, 7]))
 
     def test_forget(self) -> None:
-        """Only the fence of a deleted ledger is found, until the fence is forgotten as well (S3)."""
+        """Of a deleted ledger, only the fence is remembered, until it is forgotten as well (S3)."""
         for ledger_id, fenced in ((1, True), (2, False)):
             self.storage.put_ledger(LedgerRow(ledger_id, fenced=fenced))
             self.storage.add(run(ledger_id, 0, 5))
@@ -246,7 +246,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertFalse(self.storage.was_fenced(1))
 
     def test_forget_entries(self) -> None:
-        """A state set after the deletion of a ledger stays; the deleted entries do not come back."""
+        """A state that is set after the deletion of a ledger stays; the deleted entries do not come back."""
         row = LedgerRow(1, b"key", fenced=True)
         self.storage.put_ledger(row)
         self.storage.add(run(1, 0, 5))
@@ -269,7 +269,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.checkpoint()
 
     def test_failed_write(self) -> None:
-        """S7: after a failed write, marks stay; entries that were not stored are read from memory and stored later."""
+        """After a failed checkpoint, log marks stay; its entries are read from memory and stored later (S7)."""
         self.storage.add(run(1, 0, 10))
         self.checkpoint(1)
         self.storage.add(run(1, 10, 10))
@@ -287,7 +287,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual(self.marks(), (JournalPosition(1, 3),))
 
     def test_full(self) -> None:
-        """Bytes that wait for a checkpoint are counted, and make the storage full at some point (S11)."""
+        """The storage counts the bytes that wait for a checkpoint, and is full from some number on (S11)."""
         self.assertEqual((self.storage.pending_bytes(), self.storage.is_full()), (0, False))
         first = 0
         while not self.storage.is_full():

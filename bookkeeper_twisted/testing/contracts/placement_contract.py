@@ -1,6 +1,6 @@
-"""The contracts of placement policies and of resolvers of racks.
+"""The test suites for placement policies and for rack resolvers.
 
-Test modules import this module, not its class, which a test runner would take for a case of theirs.
+Test modules should import this module and not its classes: a test runner would run an imported class as a test case.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ BOOKIES = tuple(f"bookie-{i}:3181" for i in range(6))
 
 
 class PlacementContract(SynchronousTestCase):
-    """The contract, to be derived from; a subclass makes a policy that may choose any of :data:`BOOKIES`."""
+    """The tests that each placement policy passes; a subclass makes a policy that may choose any of :data:`BOOKIES`."""
 
     def make(self) -> Any:
         """Return a policy."""
@@ -30,7 +30,7 @@ class PlacementContract(SynchronousTestCase):
         self.prepare(BOOKIES)
 
     def prepare(self, bookies: Sequence[str]) -> None:
-        """Let the policy look up the racks of ``bookies``."""
+        """Let the policy look up what it needs to know about ``bookies``."""
         preparing: Deferred[None] = Deferred.fromCoroutine(self.policy.prepare(bookies))
         self.successResultOf(preparing)
 
@@ -39,7 +39,7 @@ class PlacementContract(SynchronousTestCase):
         verifyObject(IPlacementPolicy, self.policy)
 
     def test_new_ensemble(self) -> None:
-        """An ensemble has the requested size and each bookie once, and the policy judges the ensemble."""
+        """An ensemble has the requested size and no bookie twice, and the policy can judge it."""
         for size in range(1, len(BOOKIES) + 1):
             ensemble = self.policy.new_ensemble(size, min(2, size), Candidates(BOOKIES))
             self.assertEqual((len(ensemble), len(set(ensemble))), (size, size))
@@ -47,14 +47,14 @@ class PlacementContract(SynchronousTestCase):
             self.assertIsInstance(self.policy.adherence(ensemble, min(2, size)), Adherence)
 
     def test_excluded(self) -> None:
-        """A bookie that is excluded is never chosen."""
+        """An excluded bookie is never chosen."""
         excluded = BOOKIES[:3]
         for _ in range(20):
             ensemble = self.policy.new_ensemble(3, 2, Candidates(BOOKIES, excluded))
             self.assertEqual(set(ensemble), set(BOOKIES[3:]))
 
     def test_not_enough(self) -> None:
-        """Too few bookies are an error, not a smaller ensemble."""
+        """If there are too few bookies, the choice fails; the policy never returns a smaller ensemble."""
         self.assertRaises(NotEnoughBookiesError, self.policy.new_ensemble, 7, 2, Candidates(BOOKIES))
         self.assertRaises(NotEnoughBookiesError, self.policy.new_ensemble, 4, 2, Candidates(BOOKIES, BOOKIES[:3]))
         self.assertRaises(NotEnoughBookiesError, self.policy.new_ensemble, 1, 1, Candidates(()))
@@ -68,25 +68,25 @@ class PlacementContract(SynchronousTestCase):
                 self.assertIn(substitute, BOOKIES[4:])
 
     def test_nobody_to_replace(self) -> None:
-        """An ensemble of all bookies has no substitute."""
+        """If the ensemble contains all bookies, none of them can be replaced."""
         self.assertRaises(NotEnoughBookiesError, self.policy.replace_bookie, 0, BOOKIES, 2, Candidates(BOOKIES))
 
     def test_newcomers(self) -> None:
-        """New bookies can be chosen once they were prepared."""
+        """New bookies can be chosen after they were prepared."""
         self.prepare(("new-1:3181", "new-2:3181"))
         ensemble = self.policy.new_ensemble(2, 2, Candidates(("new-1:3181", "new-2:3181")))
         self.assertEqual(set(ensemble), {"new-1:3181", "new-2:3181"})
 
     def test_spread(self) -> None:
-        """Over many ledgers every bookie is chosen."""
+        """Each bookie is chosen for some of many ledgers."""
         chosen = {bookie for _ in range(100) for bookie in self.policy.new_ensemble(2, 2, Candidates(BOOKIES))}
         self.assertEqual(chosen, set(BOOKIES))
 
 
 class RackResolverContract(SynchronousTestCase):
-    """The contract, to be derived from.
+    """The tests that each rack resolver passes.
 
-    A subclass makes a resolver that knows the racks of :data:`BOOKIES`, by their ids.
+    A subclass makes a resolver that knows the racks of :data:`BOOKIES` by their ids.
     """
 
     def make(self) -> Any:
@@ -105,7 +105,7 @@ class RackResolverContract(SynchronousTestCase):
         verifyObject(IRackResolver, self.resolver)
 
     def test_racks(self) -> None:
-        """Racks are paths, of exactly the requested hosts; they do not change while the version stays the same."""
+        """A resolver returns a path for exactly the requested hosts, and always the same until its version changes."""
         before = self.resolver.version
         racks = self._racks(BOOKIES[:2])
         self.assertEqual(set(racks), set(BOOKIES[:2]))
@@ -115,5 +115,5 @@ class RackResolverContract(SynchronousTestCase):
             self.assertEqual(self._racks(BOOKIES[:2]), racks)
 
     def test_nobody(self) -> None:
-        """A request for no hosts gives no racks."""
+        """A request for no hosts returns no racks."""
         self.assertEqual(self._racks(()), {})

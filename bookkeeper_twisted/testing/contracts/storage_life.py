@@ -1,9 +1,9 @@
-"""Random sequences of calls to a ledger storage: however an entry is read, its newest copy is returned.
+"""Random sequences of calls to a ledger storage, to check that every read returns the newest copy of an entry.
 
-A life is a list of steps.  Reads from disk take three of them, as in a bookie: the reactor asks, the read lane loads,
-the reactor takes what was loaded; any other step may come between.  What such a read gives may be any copy that was
-the newest one at some moment since it was asked for.  Damage of the disk makes errors of entries, but of none that is
-added again behind it.
+Such a sequence is called a life; each call is a step.  A read from disk takes three steps, like in a bookie: the
+reactor requests it, the read lane loads entries, and the reactor takes them.  Any other steps may come between. A read
+from disk may return any copy that was the newest at some moment since the request.  Damage on disk makes reads of
+entries fail, but not of entries that are added again after the damage.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,11 +25,11 @@ _STEPS = {
     "take": 4, "read": 6, "copy": 1, "move": 2, "forget": 1, "reopen": 1,
     "damage": 1, "repair": 1,
 }  # fmt: skip
-"""Steps and their weights in the draw."""
+"""The steps, with the weight of each in the random choice."""
 
 
 def drawn_entry(ledger_id: int, entry_id: int, copy: int) -> bytes:
-    """Make the bytes of a ``copy`` of an entry, whose length differs from copy to copy."""
+    """Make the bytes of an entry with ``copy`` in its payload; copies have different lengths."""
     numbers = (ledger_id, entry_id, entry_id - 1, 8, copy)
     return b"".join(number.to_bytes(8, "big", signed=True) for number in numbers) + bytes(copy % 3)
 
@@ -40,11 +40,11 @@ def _copy_of(entry: bytes) -> int:
 
 @attrs.define
 class _Asked:
-    """A read from disk under way.
+    """A read from disk in progress.
 
-    :ivar newest: the newest copies when the read was requested.
+    :ivar newest: the newest copy of each entry of the ledger at the time of the request.
     :ivar damaged: entries of the ledger that were damaged at some moment since then.
-    :ivar loaded: the run that the read lane has found, once it has looked.
+    :ivar loaded: what the read lane has loaded, after it has looked.
     """
 
     ledger_id: int
@@ -58,11 +58,11 @@ class _Asked:
 
 
 class StorageLife:
-    """One random life of a storage, beside a model of the entries that the storage keeps.
+    """One random life of a storage, checked against a model that knows the newest copy of each entry.
 
-    :param case: a case of the contract of storages.
-    :param seed: seed of the drawn steps.
-    :ivar steps: the steps taken so far, with their arguments.
+    :param case: the test case, which has the storage.
+    :param seed: seed of the random steps.
+    :ivar steps: the steps so far, with their arguments.
     """
 
     def __init__(self, case: Any, seed: int) -> None:
@@ -82,7 +82,7 @@ class StorageLife:
         return self._case.storage
 
     def run(self, n_steps: int) -> None:
-        """Take a number of random steps, then read all entries in every way, before and after a restart."""
+        """Do ``n_steps`` random steps, then read all entries in every way, before and after a restart."""
         for name in self._chance.choices([*_STEPS], [*_STEPS.values()], k=n_steps):
             step: Callable[[], object] = getattr(self, f"_{name}")
             self.steps.append((name, step()))
@@ -93,7 +93,7 @@ class StorageLife:
         self._read_all()
 
     def _read_all(self) -> None:
-        """Read every entry alone, and runs of entries that begin at each entry, in every way."""
+        """Read each entry alone and as the first of a run of entries, in every way that the storage has."""
         for ledger_id in LEDGERS:
             for count in (1, len(ENTRIES)):
                 for entry_id in ENTRIES:
@@ -112,7 +112,7 @@ class StorageLife:
         return [drawn_entry(ledger_id, entry_id, self._copies) for ledger_id, entry_id in ids]
 
     def _somewhere(self) -> tuple[int, int]:
-        """Return a random ledger id and entry id, often those of a read in progress."""
+        """Choose a ledger id and an entry id at random, often those of a read in progress."""
         if self._asked and self._chance.random() < 0.4:
             asked = self._chance.choice(self._asked)
             return asked.ledger_id, asked.entry_id
@@ -138,11 +138,11 @@ class StorageLife:
         self._damaged[ledger_id] = set()
         for asked in self._asked:
             if asked.ledger_id == ledger_id:
-                asked.newest = {}  # a read under way may return entries of the deleted ledger
+                asked.newest = {}  # a read in progress may still return entries of the deleted ledger
         return ledger_id
 
     def _damage(self) -> object:
-        """Damage stored bytes of any entries, unless a checkpoint is under way."""
+        """Damage some stored bytes, unless a checkpoint is in progress."""
         if self._checkpoint is not None:
             return None
         where = self._case.damage(self._chance)
@@ -154,7 +154,7 @@ class StorageLife:
         return where
 
     def _repair(self) -> object:
-        """Add again, one by one, each entry that cannot be read."""
+        """Add each entry that cannot be read again, one by one."""
         repaired: list[tuple[int, int]] = []
         for ledger_id, damaged in self._damaged.items():
             for entry_id in sorted(damaged):
@@ -189,7 +189,7 @@ class StorageLife:
         self._finish()
 
     def _fail(self) -> None:
-        """Begin a checkpoint that is made to fail; it succeeds only if nothing has to be written."""
+        """Begin a checkpoint whose writes fail; it succeeds only if it has nothing to write."""
         self._finish()
         self._begin()
         self._case.fail_writes(True)
@@ -211,14 +211,14 @@ class StorageLife:
     def _reopen(self) -> None:
         self._move()
         self._whole()
-        self._whole()  # two calls, because the first one only ends a checkpoint that was under way
+        self._whole()  # twice, because the first call may only end a checkpoint in progress
         self._asked.clear()
         self._case.storage = self._case.reopen()
 
     # -- reads --
 
     def _ask(self) -> object:
-        """Begin a read of entries from disk, as a bookie does if memory does not hold the first entry."""
+        """Request a read from disk, like a bookie if the first entry is not in memory."""
         ledger_id, entry_id = self._somewhere()
         if self._storage.cached(ledger_id, entry_id) is None:
             newest, damaged = dict(self._newest[ledger_id]), set(self._damaged[ledger_id])
@@ -252,18 +252,18 @@ class StorageLife:
         self._asked = left
 
     def _check(self, run: EntryRun, first: int, oldest: dict[int, int], damaged: set[int]) -> None:
-        """Check the entries of a ``run`` from ``first`` upwards: each is an added copy, ``oldest`` or newer."""
+        """Check that each entry of a ``run``, from ``first`` on, is the copy in ``oldest`` or a newer one."""
         for entry_id, copy in self._copies_of(run, first, "load", damaged).items():
             self._case.assertGreaterEqual(copy, oldest.get(entry_id, 0), f"load of {entry_id} of {run.ledger_id}")
 
     def _check_newest(self, run: EntryRun, first: int, way: str) -> None:
-        """Check that the entries of a ``run`` from ``first`` upwards are the newest copies."""
+        """Check that the entries of a ``run``, from ``first`` on, are the newest copies."""
         newest = self._newest[run.ledger_id]
         for entry_id, copy in self._copies_of(run, first, way, self._damaged[run.ledger_id]).items():
             self._case.assertEqual(copy, newest.get(entry_id), f"{way} of entry {entry_id} of {run.ledger_id}")
 
     def _copies_of(self, run: EntryRun, first: int, way: str, damaged: set[int]) -> dict[int, int]:
-        """Return the copies in a ``run`` from ``first`` upwards, without ``damaged`` ones, whose number is unknown."""
+        """Return the copy number of each entry in a ``run``, from ``first`` on; leave out ``damaged`` entries."""
         self._case.assertTrue(run.first <= first <= run.last, way)
         copies = {}
         for entry_id in set(range(first, run.last + 1)).difference(damaged):
@@ -278,7 +278,7 @@ class StorageLife:
         return ledger_id, first
 
     def _read_from(self, ledger_id: int, first: int, count: int) -> None:
-        """Read entries in every way: one by one, and by the look-ups that a bookie makes."""
+        """Read entries in every way: one by one, and as a run from caches, memory and disk."""
         newest, damaged = self._newest[ledger_id], self._damaged[ledger_id]
         storage = self._storage
         single = storage.scattered(ledger_id, [*range(first, first + count)], 10_000).entries

@@ -1,6 +1,6 @@
-"""The contract of wire protocols.
+"""The test suite for wire protocols, which encode and decode requests and replies.
 
-Test modules import this module, not its class, which a test runner would take for a case of theirs.
+Test modules should import this module and not its class: a test runner would run an imported class as a test case.
 """
 
 from collections.abc import Sequence
@@ -24,16 +24,16 @@ LEDGER = 7
 LIMIT = 1 << 20
 FIRST_NUMBER = 500
 NO_PROTOCOL = b"\0\0\0\x08" + b"\xff" * 8
-"""A frame that is of no protocol."""
+"""A frame that belongs to no known protocol."""
 
 _DIGESTER = Digester(DigestType.CRC32C, b"secret")
 _KEY = _DIGESTER.master_key
 
 
 def run_of(sizes: Sequence[int], first: int = 3) -> EntryRun:
-    """Return sealed entries of a ledger.
+    """Make consecutive entries with digests.
 
-    :param sizes: bytes of the payload of each.
+    :param sizes: bytes of the payload of each entry.
     """
     return sealed(_DIGESTER, LEDGER, first, first - 1, 0, [bytes([n % 251]) * size for n, size in enumerate(sizes)])
 
@@ -42,7 +42,7 @@ UNEVEN, EVEN = (10, 0, 300, 17), (40,) * 9
 
 
 class WireProtocolContract(SynchronousTestCase):
-    """The contract, to be derived from; a subclass makes the protocol."""
+    """The tests that each wire protocol passes; a subclass makes the protocol."""
 
     def make(self) -> Any:
         """Return a protocol."""
@@ -54,32 +54,32 @@ class WireProtocolContract(SynchronousTestCase):
     # ---- helpers ---------------------------------------------------------------------------------------
 
     def requests(self, data: bytes) -> list[Any]:
-        """Return the requests that a bookie reads from whole frames."""
+        """Decode requests from ``data``, which must be complete frames."""
         items: list[Any] = []
         self.assertEqual(self.wire.scan_requests(data, 0, LIMIT, items), (len(data), True))
         return items
 
     def replies(self, data: bytes) -> list[Any]:
-        """Return the replies that a client reads from whole frames."""
+        """Decode replies from ``data``, which must be complete frames."""
         items: list[Any] = []
         self.assertEqual(self.wire.scan_replies(data, 0, LIMIT, items), len(data))
         return items
 
     def adds(self, sizes: Sequence[int], flags: int = 0) -> tuple[Adds, list[AddRun]]:
-        """Return adds, and the requests that a bookie reads from them."""
+        """Make adds with payloads of these ``sizes``; return them and the requests that a bookie decodes from them."""
         adds = stored_adds(_KEY, run_of(sizes), flags)
         return adds, self.requests(self.wire.encode_adds(adds, FIRST_NUMBER)[0])
 
     # ---- the tests -------------------------------------------------------------------------------------
 
     def test_interface(self) -> None:
-        """The protocol has every name of its interface, and answers to a name of the configuration."""
+        """The protocol has every name of its interface, and names for the configuration."""
         verifyObject(IWireProtocol, self.wire)
         self.assertTrue(self.wire.names)
         self.assertEqual({name.strip().lower() for name in self.wire.names}, self.wire.names)
 
     def test_adds(self) -> None:
-        """A bookie reads the entries, key and flags that a client sent, of equal and unequal sizes."""
+        """A bookie decodes entries, master key and flags of adds, for entries of equal and of different sizes."""
         for sizes in (EVEN, UNEVEN, (5,)):
             for flags in (0, RECOVERY_ADD | HIGH_PRIORITY):
                 adds, found = self.adds(sizes, flags)
@@ -89,7 +89,7 @@ class WireProtocolContract(SynchronousTestCase):
                 self.assertEqual(said, {(_KEY, flags, False)})
 
     def test_deferred_sync(self) -> None:
-        """The flag of deferred sync is carried, or the protocol cannot express it."""
+        """Adds carry the flag for deferred sync, or encoding fails because the protocol has no such flag."""
         adds = stored_adds(_KEY, run_of(EVEN), deferred_sync=True)
         try:
             data, _ = self.wire.encode_adds(adds, FIRST_NUMBER)
@@ -99,7 +99,7 @@ class WireProtocolContract(SynchronousTestCase):
             self.assertEqual({run.deferred_sync for run in self.requests(data)}, {True})
 
     def test_add_replies(self) -> None:
-        """A client reads status, ids and numbers of the replies to adds."""
+        """A client decodes status, ids and request numbers from the replies to adds."""
         for status in (Status.EOK, Status.EFENCED):
             adds, found = self.adds(UNEVEN)
             replies = self.replies(b"".join([run.replies(status) for run in found]))
@@ -110,7 +110,7 @@ class WireProtocolContract(SynchronousTestCase):
             self.assertEqual([each for reply in replies for each in reply.txn_ids], list(numbers))
 
     def test_expected_replies(self) -> None:
-        """The expected replies equal the bytes of a bookie that has answered all requests in order."""
+        """The reply bytes that a client expects are those of a bookie that answers all adds in order."""
         adds, found = self.adds(UNEVEN)
         _, expected = self.wire.encode_adds(adds, FIRST_NUMBER)
         self.assertEqual(len(expected), self.wire.add_reply_size * len(adds))
@@ -118,7 +118,7 @@ class WireProtocolContract(SynchronousTestCase):
             self.assertEqual(b"".join([run.replies(Status.EOK) for run in found]), expected)
 
     def test_cut(self) -> None:
-        """Wherever the bytes of either direction are cut, reading stops at the beginning of the incomplete frame."""
+        """Wherever requests or replies are cut, decoding stops before the incomplete frame."""
         adds, found = self.adds(UNEVEN)
         frames, _ = self.wire.encode_adds(adds, FIRST_NUMBER)
         for end in range(0, len(frames), 7):
@@ -131,7 +131,7 @@ class WireProtocolContract(SynchronousTestCase):
             self.assertEqual(self.wire.scan_replies(replies, at, LIMIT, []), len(replies))
 
     def test_reads(self) -> None:
-        """The protocol carries reads, replies with entries, and replies without an entry."""
+        """The protocol encodes and decodes reads and their replies, with and without an entry."""
         (run,) = self.requests(self.wire.encode_reads(LEDGER, [3, 4, 5], FIRST_NUMBER))
         self.assertIsInstance(run, ReadRun)
         self.assertEqual((list(run.ledger_ids), list(run.entry_ids)), ([LEDGER] * 3, [3, 4, 5]))
@@ -147,7 +147,7 @@ class WireProtocolContract(SynchronousTestCase):
         self.assertEqual([reply.txn_id for reply in found], numbers)
 
     def test_batch_reads(self) -> None:
-        """Batch reads carry all their fields and a number, and their replies carry the entries of all runs."""
+        """Batch reads carry all fields and a request number; their replies carry the entries of all runs."""
         for flags, key in ((0, None), (FENCE | HIGH_PRIORITY, _KEY)):
             asked = self.wire.batch_read(LEDGER, 3, FIRST_NUMBER, 100, 5000, flags, key)
             (request,) = self.requests(self.wire.encode_batch_read(asked))
@@ -177,7 +177,7 @@ class WireProtocolContract(SynchronousTestCase):
         self.assertEqual((response.plugin, response.payload), ("plugin", b"answer"))
 
     def cold_requests(self) -> list[tuple[Operation, Any]]:
-        """Return the operation of every other client request, and the function that makes it of a header."""
+        """Return the operation of each other client request, and the function that makes the request from a header."""
         packet = LEDGER.to_bytes(8, "big") + bytes(24)
         return [
             (Operation.READ, lambda header: messages.ReadRequest(header, LEDGER, 3, True, True, _KEY)),
@@ -189,7 +189,7 @@ class WireProtocolContract(SynchronousTestCase):
         ]
 
     def test_cold_requests(self) -> None:
-        """A complete protocol carries every request of a client; any other refuses the requests that it lacks."""
+        """A ``complete`` protocol can encode every request of a client; others fail for the requests that they lack."""
         lacking = 0
         for operation, make in self.cold_requests():
             try:
@@ -204,7 +204,7 @@ class WireProtocolContract(SynchronousTestCase):
         self.assertEqual(lacking == 0, self.wire.complete)
 
     def test_refusals(self) -> None:
-        """A refusal answers each request with a status; a protocol may have no refusals."""
+        """A refusal answers a request with an error status; a protocol need not have refusals."""
         _, (run, *_) = self.adds(EVEN)
         reads, *_ = self.requests(self.wire.encode_reads(LEDGER, [3, 4], FIRST_NUMBER))
         (batch,) = self.requests(self.wire.encode_batch_read(self.wire.batch_read(LEDGER, 3, 1, 1, 100, 0, None)))
@@ -216,12 +216,12 @@ class WireProtocolContract(SynchronousTestCase):
                 self.assertEqual({reply.status for reply in found}, {Status.EUA})
 
     def test_limit(self) -> None:
-        """A frame over the limit is refused in both directions, as soon as its length is read."""
+        """A request or reply above the limit is an error as soon as the length of its frame is known."""
         for scan in (self.wire.scan_requests, self.wire.scan_replies):
             self.assertRaises(CodecError, scan, (LIMIT + 1).to_bytes(4, "big"), 0, LIMIT, [])
 
     def test_no_protocol(self) -> None:
-        """A frame of no known protocol is left unread or refused; the frames before it are read."""
+        """A frame of an unknown protocol is left undecoded or is an error; the frames before it are decoded."""
         adds, _ = self.adds(EVEN)
         data, items = self.wire.encode_adds(adds, FIRST_NUMBER)[0], list[object]()
         try:

@@ -1,6 +1,6 @@
-"""The suites of metadata stores.
+"""The test suites for metadata stores.
 
-:mod:`.metadata_contract` is the whole of what a metadata driver has to pass; it joins :mod:`.metadata_suites` (ledgers,
-bookies, cookies), :mod:`.underreplication_suite` and :mod:`.auditing_suite`.  :mod:`.cluster_admin_contract` is that of
-making and unmaking clusters, :mod:`.zookeeper_contract` that of connections to ZooKeeper.
+:mod:`.metadata_contract` has all tests that a metadata driver must pass.  It joins :mod:`.metadata_suites` (ledgers,
+bookies, cookies), :mod:`.underreplication_suite` and :mod:`.auditing_suite`.  :mod:`.cluster_admin_contract` has the
+tests for the creation and removal of clusters, :mod:`.zookeeper_contract` those for connections to ZooKeeper.
 """

@@ -1,4 +1,4 @@
-"""The suite every metadata driver passes: the election of the auditor, and what auditors store."""
+"""The tests of metadata drivers about the election of the auditor and the values that auditors store."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ class AuditingSuite(MetadataSuite):
     """The tests of the auditor's election, of the delay after the loss of a bookie, and of the times of checks."""
 
     async def test_auditing_interface(self) -> None:
-        """The auditing side of the driver provides its interface."""
+        """The driver's part for auditors provides its interface."""
         verifyObject(IAuditing, (await self.driver()).auditing)
 
     async def test_no_auditor(self) -> None:
@@ -22,7 +22,7 @@ class AuditingSuite(MetadataSuite):
         self.assertIsNone(await (await self.driver()).auditing.auditor())
 
     async def test_election(self) -> None:
-        """The first candidate is elected, and the second candidate after the first one's session has ended."""
+        """The first candidate is elected; the second one is elected when the session of the first has ended."""
         one, two = await self.driver(), await self.driver()
         first: list[bool] = []
         second: list[bool] = []
@@ -38,7 +38,7 @@ class AuditingSuite(MetadataSuite):
         self.assertEqual(await two.auditing.auditor(), "b:1")
 
     async def test_same_name(self) -> None:
-        """Two candidates of one name, as two processes of a host, are distinguished by their votes."""
+        """If two candidates have the same name, for example two processes on one host, only one is elected."""
         one, two = await self.driver(), await self.driver()
         first: list[bool] = []
         second: list[bool] = []
@@ -51,7 +51,7 @@ class AuditingSuite(MetadataSuite):
         self.assertTrue(await self.news(second))
 
     async def test_withdrawal(self) -> None:
-        """A withdrawn auditor's listener is not called; the next candidate is elected; the first may stand again."""
+        """An auditor that withdraws is not notified; the next candidate is elected; the first may stand again."""
         one, two = await self.driver(), await self.driver()
         first: list[bool] = []
         second: list[bool] = []
@@ -71,7 +71,7 @@ class AuditingSuite(MetadataSuite):
         self.assertIsNone(await two.auditing.auditor())
 
     async def test_one_candidate_per_driver(self) -> None:
-        """A driver has one candidate, which has a bookie id."""
+        """A driver accepts only one candidate, and only with a valid bookie id."""
         driver = await self.driver()
         driver.auditing.stand("a:1", lambda elected: None)
         with self.assertRaises(MetadataError):
@@ -80,7 +80,7 @@ class AuditingSuite(MetadataSuite):
             (await self.driver()).auditing.stand("a/b", lambda elected: None)
 
     async def test_candidates_of_closed_drivers(self) -> None:
-        """A closed driver has no candidate, and leaves no work scheduled."""
+        """A closed driver accepts no candidate, and has no scheduled work."""
         driver = await self.driver()
         driver.auditing.stand("a:1", lambda elected: None)
         await self.settle()
@@ -90,7 +90,7 @@ class AuditingSuite(MetadataSuite):
             driver.auditing.stand("a:1", lambda elected: None)
 
     async def test_failing_listener(self) -> None:
-        """A listener that raises is logged; its candidate is in office."""
+        """If the listener of a candidate raises an exception, it is logged and the candidate is elected."""
         driver = await self.driver()
         elected: list[Any] = []
 
@@ -105,7 +105,7 @@ class AuditingSuite(MetadataSuite):
         await driver.auditing.withdraw()
 
     async def test_delay(self) -> None:
-        """The delay is the same for all drivers, and outlives them."""
+        """All drivers see one delay after the loss of a bookie; it outlives them."""
         one, two = await self.driver(), await self.driver()
         self.assertIsNone(await one.auditing.lost_bookie_delay())
         for seconds in (30, 0, 0):
@@ -115,7 +115,7 @@ class AuditingSuite(MetadataSuite):
         self.assertEqual(await two.auditing.lost_bookie_delay(), 0)
 
     async def test_watch_of_the_delay(self) -> None:
-        """A watcher is called with the delay, and after each write of the delay, even of an equal value."""
+        """A watcher of the delay is called with its value soon and after each write, even of an equal value."""
         one, two = await self.driver(), await self.driver()
         received: list[Any] = []
         end = one.auditing.watch_lost_bookie_delay(received.append)
@@ -131,7 +131,7 @@ class AuditingSuite(MetadataSuite):
         self.assertEqual(received, [])
 
     async def test_check_times(self) -> None:
-        """The time of each check is stored separately, and can be removed."""
+        """The time of each periodic check is stored separately and can be removed."""
         one, two = await self.driver(), await self.driver()
         for number, check in enumerate(AuditorCheck, 1793410644666):
             self.assertIsNone(await one.auditing.check_time(check))

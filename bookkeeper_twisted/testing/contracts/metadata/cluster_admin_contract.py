@@ -1,4 +1,4 @@
-"""The suite every provider of ``IClusterAdmin`` passes."""
+"""The test suite for providers of ``IClusterAdmin``, which create and remove clusters."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,10 +16,10 @@ from .metadata_suites import INFO, OPEN
 
 @attrs.frozen
 class EmptyStore:
-    """A store that was never used.
+    """An empty metadata store for one test.
 
-    :ivar driver: makes a driver on it.
-    :ivar admin: makes an admin on it.
+    :ivar driver: makes a metadata driver for the store.
+    :ivar admin: makes a cluster administrator for the store.
     """
 
     driver: Callable[[Clock], Any]
@@ -27,7 +27,7 @@ class EmptyStore:
 
 
 class ClusterAdminSuite(TestCase):
-    """The suite; each test has one store, and opens drivers and administrators on it."""
+    """The tests that each cluster administrator passes; each test has an empty store of its own."""
 
     make_store: Callable[[TestCase], EmptyStore]
 
@@ -36,14 +36,14 @@ class ClusterAdminSuite(TestCase):
         self.store = type(self).make_store(self)
 
     async def opened(self, make: Callable[[Clock], Any]) -> Any:
-        """Make and open a driver or an admin, which the test closes at its end."""
+        """Call ``make`` to make a driver or an administrator, and open it; it is closed at the end of the test."""
         made = make(self.clock)
         self.addCleanup(lambda: Deferred.fromCoroutine(made.close()))
         await made.open()
         return made
 
     async def cluster(self) -> Any:
-        """Return an admin of a cluster that was just made."""
+        """Create a cluster and return its administrator."""
         admin = await self.opened(self.store.admin)
         self.assertTrue(await admin.initialize())
         return admin
@@ -57,13 +57,13 @@ class ClusterAdminSuite(TestCase):
         raise AssertionError("not refused")
 
     async def test_interface(self) -> None:
-        """The admin provides its interface, and may be closed twice."""
+        """The administrator provides its interface, and may be closed twice."""
         admin = await self.opened(self.store.admin)
         verifyObject(IClusterAdmin, admin)
         await admin.close()
 
     async def test_initialize(self) -> None:
-        """Only the first call makes the cluster, which drivers then find."""
+        """Only the first call creates the cluster; drivers then find it."""
         one = await self.opened(self.store.admin)
         self.assertFalse(await one.exists())
         self.assertTrue(await one.initialize())
@@ -97,14 +97,14 @@ class ClusterAdminSuite(TestCase):
         raise AssertionError("the cookie is still there")
 
     async def test_format_of_nothing(self) -> None:
-        """Formatting makes the cluster if it does not exist."""
+        """A format creates the cluster if it does not exist."""
         admin = await self.opened(self.store.admin)
         await admin.format()
         driver = await self.opened(self.store.driver)
         self.assertEqual(await driver.registration.instance_id(), await admin.instance_id())
 
     async def test_nuke(self) -> None:
-        """A removed cluster leaves nothing for the next cluster at its root."""
+        """After the removal of a cluster, a new one in its place is empty."""
         admin = await self.cluster()
         instance_id = await admin.instance_id()
         driver = await self.opened(self.store.driver)
@@ -136,7 +136,7 @@ class ClusterAdminSuite(TestCase):
 
 
 def make_cluster_admin_tests(make_store: Callable[[TestCase], EmptyStore]) -> type[TestCase]:
-    """Return the test case of the whole suite for one kind of store.
+    """Make the test case with all tests of this suite for one kind of metadata store.
 
     :param make_store: called with each test; returns an empty store.
     """

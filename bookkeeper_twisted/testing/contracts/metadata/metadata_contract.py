@@ -1,4 +1,4 @@
-"""The whole suite that every metadata driver passes, and its part on watches."""
+"""All tests that a metadata driver must pass, and the tests of watches."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ class WatchSuite(MetadataSuite):
     """The tests of watches and of closing a driver."""
 
     async def test_bookies(self) -> None:
-        """A watcher is called with the bookies soon and after each change, by another driver or its own."""
+        """A watcher of bookies is called with the registered ones soon and after each change, by whatever driver."""
         one, two = await self.driver(), await self.driver()
         received: list[Any] = []
         one.registration.watch_bookies(lambda writable, read_only: received.append((writable, read_only)))
@@ -28,7 +28,7 @@ class WatchSuite(MetadataSuite):
         self.assertEqual(await self.news(received), (set(), {"b:1"}))
 
     async def test_ledger(self) -> None:
-        """A watcher is called with the value of a ledger, each change, and None once the ledger is deleted."""
+        """A watcher of a ledger is called with its metadata soon and after each change, in the end with None."""
         one, two = await self.driver(), await self.driver()
         created = await two.ledgers.create(1, OPEN)
         received: list[Any] = []
@@ -42,13 +42,13 @@ class WatchSuite(MetadataSuite):
         self.assertIsNone(await self.news(received))
 
     async def test_watch_of_missing_ledger(self) -> None:
-        """A ledger that does not exist is reported as deleted."""
+        """A watcher of a ledger that does not exist is called with None."""
         received: list[Any] = []
         (await self.driver()).ledgers.watch(1, received.append)
         self.assertIsNone(await self.news(received))
 
     async def test_ended_watch(self) -> None:
-        """A watch that has ended is not called any more; the others are."""
+        """An ended watch is not called any more; other watches are."""
         one, two = await self.driver(), await self.driver()
         ended: list[Any] = []
         received: list[Any] = []
@@ -63,7 +63,7 @@ class WatchSuite(MetadataSuite):
         self.assertEqual(len(ended), before)
 
     async def test_failing_listener(self) -> None:
-        """The exception of a listener is logged; other listeners are still called."""
+        """An exception that a listener raises is logged; other listeners are still called."""
         driver = await self.driver()
         received: list[Any] = []
         driver.registration.watch_bookies(lambda *news: 1 // 0)
@@ -72,17 +72,17 @@ class WatchSuite(MetadataSuite):
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
 
     async def test_nobody_watches(self) -> None:
-        """A driver without a watcher does not poll the store."""
+        """A driver without a watch does not poll the store."""
         driver = await self.driver()
         received: list[Any] = []
         end = driver.registration.watch_bookies(lambda *news: received.append(news))
         await self.news(received)
         end()
-        await driver.registration.instance_id()  # this call ends after all earlier calls
+        await driver.registration.instance_id()  # the driver ends calls in order, so earlier ones have ended after this
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     async def test_close(self) -> None:
-        """A closed driver polls nothing, refuses every call, and may be closed again."""
+        """A closed driver does not poll the store, refuses every call, and may be closed again."""
         driver = await self.driver()
         driver.registration.watch_bookies(lambda *news: None)
         driver.ledgers.watch(1, lambda news: None)
@@ -102,7 +102,7 @@ class WatchSuite(MetadataSuite):
         await driver.close()
 
     async def test_data_outlives_drivers(self) -> None:
-        """Ledgers and cookies stay when the last driver closes; bookies do not."""
+        """Ledgers and cookies stay in the store when the last driver is closed; registrations of bookies do not."""
         one = await self.driver()
         await one.ledgers.create(1, OPEN)
         await one.registration.write_cookie("a:1", b"c", None)
@@ -115,10 +115,9 @@ class WatchSuite(MetadataSuite):
 
 
 def make_metadata_driver_tests(make_store: Callable[[TestCase], Connect]) -> type[TestCase]:
-    """Return the test case of the whole suite for one kind of driver.
+    """Make the test case with all tests for one kind of metadata driver.
 
-    :param make_store: called with each test: prepares an empty store and returns the function that
-        makes drivers on it.
+    :param make_store: called with each test: prepares an empty store and returns a function that makes drivers for it.
     """
 
     class MetadataDriverTests(AuditingSuite, LedgerSuite, RegistrationSuite, UnderreplicationSuite, WatchSuite):

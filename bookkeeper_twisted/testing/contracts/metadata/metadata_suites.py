@@ -1,8 +1,8 @@
-"""The suite every metadata driver passes: ledgers, bookies and cookies.
+"""The tests of metadata drivers about ledgers, bookies and cookies.
 
-A test has one store, as many drivers on it as it asks for, and a :class:`Clock` that all of them poll
-by.  Calls are awaited and watches polled until there is news, so that the suite runs alike on drivers
-that answer immediately and on those that have a thread.
+Each test has one store, any number of drivers for it, and a :class:`Clock` by which all of them poll.  The tests await
+calls, and let time pass until a watch is called.  So they work the same for drivers that answer immediately and for
+drivers with a thread.
 """
 
 from collections.abc import Callable
@@ -32,10 +32,10 @@ from ....model import BookieServiceInfo, Endpoint, LedgerMetadata, LedgerState, 
 E = TypeVar("E", bound=BaseException)
 
 Connect = Callable[[Clock], Any]
-"""A function that makes one more driver, not yet open, on the store of a test."""
+"""A function that makes a driver, which is not open yet, for the store of a test."""
 
 POLL = 1.0
-"""Seconds, more than the poll interval of any driver."""
+"""Seconds that tests advance the clock: more than the poll interval of any driver."""
 
 INFO = BookieServiceInfo((Endpoint("bookie", "10.0.0.1", 3181, "bookie-rpc"),), {"rack": "/a"})
 OPEN = LedgerMetadata(2, 2, 1, (Segment(0, ("a:1", "b:1")),), password=b"pw", custom_metadata={"app": b"x"})
@@ -43,7 +43,7 @@ CLOSED = attrs.evolve(OPEN, state=LedgerState.CLOSED, length=10, last_entry_id=1
 
 
 class MetadataSuite(TestCase):
-    """The helpers that the parts of the suite share."""
+    """The helper methods of all tests for metadata drivers."""
 
     make_store: Callable[[TestCase], Connect]
 
@@ -53,7 +53,7 @@ class MetadataSuite(TestCase):
         self._drivers: list[Any] = []
 
     async def driver(self) -> Any:
-        """Return one more open driver on the store."""
+        """Open one more driver for the store and return it."""
         driver = self.connect(self.clock)
         self.addCleanup(lambda: Deferred.fromCoroutine(driver.close()))
         await driver.open()
@@ -61,7 +61,7 @@ class MetadataSuite(TestCase):
         return driver
 
     async def raises(self, expected: type[E], call: Any) -> E:
-        """Return the exception that a call raises."""
+        """Check that the ``call`` raises the exception ``expected``, and return the exception."""
         try:
             result = await call
         except expected as error:
@@ -69,19 +69,19 @@ class MetadataSuite(TestCase):
         raise AssertionError(f"{expected.__name__} was not raised, the result is {result!r}")
 
     async def news(self, received: list[Any]) -> Any:
-        """Return the next value of a watch, advancing the clock until it comes."""
+        """Advance the clock until a watch has appended a value to ``received``; remove and return the value."""
         for _ in range(100):
             if received:
                 return received.pop(0)
             self.clock.advance(POLL)
             for driver in self._drivers:
-                with suppress(MetadataError):  # a driver that the test has closed refuses the call
-                    # a driver's thread works in order, so that all its earlier work is done after this call
+                with suppress(MetadataError):  # a driver that the test has closed refuses calls
+                    # the thread of a driver works in order, so all earlier work is done after this call
                     await driver.registration.instance_id()
         raise AssertionError("no news")
 
     async def settle(self) -> None:
-        """Let time pass until all drivers have noticed earlier changes."""
+        """Advance the clock until all drivers have noticed earlier changes."""
         for _ in range(5):
             self.clock.advance(POLL)
             for driver in self._drivers:
@@ -89,22 +89,22 @@ class MetadataSuite(TestCase):
                     await driver.registration.instance_id()
 
     async def quiet(self, received: list[Any]) -> None:
-        """Wait until a watch gives no more values, and drop the values that it gave."""
+        """Advance the clock until a watch gives no more values, and drop those in ``received``."""
         await self.settle()
         received.clear()
 
 
 class LedgerSuite(MetadataSuite):
-    """Ledger ids and ledger metadata."""
+    """The tests of ledger ids and ledger metadata."""
 
     async def test_ledger_interface(self) -> None:
-        """The driver and its ledger side provide what they declare."""
+        """The driver and its part for ledgers provide their interfaces."""
         driver = await self.driver()
         verifyObject(IMetadataDriver, driver)
         verifyObject(ILedgerManager, driver.ledgers)
 
     async def test_ids(self) -> None:
-        """Ids from all drivers differ, and none is the id of a ledger whose id was chosen."""
+        """Generated ids of all drivers differ, and none is that of a ledger created with a chosen id."""
         one, two = await self.driver(), await self.driver()
         await one.ledgers.create(3, OPEN)
         ids = [await driver.ledgers.generate_id() for _ in range(5) for driver in (one, two)]
@@ -121,7 +121,7 @@ class LedgerSuite(MetadataSuite):
         self.assertGreater(await driver.ledgers.generate_id(), first)
 
     async def test_create_and_read(self) -> None:
-        """Every driver reads the created metadata, in the version of their format."""
+        """Every driver reads the metadata that one has created, with the same format version."""
         one, two = await self.driver(), await self.driver()
         plain = LedgerMetadata(1, 1, 1, (Segment(0, ("a:1",)),), has_password=False, format_version=1)
         for ledger_id, metadata in enumerate((OPEN, attrs.evolve(CLOSED, format_version=2), plain)):
@@ -145,7 +145,7 @@ class LedgerSuite(MetadataSuite):
             await self.raises(LedgerExistsError, driver.ledgers.create(1, attrs.evolve(OPEN, c_token=token)))
 
     async def test_write(self) -> None:
-        """A write that names the stored version replaces the value and gives the next version."""
+        """A write with the stored version replaces the metadata and returns the next version."""
         one, two = await self.driver(), await self.driver()
         created = await one.ledgers.create(1, OPEN)
         written = await two.ledgers.write(1, CLOSED, created.version)
@@ -153,7 +153,7 @@ class LedgerSuite(MetadataSuite):
         self.assertEqual(await one.ledgers.read(1), written)
 
     async def test_lost_race(self) -> None:
-        """A write that names another version changes nothing."""
+        """A write with another version changes nothing."""
         one, two = await self.driver(), await self.driver()
         created = await one.ledgers.create(1, OPEN)
         written = await one.ledgers.write(1, OPEN, created.version)
@@ -170,7 +170,7 @@ class LedgerSuite(MetadataSuite):
         await self.raises(NoSuchLedgerMetadataError, ledgers.remove(1, 0))
 
     async def test_remove(self) -> None:
-        """A removal must name the stored version or no version."""
+        """A removal succeeds with the stored version or without a version, and fails with another one."""
         one, two = await self.driver(), await self.driver()
         for ledger_id, version in ((1, 0), (2, -1)):
             await one.ledgers.create(ledger_id, OPEN)
@@ -179,7 +179,7 @@ class LedgerSuite(MetadataSuite):
             await self.raises(NoSuchLedgerMetadataError, one.ledgers.read(ledger_id))
 
     async def test_unreadable_metadata(self) -> None:
-        """Metadata that no reader would accept are not stored."""
+        """Metadata that a reader could not decode are not stored."""
         ledgers = (await self.driver()).ledgers
         bad = attrs.evolve(OPEN, segments=())
         await self.raises(MetadataSerializationError, ledgers.create(1, bad))
@@ -189,7 +189,7 @@ class LedgerSuite(MetadataSuite):
         self.assertEqual((await ledgers.read(2)).version, 0)
 
     async def test_id_out_of_range(self) -> None:
-        """The largest id is 2**63 - 1, the smallest 0."""
+        """The greatest ledger id is 2**63 - 1, the least is 0."""
         ledgers = (await self.driver()).ledgers
         for ledger_id in (-1, 1 << 63):
             await self.raises(IncorrectParameterError, ledgers.create(ledger_id, OPEN))
@@ -198,7 +198,7 @@ class LedgerSuite(MetadataSuite):
         self.assertEqual([i async for i in ledgers.ledger_ids()], [(1 << 63) - 1])
 
     async def test_listing(self) -> None:
-        """A listing between any two ids is ascending and complete, also over many pages (S8)."""
+        """A listing of ids between two bounds is ascending and complete, even if it takes many pages (S8)."""
         driver = await self.driver()
         ledgers = driver.ledgers
         ids = [(7 * i + 5) % 2048 * 3 for i in range(2048)]
@@ -218,7 +218,7 @@ class LedgerSuite(MetadataSuite):
 
 
 class RegistrationSuite(MetadataSuite):
-    """Bookies and cookies."""
+    """The tests of registered bookies and of cookies."""
 
     async def bookies(self, driver: Any) -> tuple[set[str], set[str]]:
         """Return the writable and the read-only bookies that a driver sees."""
@@ -226,11 +226,11 @@ class RegistrationSuite(MetadataSuite):
         return set(await registration.writable_bookies()), set(await registration.read_only_bookies())
 
     async def test_registration_interface(self) -> None:
-        """The registration side provides what it declares."""
+        """The driver's part for registrations provides its interface."""
         verifyObject(IRegistration, (await self.driver()).registration)
 
     async def test_instance_id(self) -> None:
-        """All drivers of a store see one instance id, which is not empty."""
+        """All drivers of a store see the same instance id, and it is not empty."""
         one, two = await self.driver(), await self.driver()
         instance_id = await one.registration.instance_id()
         self.assertTrue(instance_id)
@@ -245,7 +245,7 @@ class RegistrationSuite(MetadataSuite):
         self.assertEqual(await two.registration.service_info("a:1"), INFO)
 
     async def test_change_of_mode(self) -> None:
-        """Registered again in the other mode, a bookie is in that mode only; the info is refreshed."""
+        """A bookie that registers again in the other mode is only in that mode; its service info is replaced."""
         one, two = await self.driver(), await self.driver()
         for read_only in (False, True, True, False):
             info = attrs.evolve(INFO, properties={"read-only": str(read_only)})
@@ -254,7 +254,7 @@ class RegistrationSuite(MetadataSuite):
             self.assertEqual(await two.registration.service_info("a:1"), info)
 
     async def test_unregister(self) -> None:
-        """An unregistered bookie is not listed; unregistering an unknown bookie is harmless."""
+        """An unregistered bookie is not listed; to unregister an unknown bookie has no effect."""
         one, two = await self.driver(), await self.driver()
         await one.registration.register_bookie("a:1", True, INFO)
         for _ in range(2):
@@ -263,7 +263,7 @@ class RegistrationSuite(MetadataSuite):
         await self.raises(MetadataError, two.registration.service_info("a:1"))
 
     async def test_id_of_another_session(self) -> None:
-        """While a session lives, its bookie ids cannot be taken or withdrawn by another (S6)."""
+        """While a session lives, another one can neither register nor unregister its bookie ids (S6)."""
         one, two = await self.driver(), await self.driver()
         await one.registration.register_bookie("a:1", False, INFO)
         for read_only in (False, True):
@@ -272,7 +272,7 @@ class RegistrationSuite(MetadataSuite):
         self.assertEqual(await self.bookies(one), ({"a:1"}, set()))
 
     async def test_end_of_session(self) -> None:
-        """Closing a driver unregisters its bookies, and no others; their ids are free again."""
+        """When a driver is closed, only its bookies are unregistered, and their ids are free again."""
         one, two = await self.driver(), await self.driver()
         await one.registration.register_bookie("a:1", False, INFO)
         await two.registration.register_bookie("b:1", False, INFO)
@@ -289,7 +289,7 @@ class RegistrationSuite(MetadataSuite):
             await self.raises(IncorrectParameterError, registration.write_cookie(bookie_id, b"", None))
 
     async def test_cookies(self) -> None:
-        """A cookie is created once, and replaced or removed by its version; bookies with cookies are listed."""
+        """A cookie is created once, and replaced or removed only with its version; bookies with cookies are listed."""
         one, two = (await self.driver()).registration, (await self.driver()).registration
         self.assertEqual(await one.write_cookie("a:1", b"first", None), 0)
         await self.raises(CookieExistsError, two.write_cookie("a:1", b"other", None))

@@ -1,4 +1,4 @@
-"""The suite every metadata driver passes: marks of under-replication and replication locks."""
+"""The tests of metadata drivers about underreplicated marks and replication locks."""
 
 from typing import Any
 
@@ -15,14 +15,14 @@ async def _marked(driver: Any) -> list[int]:
 
 
 class UnderreplicationSuite(MetadataSuite):
-    """The tests of the marks of under-replicated ledgers and of replication locks."""
+    """The tests of underreplicated marks, replication locks and the switch of autorecovery."""
 
     async def test_underreplication_interface(self) -> None:
-        """The under-replication side provides what it declares."""
+        """The driver's part for underreplication provides its interface."""
         verifyObject(IUnderreplication, (await self.driver()).underreplication)
 
     async def test_mark(self) -> None:
-        """A mark is read by every driver."""
+        """Every driver can read a mark that one has made."""
         one, two = await self.driver(), await self.driver()
         await one.underreplication.mark(5, ["a:1", "b:1"], 1234)
         self.assertEqual(
@@ -30,13 +30,13 @@ class UnderreplicationSuite(MetadataSuite):
         )
 
     async def test_not_marked(self) -> None:
-        """Reading or removing the mark of an unmarked ledger fails."""
+        """To read or remove the mark of an unmarked ledger fails."""
         marks = (await self.driver()).underreplication
         await self.raises(NotUnderreplicatedError, marks.read_mark(5))
         await self.raises(NotUnderreplicatedError, marks.remove_mark(5, 0))
 
     async def test_mark_again(self) -> None:
-        """Further replicas are added to a mark in order, each once; a mark that names all only gets a new version."""
+        """Another call adds missing replicas to a mark, each once; if the mark names all, only its version changes."""
         marks = (await self.driver()).underreplication
         await marks.mark(5, ["a:1"], 1)
         await marks.mark(5, ["a:1"], 2)
@@ -45,7 +45,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await marks.read_mark(5), Versioned(UnderreplicatedLedger(("a:1", "b:1"), 3), 2))
 
     async def test_mark_without_replicas(self) -> None:
-        """A mark may leave open which bookies lack entries."""
+        """A mark need not name the bookies whose replicas are missing."""
         marks = (await self.driver()).underreplication
         await marks.mark(5)
         self.assertEqual((await marks.read_mark(5)).value, UnderreplicatedLedger())
@@ -83,7 +83,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await _marked(driver), ids)
 
     async def test_marked_ledgers_in_another_order(self) -> None:
-        """A worker lists all marked ledgers in an order of its own."""
+        """A replication worker can list all marked ledgers in an order of its own."""
         driver = await self.driver()
         ids = {0, 1, 2, 3, 1 << 16, 1 << 40, (1 << 63) - 1}
         for ledger_id in ids:
@@ -93,7 +93,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertNotEqual(listed, sorted(ids))
 
     async def test_watch_marks(self) -> None:
-        """A worker is called soon, and after marks were made or removed and locks were released."""
+        """A watcher of marks is called soon, and after a mark is made or removed or a lock is released."""
         one, two = await self.driver(), await self.driver()
         await one.underreplication.lock(7, "host")
         calls: list[Any] = []
@@ -111,7 +111,7 @@ class UnderreplicationSuite(MetadataSuite):
             await self.news(calls)
 
     async def test_watch_locks_of_dead_sessions(self) -> None:
-        """A worker is called after the end of the session that held a lock."""
+        """A watcher of marks is called after the end of a session that held a lock."""
         one, two = await self.driver(), await self.driver()
         await two.underreplication.lock(5, "host")
         calls: list[Any] = []
@@ -134,7 +134,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual((calls, self.clock.getDelayedCalls()), ([], []))
 
     async def test_locked_ledgers(self) -> None:
-        """Held locks are listed with their holders."""
+        """A listing of held locks contains the names of their holders."""
         one, two = await self.driver(), await self.driver()
         self.assertEqual(await one.underreplication.locked_ledgers(), {})
         await two.underreplication.lock(1 << 40, "two")
@@ -144,7 +144,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await one.underreplication.locked_ledgers(), {5: "one"})
 
     async def test_described_lock(self) -> None:
-        """The text of a lock is replaced by its holder, as one line of bounded length; watchers are not called."""
+        """A holder can replace the text of its lock by one line of bounded length; watchers of marks are not called."""
         one, two = await self.driver(), await self.driver()
         await one.underreplication.lock(5, "one")
         calls: list[Any] = []
@@ -162,7 +162,7 @@ class UnderreplicationSuite(MetadataSuite):
         await self.raises(LedgerLockedError, two.underreplication.lock(5, "two"))
 
     async def test_lock_that_is_not_described(self) -> None:
-        """The text of another driver's lock is not replaced, and a released lock is not made again."""
+        """A driver cannot replace the text of another driver's lock; the text of a released lock is not stored."""
         one, two = await self.driver(), await self.driver()
         await one.underreplication.describe_lock(5, "nothing")
         self.assertEqual(await one.underreplication.locked_ledgers(), {})
@@ -187,7 +187,7 @@ class UnderreplicationSuite(MetadataSuite):
         await two.underreplication.lock(5, "other")
 
     async def test_unlock_twice(self) -> None:
-        """Releasing a lock that is not held is harmless."""
+        """The release of a lock that is not held has no effect."""
         locks = (await self.driver()).underreplication
         await locks.unlock(5)
         await locks.lock(5, "host")
@@ -195,14 +195,14 @@ class UnderreplicationSuite(MetadataSuite):
         await locks.unlock(5)
 
     async def test_locks_end_with_their_driver(self) -> None:
-        """A driver that is closed holds no lock any more."""
+        """When a driver is closed, its locks are released."""
         one, two = await self.driver(), await self.driver()
         await one.underreplication.lock(5, "host")
         await one.close()
         await two.underreplication.lock(5, "other")
 
     async def test_wrong_ids(self) -> None:
-        """Numbers that are no ledger ids are refused."""
+        """Marks and locks with invalid ledger ids are refused."""
         marks = (await self.driver()).underreplication
         for ledger_id in (-1, 1 << 63):
             for work in (
@@ -213,14 +213,14 @@ class UnderreplicationSuite(MetadataSuite):
                 await self.raises(IncorrectParameterError, work)
 
     async def test_marks_outlive_drivers(self) -> None:
-        """Marks stay when the last driver closes."""
+        """Marks stay in the store when the last driver is closed."""
         one = await self.driver()
         await one.underreplication.mark(5, ["a:1"])
         await one.close()
         self.assertEqual(await _marked(await self.driver()), [5])
 
     async def test_switch(self) -> None:
-        """Autorecovery is on until it is switched off, for all drivers and beyond their end."""
+        """Autorecovery is on until a driver switches it off for all drivers; this outlives the driver."""
         one, two = await self.driver(), await self.driver()
         self.assertTrue(await one.underreplication.is_enabled())
         self.assertFalse(await one.underreplication.set_enabled(True))
@@ -232,7 +232,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertTrue(await two.underreplication.is_enabled())
 
     async def test_watch_of_the_switch(self) -> None:
-        """A watcher is called with the state of the switch, and after each change."""
+        """A watcher of the switch is called with its state soon and after each change."""
         one, two = await self.driver(), await self.driver()
         received: list[Any] = []
         one.underreplication.watch_enabled(received.append)

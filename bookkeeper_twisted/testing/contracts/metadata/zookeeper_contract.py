@@ -1,4 +1,4 @@
-"""The contract of providers of ``IZooKeeper``, in memory and real."""
+"""The test suite for providers of ``IZooKeeper``: connections to ZooKeeper, real or in memory."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,16 +18,16 @@ from ....metadata.zookeeper.interfaces import (
 )
 
 MakeServer = Callable[[TestCase], tuple[str, Callable[[], Any]]]
-"""Prepares a server; returns a path below which no node is yet, and a function that makes a connection."""
+"""A function that prepares a server; it returns the path of an unused node, and a function that makes connections."""
 
 
 class ZooKeeperSuite(TestCase):
-    """The suite; each test has an empty tree of nodes, and opens connections to it."""
+    """The tests that each connection passes; each test begins with one empty node."""
 
     make_server: MakeServer
 
     async def connection(self) -> Any:
-        """Return one more connection, which is connected."""
+        """Make one more connection and wait until it is connected."""
         zookeeper = self.connect()
         connected: Deferred[SessionState] = Deferred()
         zookeeper.connect(lambda news: None if connected.called else connected.callback(news))
@@ -44,7 +44,7 @@ class ZooKeeperSuite(TestCase):
         await self.one.create(NewNode(self.root))
 
     async def raises(self, expected: type[Exception], call: Any) -> None:
-        """Check that the call raises this error."""
+        """Check that the ``call`` raises the exception ``expected``."""
         try:
             await call
         except expected:
@@ -56,7 +56,7 @@ class ZooKeeperSuite(TestCase):
         verifyObject(IZooKeeper, self.one)
 
     async def test_node(self) -> None:
-        """Other connections read a created node, with its attributes."""
+        """Other connections can read a created node and its attributes."""
         two = await self.connection()
         self.assertEqual(await self.one.create(NewNode(f"{self.root}/a", b"data")), f"{self.root}/a")
         await two.sync(self.root)
@@ -67,7 +67,7 @@ class ZooKeeperSuite(TestCase):
         self.assertEqual((names, parent.cversion, parent.n_children), (["a"], 1, 1))
 
     async def test_errors(self) -> None:
-        """Each refusal has its own error."""
+        """Each reason to refuse a call has its own exception."""
         one, path = self.one, f"{self.root}/a"
         for call in (one.get(path), one.children(path), one.set(path, b"", 0), one.delete(path, -1)):
             await self.raises(NodeMissingError, call)
@@ -80,7 +80,7 @@ class ZooKeeperSuite(TestCase):
         await self.raises(NodeNotEmptyError, one.delete(self.root, -1))
 
     async def test_set_and_delete(self) -> None:
-        """Writes name a version or any; creating and deleting a node both raise its parent's cversion."""
+        """A write names a version or accepts any; to create or delete a node increases the cversion of its parent."""
         one, path = self.one, f"{self.root}/a"
         await one.create(NewNode(path))
         self.assertEqual((await one.set(path, b"x", 0)).version, 1)
@@ -91,7 +91,7 @@ class ZooKeeperSuite(TestCase):
         self.assertEqual((await one.exists(self.root)).cversion, 2)
 
     async def test_ephemeral(self) -> None:
-        """An ephemeral node names its session and goes with it."""
+        """An ephemeral node has the id of its session, and is deleted when the session ends."""
         two = await self.connection()
         await two.create(NewNode(f"{self.root}/a", ephemeral=True))
         gone: Deferred[bool] = Deferred()
@@ -103,7 +103,7 @@ class ZooKeeperSuite(TestCase):
         self.assertIsNone(await self.one.exists(f"{self.root}/a"))
 
     async def test_sequence(self) -> None:
-        """The numbers of sequential nodes count creations below the parent, and are never used again."""
+        """A sequential node gets the number of nodes created below its parent so far; no number is used twice."""
         node = NewNode(f"{self.root}/ID-", ephemeral=True, sequence=True)
         first = await self.one.create(node)
         self.assertEqual(first, f"{self.root}/ID-0000000000")
@@ -111,7 +111,7 @@ class ZooKeeperSuite(TestCase):
         self.assertEqual(await self.one.create(node), f"{self.root}/ID-0000000001")
 
     async def test_all_or_none(self) -> None:
-        """Several nodes are created atomically."""
+        """One call creates either all of several nodes or none."""
         nodes = [NewNode(f"{self.root}/a"), NewNode(f"{self.root}/a/b", b"x")]
         await self.one.create_all(nodes)
         self.assertEqual((await self.one.get(f"{self.root}/a/b"))[0], b"x")
@@ -122,7 +122,7 @@ class ZooKeeperSuite(TestCase):
         self.assertIsNone(await self.one.exists(f"{self.root}/c"))
 
     async def test_watches(self) -> None:
-        """A watch is called once: on data, on absence, on children."""
+        """A watch of data, of existence or of children is called only once."""
         two, path = await self.connection(), f"{self.root}/a"
         created: Deferred[bool] = Deferred()
         listed: Deferred[bool] = Deferred()
@@ -134,10 +134,10 @@ class ZooKeeperSuite(TestCase):
         await self.one.get(path, written.callback)
         await two.set(path, b"x", -1)
         self.assertIs(await written, True)
-        await two.set(path, b"y", -1)  # a second call of the watch would raise, because the Deferred has fired
+        await two.set(path, b"y", -1)  # a second call of the watch would raise, because its Deferred has fired
 
     async def test_watch_of_missing_node(self) -> None:
-        """A failed read leaves no watch."""
+        """A read that fails sets no watch."""
         called: list[bool] = []
         await self.raises(NodeMissingError, self.one.get(f"{self.root}/a", called.append))
         await self.one.create(NewNode(f"{self.root}/a"))
@@ -146,7 +146,7 @@ class ZooKeeperSuite(TestCase):
 
 
 def make_zookeeper_tests(make_server: MakeServer) -> type[TestCase]:
-    """Return the test case of the whole suite for one kind of connection."""
+    """Make the test case with all tests of this suite for one kind of connection."""
 
     class ZooKeeperTests(ZooKeeperSuite):
         pass
