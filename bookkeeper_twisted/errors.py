@@ -16,10 +16,10 @@ import attrs
 from .masking import without_credentials
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
-"""The ``errno`` values of a write if the disk is full, or the disk quota of this user is used up."""
+"""The ``errno`` values that say that the disk is full, or that this user's disk quota is used up."""
 
 NO_FILES = (errno.EMFILE, errno.ENFILE)
-"""The ``errno`` values of an open without a free file descriptor in the process or machine: no fault of the disk."""
+"""The ``errno`` values that say that the process or the machine has no free file descriptor; no disk is at fault."""
 
 
 class Status(IntEnum):
@@ -272,7 +272,7 @@ class ClientClosedError(ClientError):
 
 
 class NotEnoughBookiesError(ClientError):
-    """The ensemble needs more bookies than can be used."""
+    """Fewer bookies can be used than the ensemble needs."""
 
     code = -6
 

@@ -21,7 +21,7 @@ __all__ = [
 ]  # fmt: skip
 
 _TENTHS = 10
-"""The number of ranges of the share of live bytes by which entry logs are counted."""
+"""Entry logs are counted by their share of live bytes, in this many ranges of equal width."""
 
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 

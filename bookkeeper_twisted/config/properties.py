@@ -37,8 +37,7 @@ def read_properties(text: str) -> Iterator[Property]:
     for number, line in _logical_lines(text):
         key = _KEY.match(line)
         separator = _SEPARATOR.match(line, key.end() if key else 0)
-        if key is None or separator is None:  # only for the type checker: both patterns always match, even the empty
-        # string
+        if key is None or separator is None:  # only for the type checker: both patterns always match
             raise ConfigError(f"line {number}: no key")
         yield Property(_unescape(key[0], number), _unescape(line[separator.end() :], number), number)
 

@@ -60,8 +60,7 @@ class Config:
         for name, field in fields_of(type(self)).items():
             try:
                 field.kind.verify(getattr(self, name))
-            except ValueError as error:  # a bad value without an origin was passed as an argument, because all defaults
-            # are valid
+            except ValueError as error:  # without an origin, the value was an argument: all defaults are valid
                 raise self._error(name, str(error), self.origins.get(name, f"argument {name}")) from None
         self._check()
 

@@ -48,8 +48,7 @@ def local_host(config: BookieConfig) -> str:
     try:
         return socket.gethostbyname(socket.gethostname())
     except OSError:
-        return "127.0.0.1"  # a machine that cannot resolve its own name can only serve itself, and only if loopback is
-        # allowed
+        return "127.0.0.1"  # the machine cannot resolve its own name: it can serve only itself, if loopback is allowed
 
 
 def own_host(config: BookieConfig) -> str:

@@ -24,7 +24,7 @@ _OTHER_FILES = 512
 """Open files that are no client connections: entry logs, journals, indexes, metadata, the HTTP server."""
 
 _SHARE = 4
-"""Client connections get at least one of this many file descriptors; then the cache of open entry logs gets fewer."""
+"""Client connections get at least one in this many file descriptors, even if few remain for open entry logs."""
 
 LEAST_FILES = 64
 """The limit of open files below which a bookie does not start."""

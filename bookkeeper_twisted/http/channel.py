@@ -30,7 +30,7 @@ MAX_BODY = 64 * 1024
 """The most bytes of the body of a request."""
 
 REQUEST_TIME = 60.0
-"""The most seconds in which a request must arrive, a connection may idle, and a client must read an answer."""
+"""Seconds within which a request must arrive and an answer be read; an idle connection is closed after them."""
 
 _HELD = 16 * 1024
 _PIECE = 4 * 1024

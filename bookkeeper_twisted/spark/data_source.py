@@ -56,7 +56,7 @@ class BookKeeperDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> "BatchSink | RestoringSink":
         """Make the writer of a batch; called by Spark on the driver.
 
-        :param schema: of the rows to write.
+        :param schema: columns of the rows to write.
         :param overwrite: whether the user asked for mode overwrite, which the sink refuses.
         :raises bookkeeper_twisted.errors.ConfigError: an option is unknown or wrong, or the schema does not fit.
         """

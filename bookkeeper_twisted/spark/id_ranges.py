@@ -1,4 +1,4 @@
-"""Sets of ledger ids, stored as ranges; used for options, filters and the position of a stream.  Pure."""
+"""Sets of ledger ids, stored as ranges; used for options, filters and the position of a stream."""
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
@@ -14,7 +14,7 @@ from ..model import MAX_LEDGER_ID
 class IdRanges:
     """A set of ledger ids, kept as ranges.
 
-    :ivar ranges: first and last ids, ascending, with gaps between them.
+    :ivar ranges: first and last id of each range, ascending; ranges neither overlap nor touch.
     """
 
     ranges: tuple[tuple[int, int], ...] = ()

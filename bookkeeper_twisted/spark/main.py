@@ -119,7 +119,7 @@ Example:
 def session(arguments: argparse.Namespace) -> Any:
     """Return a Spark session: the active one, or a new one.
 
-    :param arguments: of the command line; if ``parallelism`` is 0, it is set to the parallelism of the session.
+    :param arguments: the parsed command line; if ``parallelism`` is 0, it is set to the parallelism of the session.
     :raises ImportError: PySpark is not installed.
     """
     from pyspark.sql import SparkSession
@@ -163,7 +163,7 @@ def _limit_options(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 _SHOWN = 1000
-"""The most damaged ranges that are printed; all damaged ledgers are printed."""
+"""How many damaged ranges are printed at most; damaged ledgers are all printed."""
 
 
 def _verify(spark: Any, arguments: argparse.Namespace) -> int:
@@ -315,7 +315,7 @@ COMMANDS: dict[str, tuple[Callable[[Any, argparse.Namespace], int], str]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command of ``bookkeeper-spark``.
 
-    :param arguments: of the command line; None takes the arguments of this process.
+    :param arguments: arguments of the command line; None takes those of this process.
     :returns: the exit status of the command, or 2 if it failed and its error was printed.
     """
     with ended_by_signal():

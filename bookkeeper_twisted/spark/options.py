@@ -278,7 +278,7 @@ class SourceOptions:
     """All options of the source, parsed.
 
     :ivar client: configuration of the client, of which a read uses little: metadata store, timeouts, protocol version.
-    :ivar password: of the ledgers to read.
+    :ivar password: password of the ledgers to read.
     """
 
     reading: ReadOptions
@@ -303,7 +303,7 @@ class SourceOptions:
 class SinkOptions:
     """All options of the sink, parsed.
 
-    :ivar digest_type: of the ledgers that the sink creates.
+    :ivar digest_type: digest type of the ledgers that the sink creates.
     """
 
     writing: WriteOptions

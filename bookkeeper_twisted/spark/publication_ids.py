@@ -47,7 +47,7 @@ def id_of(manifest: str, *key: str) -> int:
 def is_record(ledger_id: int, metadata: LedgerMetadata) -> bool:
     """Test whether a ledger is a record of the sink; any other ledger belongs to a user, whatever its id.
 
-    :param metadata: of the ledger.
+    :param metadata: metadata of the ledger.
     """
     custom = metadata.custom_metadata
     if custom.get(ROLE) not in (PUBLICATION_ROLE, QUERY_ROLE) or not metadata.closed or metadata.last_entry_id >= 0:

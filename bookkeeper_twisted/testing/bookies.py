@@ -155,8 +155,7 @@ class MemoryBookies:
 
         bookie = self[bookie_id]
         asked = self._answer(bookie_id, "long_poll", ledger_id, previous_lac + 1, 1, wait)
-        return cast("Deferred[ReadReply]", asked)  # the type checker does not know that a Deferred waits for one that a
-        # callback returned
+        return cast("Deferred[ReadReply]", asked)  # the callback's Deferred is waited for, unknown to the type checker
 
     def _news(
         self, bookie: MemoryBookie, ledger_id: int, previous_lac: int, patience: float

@@ -98,7 +98,7 @@ class AioMemoryCluster:
         return f"<aio {repr(self._inner)[1:]}"
 
     async def connect(self, config: ClientConfig | None = None) -> aio.BookKeeper:
-        """Make a client of this cluster."""
+        """Connect a client to this cluster."""
         return aio.BookKeeper(await result_of(self._inner.connect(config)))
 
     async def start_bookie(self, bookie_id: str) -> None:
@@ -122,7 +122,7 @@ class BlockingMemoryCluster:
         return f"<blocking {repr(self._inner)[1:]}"
 
     def connect(self, config: ClientConfig | None = None) -> blocking.BookKeeper:
-        """Make a client of this cluster."""
+        """Connect a client to this cluster."""
         return blocking.BookKeeper(self._thread.wait(lambda: self._inner.connect(config)), self._thread)
 
     def start_bookie(self, bookie_id: str) -> None:

@@ -179,8 +179,7 @@ async def _expand(shell: ShellContext, admin: BookKeeperAdmin) -> int:
     disk, paths = shell.world.store.writable_disk, store_paths(shell.config)
     expected = expected_cookie(shell.config, shell.local_bookie(), await admin.instance_id())
     check = CookieCheck(disk, paths, expected, allow_expansion=True)
-    await check.must_stamp(_registration(admin), _at_once)  # call this first: it raises for a mistyped directory,
-    # before anything is written
+    await check.must_stamp(_registration(admin), _at_once)  # raises for a mistyped directory, before any write
     there = [directory for directory in paths.all() if disk.is_directory(current(directory))]
     with ExitStack() as held:
         held.callback(DirectoryLocks(disk, there).release)

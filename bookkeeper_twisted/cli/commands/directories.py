@@ -79,8 +79,7 @@ async def bookieformat(shell: ShellContext, options: Namespace) -> int:
             shell.out("Bookie format aborted!!")
             return REFUSED
         if options.deleteCookie:
-            await _delete_cookie(shell)  # do this first: it raises while the bookie is registered, before data are
-            # deleted
+            await _delete_cookie(shell)  # first: this raises while the bookie is registered
         erase(disk, there)
     shell.out("Bookie format completed successfully")
     return OK

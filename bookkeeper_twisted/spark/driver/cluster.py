@@ -24,7 +24,7 @@ V = TypeVar("V")
 
 
 class ClusterView:
-    """An open connection to the metadata store of a cluster; see :func:`connected`."""
+    """A cluster's metadata store and registered bookies, over an open connection; see :func:`connected`."""
 
     def __init__(self, driver: IMetadataDriver) -> None:
         self.ledgers = driver.ledgers
@@ -49,7 +49,7 @@ class ClusterView:
         A record of the sink is a ledger without entries, see :mod:`..publication_ids`.  A user's ledger may have an id
         in the range of such records, so the metadata of each ledger there are read, once.
 
-        :raises MetadataError: the store failed.
+        :raises MetadataError: the metadata store failed.
         """
         found = self.stored_ids(first, last)
         split = bisect_left(found, FIRST_PUBLICATION)
@@ -64,7 +64,7 @@ class ClusterView:
     def stored_ids(self, first: int, last: int) -> list[int]:
         """Return the ids of all ledgers from ``first`` to ``last`` (inclusive), ascending, with the sink's records.
 
-        :raises MetadataError: the store failed.
+        :raises MetadataError: the metadata store failed.
         """
         return self.wait(partial(_listed, self.ledgers.ledger_ids(first, last)))
 
@@ -72,7 +72,7 @@ class ClusterView:
         """Read many ledgers' metadata at a time and return them by id; leave out ledgers that do not exist.
 
         :param ledger_ids: ids of the ledgers, in any order.
-        :raises MetadataError: the store failed.
+        :raises MetadataError: the metadata store failed.
         """
 
         found = self._read(ledger_ids, self.ledgers.read, NoSuchLedgerMetadataError)
@@ -81,7 +81,7 @@ class ClusterView:
     def marks(self) -> dict[int, Versioned[UnderreplicatedLedger]]:
         """Return the underreplicated marks of all ledgers that have one, by ledger id.
 
-        :raises MetadataError: the store failed.
+        :raises MetadataError: the metadata store failed.
         """
         marked = self.wait(partial(_listed, self.underreplication.marked_ledgers()))
         return self._read(marked, self.underreplication.read_mark, NotUnderreplicatedError)
@@ -106,7 +106,7 @@ class ClusterView:
         The address is unknown if the bookie is not registered and its id is not an address either.
 
         :param bookie_ids: ids of the bookies, in any order.
-        :raises MetadataError: the store failed.
+        :raises MetadataError: the metadata store failed.
         """
 
         async def look_up(bookie_id: str) -> Address:

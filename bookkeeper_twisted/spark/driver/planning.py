@@ -1,4 +1,4 @@
-"""The division of ranges of entries into partitions of about equal cost.  Pure.
+"""Divides ranges of entries into partitions of about equal cost; does no I/O.
 
 A range is cut into pieces: at each ensemble change, because other bookies keep the entries after it, and where a piece
 would be larger than a partition may be.  The size of an entry is unknown before it is read, so the average of its
@@ -24,7 +24,7 @@ MAX_PIECES = 2000
 ENTRY_OVERHEAD = 40
 
 USUAL_PARTITIONS, WORTH_A_TASK = 16, 8 << 20
-"""The usual number of partitions if the user sets none, and the least size of a partition in bytes, which limits it."""
+"""If the user sets no number of partitions: the number to aim at, and the least bytes of a partition."""
 
 
 @attrs.frozen
@@ -55,7 +55,7 @@ class EntryRange:
 def ensembles(metadata: LedgerMetadata, first: int, last: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     """Split ``first .. last`` (inclusive) at ensemble changes; yield first id, last id and bookies of each part.
 
-    :param metadata: of the ledger that the range is in.
+    :param metadata: metadata of the ledger that the range is in.
     """
     starts = [segment.first_entry_id for segment in metadata.segments] + [last + 1]
     for segment, (start, following) in zip(metadata.segments, pairwise(starts), strict=True):
@@ -67,7 +67,7 @@ def ensembles(metadata: LedgerMetadata, first: int, last: int) -> Iterator[tuple
 def pieces(entries: EntryRange, addresses: Mapping[str, Address], max_bytes: float) -> Iterator[FragmentPart]:
     """Cut a range of entries at ensemble changes, and into pieces of at most ``max_bytes``.
 
-    :param addresses: of the bookies of all ensembles, by id.
+    :param addresses: addresses of the bookies of all ensembles, by bookie id.
     :param max_bytes: most bytes of a piece, estimated from the average entry size of the ledger.
     """
     entry_cost = entries.entry_bytes + ENTRY_OVERHEAD
@@ -89,7 +89,7 @@ def partitions(
     """Divide ranges of entries into partitions; return the most expensive partition first.
 
     :param ranges: the entries to read; empty ranges are left out.
-    :param addresses: of the bookies of all ensembles, by id.
+    :param addresses: addresses of the bookies of all ensembles, by bookie id.
     :param max_bytes: most bytes of a partition.
     :param at_least: the least number of partitions, if there are that many entries; with 0, only sizes decide.
     """

@@ -24,7 +24,8 @@ _FACTS = ("ensemble_size", "write_quorum", "ack_quorum", "digest_type", "last_en
 def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFrame:
     """Write to an archive all closed ledgers, or those that options of the source select.
 
-    :param options: of the source: the ledgers, and the password for ledgers whose metadata have none.
+    :param options: options of the source, which select ledgers and set the password of those without one in their
+        metadata.
     :returns: the exported ledgers.
     :raises bookkeeper_twisted.errors.ConfigError: the password of a ledger is not UTF-8, so no option can contain it.
     """

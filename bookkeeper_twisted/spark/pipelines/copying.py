@@ -52,7 +52,7 @@ class LackingPart:
         return copy_plan(attrs.evolve(self.fragment, first=first, last=last), self.losses, self.targets)
 
     def reads(self) -> Iterator[Fragment]:
-        """Yield the ranges of entries to read for the copies of this part."""
+        """Yield the ranges of entries that must be read to copy those that targets need."""
         fragment = self.fragment
         bookies = tuple(self.addresses[bookie_id] for bookie_id in fragment.ensemble)
         for first, last in _close(self.plan(fragment.first, fragment.last)):

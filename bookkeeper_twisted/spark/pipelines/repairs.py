@@ -118,11 +118,11 @@ class LockedLedger:
     def completes(self, replicas: Collection[str], check: Check) -> bool:
         """Test whether the repair has restored every replica that an underreplicated mark names.
 
-        :param replicas: the bookies that the mark names; if it names none, the whole ledger would have to be checked:
-            false.
+        :param replicas: the bookies that the mark names; if it names none, the result is False, because any replica may
+            be missing.
         :param check: the check that was made before the repair.
         """
-        # bookies that the ledger's metadata no longer name were replaced
+        # a bookie that the ledger's metadata no longer name was replaced, so nothing is missing there
         unsure = self.stored.value.bookies.intersection(replicas)
         if check.unsure is not None:
             unsure = unsure.intersection(check.unsure.get(self.ledger_id, ()))
@@ -138,7 +138,7 @@ class Refusal:
 
 
 class Repairs:
-    """Begins and ends the repairs of the ledgers of one check."""
+    """Begins and ends the repair of each ledger of which a check has found losses."""
 
     def __init__(self, client: BookKeeper, check: Check) -> None:
         self._check = check

@@ -113,7 +113,7 @@ def replicate(
     """Copy lost entries to bookies; return a row for each position that lacked entries, with its state afterwards.
 
     :param check: result of :func:`check_of_entries` or :func:`check_of_bookies`.
-    :param password: of ledgers whose metadata contain no password.
+    :param password: password of ledgers whose metadata contain none.
     :param limit: most entries and bytes a second that all tasks together read and write.
     :param parallelism: tasks that run at a time; each gets an equal share of the limit.
     """

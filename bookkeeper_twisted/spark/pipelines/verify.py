@@ -94,8 +94,8 @@ def verify(
     ``last`` is below ``first``.
 
     :param replicas: rows of the source's view ``fragments``.
-    :param password: for HMAC digests of ledgers that are not in ``passwords``.
-    :param passwords: by ledger id, see :func:`stored_passwords`.
+    :param password: password of ledgers with HMAC digests that are not in ``passwords``.
+    :param passwords: passwords by ledger id, see :func:`stored_passwords`.
     :param limit: most entries and bytes a second that all tasks together read.
     :param parallelism: tasks that run at a time; each gets an equal share of the limit.
     """

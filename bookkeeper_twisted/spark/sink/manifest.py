@@ -137,7 +137,7 @@ async def find(ledgers: ILedgerManager, key: BatchKey) -> Publication | None:
     """Look up the publication of a batch; return None if the batch is not published.
 
     :param key: identity of the batch.
-    :raises MetadataError: the store failed.
+    :raises MetadataError: the metadata store failed.
     """
 
     def wanted(metadata: LedgerMetadata) -> Publication | None:
@@ -189,7 +189,8 @@ async def publish(ledgers: ILedgerManager, publication: Publication, bookie_id: 
 async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
     """Record a lower bound of the ids of a query's ledgers, unless it is recorded.
 
-    Call this before the first ledger of the query is created.
+    Call this before the first ledger of the query is created.  Commits and aborts look for leftover ledgers from this
+    id on.
 
     :param key: identity of any batch of the query.
     :param bookie_id: id of any bookie, because metadata of a ledger must name one.
@@ -219,7 +220,7 @@ async def beginning(ledgers: ILedgerManager, key: BatchKey) -> int | None:
     """Return the lower bound of the ids of a query's ledgers that :func:`begin` recorded, None without a record.
 
     :param key: identity of any batch of the query.
-    :raises MetadataError: the store failed.
+    :raises MetadataError: the metadata store failed.
     """
     return (await _begun(ledgers, key))[1]
 
@@ -228,7 +229,7 @@ async def forget(ledgers: ILedgerManager, key: BatchKey) -> None:
     """Remove the record that :func:`begin` created; do nothing if there is none.
 
     :param key: identity of any batch of the query.
-    :raises MetadataError: the store failed.
+    :raises MetadataError: the metadata store failed.
     """
     ledger_id, start = await _begun(ledgers, key)
     if start is not None:
@@ -242,7 +243,7 @@ async def forget(ledgers: ILedgerManager, key: BatchKey) -> None:
 def publications(cluster: ClusterView, manifest: str) -> list[Publication]:
     """Return all publications of a ``manifest``, by query and batch.
 
-    :raises MetadataError: the store failed.
+    :raises MetadataError: the metadata store failed.
     """
     found = _publications(cluster, manifest, cluster.stored_ids(*range_of(manifest)))
     return sorted(found.values(), key=lambda publication: (publication.key.query_id, publication.key.batch_id))
@@ -302,7 +303,7 @@ class PublishedLedgers:
     def ids(self) -> list[int]:
         """Return the ids of the published ledgers in ascending order.
 
-        :raises BookKeeperError: as :func:`published_rows`.
+        :raises BookKeeperError: metadata or manifest rows cannot be read.
         """
         records = self._cluster.stored_ids(*range_of(self._manifest))
         self._known = {n: self._known[n] for n in records if n in self._known}

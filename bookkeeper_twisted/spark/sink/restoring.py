@@ -56,7 +56,7 @@ class Facts:
         return {key: b64decode(value) for key, value in self.custom_metadata.items() if key != RESTORED_BY}
 
     def has_end(self, metadata: LedgerMetadata) -> bool:
-        """Test whether the ``metadata`` of a stored ledger are closed with the archived last entry and length."""
+        """Test by its ``metadata`` whether a stored ledger is closed with the archived last entry and length."""
         end = self.last_entry_id, self.length
         return metadata.closed and (metadata.last_entry_id, metadata.length) == end
 

@@ -16,7 +16,7 @@ from ..options import EARLIEST, Offsets, SourceOptions
 from ..sink.manifest import PublishedLedgers
 
 ASKED_EACH = 1000
-"""In a larger range of ids, the metadata store lists existing ledgers; in a smaller one, each id is read."""
+"""Each id of a range with at most this many ids is looked up; in a larger one, the store lists existing ledgers."""
 
 
 @attrs.frozen
@@ -88,7 +88,7 @@ class Selection:
         return found
 
     def take_passed_over(self) -> set[int]:
-        """Return the ids of ledgers whose custom metadata did not match, of those read since the last call of this."""
+        """Return, and forget, the ids of ledgers that :meth:`metadata` left out because of their custom metadata."""
         taken, self._passed_over = self._passed_over, set()
         return taken
 

@@ -13,8 +13,9 @@ from ...limits.ratelimit import Rate, TokenBucket
 
 
 class Pace:
-    """Slows work down to a rate.
+    """Slows the work of tasks down to a rate: a number of entries and bytes a second.
 
+    :param rate: the rate.
     :param now: returns the seconds of a monotonic clock.
     :param sleep: waits for a number of seconds of that clock.
     """

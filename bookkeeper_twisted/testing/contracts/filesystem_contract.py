@@ -20,7 +20,7 @@ def make_filesystem_tests(
     """
 
     class FileSystemContract(_FileSystemContract):
-        """The tests, for the given file system."""
+        """The tests of this suite, for the file system that ``make`` returns."""
 
         def make(self) -> tuple[IFileSystem, str]:
             return make(self)

@@ -104,7 +104,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertTrue(self.reopen(index).complete)
 
     def test_without_runs(self) -> None:
-        """One call removes all rows of entries and the mark of completeness; the states of ledgers stay."""
+        """One call removes all rows of entries and the mark that the index is complete; the states of ledgers stay."""
         index = self.make()
         state = LedgerRow(1, b"key", fenced=True)
         index.commit(IndexBatch(runs=[_row(1, 10, 19), _row(2, 0, 9)], ledgers=[state], complete=True))
@@ -214,7 +214,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*index.rows(1)], [])
 
     def test_page(self) -> None:
-        """A page has index rows in the order of ledger and entry, from any entry on, of all or of some entry logs."""
+        """A page returns index rows by ledger and entry, from any entry on, of all entry logs or only of some."""
         rows = [_row(1, 0, 9, 0), _row(1, 10, 19, 1), _row(2, 0, 5, 0), _row(7, 3, 4, 2)]
         index = self.make()
         index.commit(IndexBatch(runs=rows))

@@ -35,8 +35,8 @@ def run(ledger_id: int, first: int, count: int = 1, salt: int = 0) -> EntryRun:
 class LedgerStorageContract(SynchronousTestCase):
     """The tests that each storage passes; a subclass makes an empty storage, and reopens it with its stored data.
 
-    :ivar storage: an empty one.
-    :ivar n_lives: lives of a storage that are drawn.
+    :ivar storage: the storage, empty at first.
+    :ivar n_lives: number of random sequences of calls that are tried.
     """
 
     storage: Any

@@ -154,7 +154,7 @@ class StorageLife:
         return where
 
     def _repair(self) -> object:
-        """Add each entry that cannot be read again, one by one."""
+        """Find the entries that cannot be read, and add each of them again."""
         repaired: list[tuple[int, int]] = []
         for ledger_id, damaged in self._damaged.items():
             for entry_id in sorted(damaged):

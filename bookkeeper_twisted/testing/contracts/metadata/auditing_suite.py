@@ -105,7 +105,7 @@ class AuditingSuite(MetadataSuite):
         await driver.auditing.withdraw()
 
     async def test_delay(self) -> None:
-        """All drivers see one delay after the loss of a bookie; it outlives them."""
+        """The delay of audits after the loss of a bookie is the same for all drivers, and outlives them."""
         one, two = await self.driver(), await self.driver()
         self.assertIsNone(await one.auditing.lost_bookie_delay())
         for seconds in (30, 0, 0):

@@ -15,7 +15,7 @@ class WatchSuite(MetadataSuite):
     """The tests of watches and of closing a driver."""
 
     async def test_bookies(self) -> None:
-        """A watcher of bookies is called with the registered ones soon and after each change, by whatever driver."""
+        """A watcher of bookies gets the registered ones soon, and after each change by any driver."""
         one, two = await self.driver(), await self.driver()
         received: list[Any] = []
         one.registration.watch_bookies(lambda writable, read_only: received.append((writable, read_only)))
@@ -28,7 +28,7 @@ class WatchSuite(MetadataSuite):
         self.assertEqual(await self.news(received), (set(), {"b:1"}))
 
     async def test_ledger(self) -> None:
-        """A watcher of a ledger is called with its metadata soon and after each change, in the end with None."""
+        """A watcher of a ledger gets its metadata soon and after each change, and None after its deletion."""
         one, two = await self.driver(), await self.driver()
         created = await two.ledgers.create(1, OPEN)
         received: list[Any] = []

@@ -122,7 +122,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await one.underreplication.locked_ledgers(), {})
 
     async def test_ended_watch_of_marks(self) -> None:
-        """An ended watch leaves no work scheduled."""
+        """After the end of a watch of marks, a driver has no scheduled work."""
         driver = await self.driver()
         calls: list[Any] = []
         end = driver.underreplication.watch_marks(lambda: calls.append(True))
