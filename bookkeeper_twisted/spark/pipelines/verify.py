@@ -166,7 +166,7 @@ def by_ledger(damaged: DataFrame) -> DataFrame:
 
 
 def first_of_each(damaged: DataFrame, count: int) -> list[Any]:
-    """Return at most ``count`` damaged ranges, about equally many of each ledger, by ledger and first entry.
+    """Choose at most ``count`` damaged ranges, about equally many of each ledger; order them by ledger and entry.
 
     :param damaged: rows that :func:`damages` returned.
     """
