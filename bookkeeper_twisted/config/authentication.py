@@ -1,4 +1,4 @@
-"""Keys that name the authentication of bookies and clients, and its files, as all processes share them."""
+"""Keys that choose how clients and bookies authenticate each other; all processes share them."""
 
 import attrs
 
@@ -22,9 +22,9 @@ class AuthenticationConfig(TlsConfig):
     )
 
     def error(self, name: str, reason: str) -> ConfigError:
-        """Return the error for a value that a plugin cannot use.
+        """Make the error for a configuration value that an authentication plugin cannot use.
 
-        :param name: of the attribute.
-        :param reason: why.
+        :param name: name of the attribute with this value.
+        :param reason: why the plugin cannot use the value.
         """
         return self._error(name, reason)

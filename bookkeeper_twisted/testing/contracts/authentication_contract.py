@@ -19,11 +19,11 @@ class AuthenticationContract(SynchronousTestCase):
     """The tests that each plugin passes; a subclass makes a plugin whose two sides accept each other."""
 
     def make(self) -> Any:
-        """Return a plugin."""
+        """Return the plugin to test."""
         raise NotImplementedError
 
     def make_config(self) -> AuthenticationConfig:
-        """Return the configuration that both sides are made from."""
+        """Return the configuration from which the plugin makes both sides."""
         return AuthenticationConfig()
 
     def peers(self) -> tuple[Peer, Peer]:
@@ -36,7 +36,7 @@ class AuthenticationContract(SynchronousTestCase):
         self.bookie, self.client = self.plugin.for_bookie(config), self.plugin.for_client(config)
 
     def exchanges(self) -> tuple[Any, Any]:
-        """Return both sides of the exchange of a new connection."""
+        """Return the bookie's and the client's side of the exchange on a new connection."""
         client, bookie = self.peers()
         return self.bookie.bookie_exchange(client), self.client.client_exchange(bookie)
 

@@ -177,7 +177,7 @@ class WireProtocolContract(SynchronousTestCase):
         self.assertEqual((response.plugin, response.payload), ("plugin", b"answer"))
 
     def cold_requests(self) -> list[tuple[Operation, Any]]:
-        """Return the operation of each other client request, and the function that makes the request from a header."""
+        """Return the operations that no other test covers, each with a function that makes its request."""
         packet = LEDGER.to_bytes(8, "big") + bytes(24)
         return [
             (Operation.READ, lambda header: messages.ReadRequest(header, LEDGER, 3, True, True, _KEY)),
