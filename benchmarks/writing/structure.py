@@ -9,11 +9,15 @@ in another package.
 import argparse
 import ast
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from statistics import median, quantiles
+from subprocess import PIPE
 
 from ..pool.pool_loads import answering
 from ..shared.documented import counts
@@ -74,6 +78,15 @@ def walks(tree: Path, bookies: Sequence[str]) -> dict[str, Row]:
     return found
 
 
+def whole_walks(tree: Path) -> dict[str, Row]:
+    """The ways through bookies, client and autorecovery of a tree, by their names in :mod:`.walks`."""
+    program = Path(__file__).with_name("walks.py")
+    command = [sys.executable, "-W", "ignore", str(program)]
+    printed = subprocess.run(command, cwd=tree, env={**os.environ, "PYTHONPATH": str(tree)}, stdout=PIPE, check=True)
+    found: dict[str, Row] = json.loads(printed.stdout)
+    return {f"whole {name}": row for name, row in found.items()}
+
+
 def table(results: dict[str, dict[str, Row]]) -> Iterator[str]:
     """The results for a reader: a line for each figure, a column for each tree."""
     yield f"{'':50} " + " ".join(f"{name:>8}" for name in results)
@@ -94,7 +107,9 @@ def main(arguments: Sequence[str]) -> int:
     trees = {"this": ROOT} if options.against is None else {"this": ROOT, "old": options.against.resolve()}
     with ExitStack() as stack:
         bookies = [stack.enter_context(answering()) for _ in range(3)]
-        results = {name: {"all": sizes(tree), **walks(tree, bookies)} for name, tree in trees.items()}
+        results = {
+            name: {"all": sizes(tree), **walks(tree, bookies), **whole_walks(tree)} for name, tree in trees.items()
+        }
     print("\n".join(table(results)))
     if options.json is not None:
         options.json.write_text(json.dumps(results, indent=1))
