@@ -21,6 +21,9 @@ from twisted.internet.defer import Deferred, ensureDeferred
 from twisted.internet.task import deferLater, react
 from twisted.web.client import Agent, FileBodyProducer, readBody
 
+from bookkeeper_twisted import BookieConfig, BookKeeper, ClientConfig, make_bookie
+from bookkeeper_twisted.embedding.autorecovery import make_autorecovery
+
 _PACKAGE = "bookkeeper_twisted."
 _ENTRIES = 100
 
@@ -93,73 +96,97 @@ async def until(reactor: Any, tracer: Tracer, holds: Callable[[], Awaitable[bool
         await deferLater(reactor, 0.5, lambda: None)
 
 
-async def _main(reactor: Any, directory: Path) -> None:
-    from bookkeeper_twisted import BookieConfig, BookKeeper, ClientConfig, make_bookie
-    from bookkeeper_twisted.embedding.autorecovery import make_autorecovery
+class Host:
+    """Four bookies with one metadata store, and what is traced of them."""
 
-    tracer, rows = Tracer(), dict[str, Row]()
-    threading.setprofile(tracer.called)
-    sys.setprofile(tracer.called)
-    http_port = free_port()
-    uri = f"sqlite:///{directory}/metadata.db"
-    bookies, configs = list[Any](), list[BookieConfig]()
-    for index in range(4):
-        home = directory / str(index)
+    def __init__(self, reactor: Any, directory: Path) -> None:
+        self.reactor = reactor
+        self.tracer = Tracer()
+        self.rows: dict[str, Row] = {}
+        self.uri = f"sqlite:///{directory}/metadata.db"
+        self.http_port = free_port()
+        self.configs = [self._config(index, directory / str(index)) for index in range(4)]
+        self.bookies: list[Any] = []
+
+    def _config(self, index: int, home: Path) -> BookieConfig:
         home.mkdir()
-        config = BookieConfig(
-            metadata_service_uri=uri, journal_directories=(str(home),), ledger_directories=(str(home),),
+        return BookieConfig(
+            metadata_service_uri=self.uri, journal_directories=(str(home),), ledger_directories=(str(home),),
             bookie_port=free_port(), advertised_address="127.0.0.1", allow_loopback=True, bookie_id=f"bookie-{index}",
-            gc_wait_time=3_600_000, flush_interval=3_600_000, http_server_enabled=not index, http_server_port=http_port,
+            gc_wait_time=3_600_000, flush_interval=3_600_000,
+            http_server_enabled=not index, http_server_port=self.http_port,
         )  # fmt: skip
-        configs.append(config)
-        bookies.append(make_bookie(reactor, config))
-        await bookies[-1].start()
-    client = await BookKeeper.connect(reactor, uri, ClientConfig())
-    ledger = await client.create_ledger(3, 3, 3)
-    await ledger.append_many([bytes(100)] * _ENTRIES)
-    await ledger.append(b"warm")
-    await deferLater(reactor, 0.2, lambda: None)
-    with tracer.walk(rows, "append"):
-        await ledger.append(bytes(100))
-    await ledger.close()
-    reader = await client.open_ledger(ledger.ledger_id)
-    await reader.read(0, 0)
-    with tracer.walk(rows, "read of one entry"):
-        await reader.read(5, 5)
-    with tracer.walk(rows, "read of 100 entries"):
-        await reader.read(0, _ENTRIES - 1)
-    with tracer.walk(rows, "open and close of a new ledger"):
-        await (await client.create_ledger(3, 3, 2)).close()
-    base = f"http://127.0.0.1:{http_port}/api/v1/bookie"
-    dead = await client.create_ledger(3, 3, 2)
-    await dead.append_many([bytes(100)] * _ENTRIES)
-    await dead.close()
-    for index, config in enumerate(configs):
-        await bookies[index].stop()
-        bookies[index] = make_bookie(reactor, config)
-        await bookies[index].start()
-    reader = await client.open_ledger(ledger.ledger_id)
-    with tracer.walk(rows, "read of one entry after a restart"):
-        await reader.read(5, 5)
-    await client.delete_ledger(dead.ledger_id)
-    with tracer.walk(rows, "collection and compaction of one log"):
-        await put(reactor, f"{base}/gc")
-        await until(reactor, tracer, lambda: collected(reactor, base))
-    await bookies[0].stop()
-    daemon = make_autorecovery(reactor, BookieConfig(metadata_service_uri=uri, allow_loopback=True), ClientConfig())
 
-    async def repaired() -> bool:
-        metadata = (await client.open_ledger(ledger.ledger_id))._view.metadata
-        return all("bookie-0" not in segment.bookies for segment in metadata.segments)
+    async def start(self) -> None:
+        """Starts the bookies, again if they run."""
+        for bookie in self.bookies:
+            await bookie.stop()
+        self.bookies = [make_bookie(self.reactor, config) for config in self.configs]
+        for bookie in self.bookies:
+            await bookie.start()
 
-    with tracer.walk(rows, "repair of a lost bookie's two ledgers"):
-        await daemon.start()
-        await until(reactor, tracer, repaired)
-    await daemon.stop()
+    async def requests(self, client: BookKeeper) -> int:
+        """Traces requests, and returns the id of a closed ledger."""
+        ledger = await client.create_ledger(3, 3, 3)
+        await ledger.append_many([bytes(100)] * _ENTRIES)
+        await deferLater(self.reactor, 0.2, lambda: None)
+        with self.tracer.walk(self.rows, "append"):
+            await ledger.append(bytes(100))
+        await ledger.close()
+        reader = await client.open_ledger(ledger.ledger_id)
+        await reader.read(0, 0)
+        with self.tracer.walk(self.rows, "read of one entry"):
+            await reader.read(5, 5)
+        with self.tracer.walk(self.rows, "read of 100 entries"):
+            await reader.read(0, _ENTRIES - 1)
+        with self.tracer.walk(self.rows, "open and close of a new ledger"):
+            await (await client.create_ledger(3, 3, 2)).close()
+        return ledger.ledger_id
+
+    async def after_restart(self, client: BookKeeper, ledger_id: int) -> None:
+        """Traces a read of what was flushed, and the compaction of a log that is half dead."""
+        dead = await client.create_ledger(3, 3, 2)
+        await dead.append_many([bytes(100)] * _ENTRIES)
+        await dead.close()
+        await self.start()
+        reader = await client.open_ledger(ledger_id)
+        with self.tracer.walk(self.rows, "read of one entry after a restart"):
+            await reader.read(5, 5)
+        await client.delete_ledger(dead.ledger_id)
+        base = f"http://127.0.0.1:{self.http_port}/api/v1/bookie"
+        with self.tracer.walk(self.rows, "collection and compaction of one log"):
+            await put(self.reactor, f"{base}/gc")
+            await until(self.reactor, self.tracer, lambda: collected(self.reactor, base))
+
+    async def repair(self, client: BookKeeper, ledger_id: int) -> None:
+        """Traces autorecovery from its start to the end of the repair of a lost bookie's two ledgers."""
+        await self.bookies[0].stop()
+        config = BookieConfig(metadata_service_uri=self.uri, allow_loopback=True)
+        daemon = make_autorecovery(self.reactor, config, ClientConfig())
+
+        async def repaired() -> bool:
+            metadata = (await client.open_ledger(ledger_id))._view.metadata
+            return all("bookie-0" not in segment.bookies for segment in metadata.segments)
+
+        with self.tracer.walk(self.rows, "repair of a lost bookie's two ledgers"):
+            await daemon.start()
+            await until(self.reactor, self.tracer, repaired)
+        await daemon.stop()
+
+
+async def _main(reactor: Any, directory: Path) -> None:
+    host = Host(reactor, directory)
+    threading.setprofile(host.tracer.called)
+    sys.setprofile(host.tracer.called)
+    await host.start()
+    client = await BookKeeper.connect(reactor, host.uri, ClientConfig())
+    ledger_id = await host.requests(client)
+    await host.after_restart(client, ledger_id)
+    await host.repair(client, ledger_id)
     await client.close()
-    for bookie in bookies[1:]:
+    for bookie in host.bookies[1:]:
         await bookie.stop()
-    print(json.dumps(rows))
+    print(json.dumps(host.rows))
 
 
 def main() -> None:
