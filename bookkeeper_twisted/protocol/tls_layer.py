@@ -5,13 +5,25 @@ while a chunk that is received has 256 KiB, and so may a batch of replies: the p
 chunk by one call, and what it writes by one call leaves by one call of the transport, which sends within it
 (:mod:`.direct_transport`).
 
+A peer can make OpenSSL write by itself: each KeyUpdate of TLS 1.3 that asks for an answer gets one, which no protocol
+above has written or can hold back.  So a layer stops reading while many such answers wait in a full transport.  Other
+bytes that wait do not stop the reading: two ends that both write before they read would wait for each other for ever.
+
 Everything of Twisted that is used is public.  The module needs the packages of the extra ``tls``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
-from twisted.internet.interfaces import IHandshakeListener, IProtocol, IProtocolFactory, IReactorTime
+from twisted.internet.interfaces import (
+    IConsumer,
+    IDelayedCall,
+    IHandshakeListener,
+    IProtocol,
+    IProtocolFactory,
+    IPushProducer,
+    IReactorTime,
+)
 from twisted.internet.protocol import connectionDone
 from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
@@ -19,25 +31,53 @@ from zope.interface import implementer
 
 from .interfaces import IGatheringTransport
 
+MAX_ANSWERS = 4 * 1024
+"""Bytes of OpenSSL's own answers in a full transport beyond which nothing more is read; an honest peer causes few."""
 
-class _Joined:
-    """A transport that passes the bytes of several writes on by one write while it is told to wait."""
+SECONDS_TO_CLOSE = 5.0
+"""Seconds in which a peer has to read the last bytes and to answer the end of TLS; then its connection is dropped."""
 
-    def __init__(self, transport: Any) -> None:
+
+@implementer(IPushProducer)
+class _Beneath:
+    """The transport beneath a layer, for the layer; and the producer of that transport, which is told when it is full.
+
+    It passes the bytes of several writes on by one write while it is told to wait.
+
+    :ivar is_closing: whether the layer has asked the transport to close, or has lost it.
+    """
+
+    def __init__(self, transport: Any, answers_wait: Callable[[int], None] | None) -> None:
+        """:param answers_wait: called with the number of bytes of answers that begin to wait in a full transport."""
+        self.is_closing = False
         self._transport = transport
+        self._answers_wait = answers_wait
         self._waiting: list[bytes] | None = None
+        self._producer: Any = None
+        self._is_full = False
+        self._is_held = False
+        self._answers = 0  # bytes of answers that were written since the transport is full
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
+
+    # -- for the layer --
+
+    def start(self) -> None:
+        self._transport.registerProducer(self, True)
 
     def wait(self) -> None:
         if self._waiting is None:
             self._waiting = []
 
-    def go_on(self) -> None:
+    def go_on(self) -> int:
+        """Write the bytes that have waited; return their number."""
         waiting, self._waiting = self._waiting, None
-        if waiting:
-            self._transport.write(waiting[0] if len(waiting) == 1 else b"".join(waiting))
+        if not waiting:
+            return 0
+        data = waiting[0] if len(waiting) == 1 else b"".join(waiting)
+        self._transport.write(data)
+        return len(data)
 
     def write(self, data: bytes) -> None:
         if self._waiting is None:
@@ -45,9 +85,73 @@ class _Joined:
         else:
             self._waiting.append(data)
 
+    def count_answers(self, n_bytes: int) -> None:
+        """Count bytes that OpenSSL has written by itself and that were passed to the transport."""
+        if not self._is_full or not n_bytes or self.is_closing:
+            return
+        self._answers += n_bytes
+        self._read_or_wait()
+        if self._answers_wait is not None:
+            self._answers_wait(n_bytes)
+
+    def hold(self, is_held: bool) -> None:
+        """Stop reading for the protocol above, or go on: there are two reasons to stop, and each is enough."""
+        self._is_held = is_held
+        self._read_or_wait()
+
+    def _read_or_wait(self) -> None:
+        if self.is_closing:
+            return
+        if self._is_held or self._answers > MAX_ANSWERS:
+            self._transport.pauseProducing()
+        else:
+            self._transport.resumeProducing()
+
     def loseConnection(self) -> None:
         self.go_on()
-        self._transport.loseConnection()
+        if not self.is_closing:
+            self.is_closing = True
+            # A transport with a paused producer would wait for its bytes.
+            self._transport.unregisterProducer()
+            self._transport.loseConnection()
+
+    def abortConnection(self) -> None:
+        self.is_closing = True
+        self._transport.abortConnection()
+
+    def end(self) -> None:
+        """Forget what the lost connection referred to."""
+        self.is_closing = True
+        self._producer = self._answers_wait = None
+
+    def registerProducer(self, producer: Any, streaming: bool) -> None:
+        if self._producer is not None:
+            raise RuntimeError("there is a producer already")
+        self._producer = producer
+        if self._is_full:
+            producer.pauseProducing()
+
+    def unregisterProducer(self) -> None:
+        self._producer = None
+
+    # -- for the transport --
+
+    def pauseProducing(self) -> None:
+        self._is_full = True
+        if self._producer is not None:
+            self._producer.pauseProducing()
+
+    def resumeProducing(self) -> None:
+        self._is_full = False
+        answers, self._answers = self._answers, 0
+        if answers > MAX_ANSWERS:
+            self._read_or_wait()
+        if self._producer is not None:
+            self._producer.resumeProducing()
+
+    def stopProducing(self) -> None:
+        if self._producer is not None:
+            self._producer.stopProducing()
 
 
 @implementer(IHandshakeListener)
@@ -74,19 +178,26 @@ class _Receiver:
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self.pass_on()
-        self.protocol.connectionLost(reason)
+        protocol, self.protocol = self.protocol, None
+        reason.cleanFailure()  # frames of its traceback refer to the layer
+        protocol.connectionLost(reason)
 
 
-@implementer(IGatheringTransport)
+@implementer(IGatheringTransport, IConsumer)
 class TlsLayer(TLSMemoryBIOProtocol):
     """The layer of one connection: the protocol of its transport, and the transport of its protocol.
 
     :ivar taken: see :class:`.IGatheringTransport`; encrypted bytes, as is :attr:`unread`.
     """
 
-    def __init__(self, factory: TLSMemoryBIOFactory, protocol: IProtocol, transport: Any) -> None:
+    def __init__(
+        self, factory: TLSMemoryBIOFactory, protocol: IProtocol, transport: Any, clock: IReactorTime,
+        answers_wait: Callable[[int], None] | None,
+    ) -> None:  # fmt: skip
         self._above = _Receiver(protocol)
-        self._below = _Joined(transport)
+        self._below = _Beneath(transport, answers_wait)
+        self._clock = clock
+        self._closing: IDelayedCall | None = None
         super().__init__(factory, self._above, False)
 
     @property
@@ -103,14 +214,19 @@ class TlsLayer(TLSMemoryBIOProtocol):
 
     def begin(self) -> None:
         """Begin the handshake."""
+        self._below.start()
         self.makeConnection(self._below)
 
     def dataReceived(self, data: bytes) -> None:
+        if self._below.is_closing:
+            return  # OpenSSL would keep the bytes until the transport has closed
         self._below.wait()
         try:
             super().dataReceived(data)
         finally:
-            self._below.go_on()
+            n_bytes = self._below.go_on()
+        self._below.count_answers(n_bytes)
+        self._close_in_time()
         self._above.pass_on()
 
     def write(self, data: bytes) -> None:
@@ -120,21 +236,56 @@ class TlsLayer(TLSMemoryBIOProtocol):
             super().write(data)
         finally:
             self._below.go_on()
+        self._close_in_time()
 
     def writeSequence(self, data: Iterable[bytes | memoryview]) -> None:
         self.write(b"".join(data))
 
+    def pauseProducing(self) -> None:
+        self._below.hold(True)
 
-def begin_tls(protocol: Any, creator: Any, is_client: bool, clock: IReactorTime) -> TlsLayer:
+    def resumeProducing(self) -> None:
+        self._below.hold(False)
+
+    def loseConnection(self) -> None:
+        super().loseConnection()
+        self._below.hold(False)  # the peer's answer has to be read
+        self._close_in_time()
+
+    def _close_in_time(self) -> None:
+        """Drop the connection if it has begun to close and has not ended in time."""
+        is_ending = self.disconnecting or self._below.is_closing
+        if is_ending and self.connected and self._closing is None:
+            self._closing = self._clock.callLater(SECONDS_TO_CLOSE, self.abortConnection)
+
+    def abortConnection(self) -> None:
+        if self.connected:
+            super().abortConnection()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        closing, self._closing = self._closing, None  # a call that was made refers to the layer as well
+        if closing is not None and closing.active():
+            closing.cancel()
+        self._below.end()
+        self.unregisterProducer()
+        super().connectionLost(reason)
+
+
+def begin_tls(
+    protocol: Any, creator: Any, is_client: bool, clock: IReactorTime,
+    answers_wait: Callable[[int], None] | None = None,
+) -> TlsLayer:  # fmt: skip
     """Begin TLS on the connection of a ``protocol``, which receives nothing until the handshake is complete.
 
     Its ``handshakeCompleted`` is called then, or else its ``connectionLost`` with the error of the handshake.
 
     :param creator: makes the TLS connection (``IOpenSSLServerConnectionCreator``, or the client's).
+    :param answers_wait: called with the number of bytes that OpenSSL has written by itself into a full transport.
     :returns: the layer, which is the transport of the protocol from now on.
     """
     transport = protocol.transport
-    layer = TlsLayer(TLSMemoryBIOFactory(creator, is_client, cast(IProtocolFactory, None), clock), protocol, transport)
+    factory = TLSMemoryBIOFactory(creator, is_client, cast(IProtocolFactory, None), clock)
+    layer = TlsLayer(factory, protocol, transport, clock, answers_wait)
     protocol.transport = layer
     transport.protocol = layer
     layer.begin()

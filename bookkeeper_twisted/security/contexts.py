@@ -219,9 +219,9 @@ class ServerTls(_Tls):
         return context
 
     def serverConnectionForTLS(self, tlsProtocol: "TLSMemoryBIOProtocol") -> "Connection":
-        from OpenSSL.SSL import Connection
+        from . import openssl
 
-        return Connection(self._context.get(), None)
+        return openssl.EncryptedConnection(self._context.get(), None)
 
 
 class ClientTls(_Tls):

@@ -97,7 +97,52 @@ def client_context(
     return context
 
 
-class HostConnection(SSL.Connection):
+class EncryptedConnection(SSL.Connection):
+    """A connection in memory, which differs from its base in two ways that Twisted's TLS needs.
+
+    The end of the peer's bytes is no error: Twisted would keep the error in a frame to which the error refers, so only
+    the garbage collector could free the whole connection.  And whoever asks for a part of the bytes that OpenSSL has
+    written gets all of them: Twisted asks once after each receipt, and the rest would stay in OpenSSL.
+    """
+
+    def recv(self, bufsiz: int, flags: int | None = None) -> bytes:
+        """Return decrypted bytes of the peer.
+
+        :param bufsiz: the most bytes.
+        :param flags: as of the base class.
+        """
+        try:
+            return super().recv(bufsiz, flags)
+        except (SSL.WantReadError, SSL.ZeroReturnError):
+            raise
+        except SSL.Error as error:
+            if not _is_end(error):
+                raise
+        raise SSL.ZeroReturnError  # outside the handler: it would refer to the first error, and so to the frames
+
+    def bio_read(self, bufsiz: int) -> bytes:
+        """Return all encrypted bytes for the peer.
+
+        :param bufsiz: the bytes that are read at a time.
+        """
+        pieces = [super().bio_read(bufsiz)]
+        while len(pieces[-1]) == bufsiz:
+            try:
+                pieces.append(super().bio_read(bufsiz))
+            except SSL.WantReadError:
+                break
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _is_end(error: SSL.Error) -> bool:
+    """Test whether an error says that there are no more bytes, as OpenSSL's versions say it in several ways."""
+    reason = error.args[-1]
+    if isinstance(reason, list):
+        reason = reason[-1][-1] if reason else "unexpected eof"
+    return str(reason).casefold().startswith("unexpected eof")
+
+
+class HostConnection(EncryptedConnection):
     """A connection of a client, which knows the host that it is to.
 
     :param host: a host name or an IP address; a name is sent to the bookie (SNI).

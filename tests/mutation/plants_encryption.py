@@ -9,6 +9,8 @@ _TOKENS = ["tests.client.connections.test_authentication"]
 _SERVER = "protocol/server/connection.py"
 _SESSION = "bookie/requests/encryption.py"
 _STARTING = "protocol/client/encryption.py"
+_LAYER, _LAYERS = "protocol/tls_layer.py", ["tests.protocol.test_tls_layer"]
+_LEFT = ["tests.protocol.test_tls_leftovers"]
 
 PLANTS = (
     Plant(
@@ -81,5 +83,96 @@ PLANTS = (
     Plant(
         "a bookie's certificate is taken for any host", "client/production.py",
         "await addresses.host_of(bookie_id)", "bookie_id", ["tests.integration.test_tls"], where="tls_to_bookies",
+    ),
+    Plant(
+        "a peer that does not read makes OpenSSL write without end", _LAYER,
+        "self._is_held or self._answers > MAX_ANSWERS", "self._is_held", _LAYERS, where="_Beneath._read_or_wait",
+    ),
+    Plant(
+        "reading goes on when the transport is empty, although the connection wants none", _LAYER,
+        "self._read_or_wait()", "self._transport.resumeProducing()", _LAYERS, where="_Beneath.resumeProducing",
+    ),
+    Plant(
+        "reading goes on when the connection wants it, although answers wait", _LAYER,
+        "self._read_or_wait()", "self._transport.resumeProducing()", _LAYERS, where="_Beneath.hold",
+    ),
+    Plant(
+        "two ends that write first wait for each other", _LAYER,
+        "self._is_full = True", "self._is_full, self._answers = True, 1 << 20", _LAYERS,
+        where="_Beneath.pauseProducing",
+    ),
+    Plant(
+        "answers that waited once stop the reading for ever", _LAYER,
+        "answers, self._answers = self._answers, 0", "answers = self._answers", _LAYERS,
+        where="_Beneath.resumeProducing",
+    ),
+    Plant(
+        "answers that wait beneath TLS are no unread bytes", _LAYER,
+        "self._answers_wait is not None", "False", _LAYERS, where="_Beneath.count_answers",
+    ),
+    Plant(
+        "answers to a large chunk stay in OpenSSL", "security/openssl.py",
+        "len(pieces[-1]) == bufsiz", "False", _LAYERS, where="EncryptedConnection.bio_read",
+    ),
+    Plant(
+        "a client never waits for room beneath TLS", _LAYER,
+        "implementer(IGatheringTransport, IConsumer)", "implementer(IGatheringTransport)", _LAYERS, where="",
+    ),
+    Plant(
+        "a client does not learn that the transport is full already", _LAYER,
+        "if self._is_full: ...", "", _LAYERS, where="_Beneath.registerProducer",
+    ),
+    Plant(
+        "a peer that does not answer the end of TLS keeps its connection", _LAYER,
+        "self._clock.callLater(SECONDS_TO_CLOSE, self.abortConnection)", "None", _LAYERS,
+        where="TlsLayer._close_in_time",
+    ),
+    Plant(
+        "bytes behind the end of TLS are kept", _LAYER,
+        "if self._below.is_closing: ...", "", _LAYERS, where="TlsLayer.dataReceived",
+    ),
+    Plant(
+        "the answer to the end of TLS is not read", _LAYER,
+        "self._below.hold(False)", "", _LAYERS, where="TlsLayer.loseConnection",
+    ),
+    Plant(
+        "a full transport beneath TLS does not close", _LAYER,
+        "self._transport.unregisterProducer()", "", _LAYERS, where="_Beneath.loseConnection",
+    ),
+    Plant(
+        "the error that ended TLS keeps its frames", _LAYER,
+        "reason.cleanFailure()", "", _LEFT, where="_Receiver.connectionLost",
+    ),
+    Plant(
+        "a lost layer keeps its protocol", _LAYER,
+        "protocol, self.protocol = self.protocol, None", "protocol = self.protocol", _LEFT,
+        where="_Receiver.connectionLost",
+    ),
+    Plant(
+        "a lost layer keeps its producer", _LAYER,
+        "self.unregisterProducer()", "", _LEFT, where="TlsLayer.connectionLost",
+    ),
+    Plant(
+        "a lost layer keeps its timer", _LAYER,
+        "closing, self._closing = self._closing, None", "closing = self._closing", _LEFT,
+        where="TlsLayer.connectionLost",
+    ),
+    Plant(
+        "a lost connection keeps its session's way on", _SERVER,
+        "self._encrypted = None", "", _LEFT, where="ServerConnection.connectionLost",
+    ),
+    Plant(
+        "a client whose handshake took too long keeps its timer", _STARTING,
+        "timer, self._timer = self._timer, None", "timer = self._timer", _LEFT,
+        where="EncryptingConnection._end_timer",
+    ),
+    Plant(
+        "the end of a peer's bytes is an error with frames", "security/openssl.py",
+        "not _is_end(error)", "True", _LEFT, where="EncryptedConnection.recv",
+    ),
+    Plant(
+        "a client's connection refers to itself", "protocol/client/connection.py",
+        "ClientConnection._read_reply", "lambda _, reply: self._read_reply(reply)", _LEFT,
+        where="ClientConnection.__init__",
     ),
 )  # fmt: skip

@@ -156,7 +156,7 @@ PLANTS = (
     ),
     Plant(
         "replies that are not read hold any memory", _CONNECTION,
-        "self._factory.unread.hold(self, self._unread)", "", _BIG, where="ServerConnection.flush",
+        "self._factory.unread.hold(self, self._unread)", "", _BIG, where="ServerConnection._count_unread",
     ),
     Plant(
         "replies that were read count as unread", _CONNECTION,

@@ -116,11 +116,12 @@ class ClientConnection(Protocol):
         # The clock for deadlines.  It omits the time in which this process was held up and could not read replies.
         self._time = AttendedTime(clock.seconds)
         self._end: Exception | None = None
-        self._receivers: dict[type, Callable[[Any], None]] = {
-            AddReplies: self._add_replies,
-            ReadReply: self._read_reply,
-            BatchReply: self._batch_reply,
-            ErrorResponse: self._error_response,
+        # Functions, as bound methods would be references of the connection to itself.
+        self._receivers: dict[type, Callable[[ClientConnection, Any], None]] = {
+            AddReplies: ClientConnection._add_replies,
+            ReadReply: ClientConnection._read_reply,
+            BatchReply: ClientConnection._batch_reply,
+            ErrorResponse: ClientConnection._error_response,
         }
         owner.traffic.follow(self.writer, self.in_flight)
 
@@ -264,7 +265,7 @@ class ClientConnection(Protocol):
             status of the reply means, with RequestTimeoutError, or with the error that ended the connection.
         """
         header = self.wire.header(call.operation, self._take_ids(ids, 1), 0)
-        self._receivers.setdefault(call.expected, self._call_reply)
+        self._receivers.setdefault(call.expected, ClientConnection._call_reply)
         frame = self.wire.encode_request(call.request(header))
         return self._call(ids, header.txn_id, frame, call.ledger_id, -1, call.expected, call.result)
 
@@ -338,7 +339,7 @@ class ClientConnection(Protocol):
             if receive is None:
                 self._log.debug("a reply that was not asked for: {item}", item=type(item).__name__)
                 continue
-            receive(item)
+            receive(self, item)
         if self._decoder.error is not None and self._end is None:
             self.abort(BookieHandleNotAvailableError(f"the bookie broke the protocol: {self._decoder.error}"))
 

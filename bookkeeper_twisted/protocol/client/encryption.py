@@ -86,8 +86,9 @@ class EncryptingConnection(Protocol):
             self.transport.abortConnection()  # type: ignore[union-attr]
 
     def _end_timer(self) -> None:
-        if self._timer is not None and self._timer.active():
-            self._timer.cancel()
+        timer, self._timer = self._timer, None  # a call that was made refers to this protocol as well
+        if timer is not None and timer.active():
+            timer.cancel()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._end_timer()

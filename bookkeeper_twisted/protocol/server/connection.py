@@ -65,6 +65,7 @@ class ServerConnection(Protocol):
         self._paused = False
         self._held = False
         self._closing: IDelayedCall | None = None
+        self._encrypted: Callable[[], None] | None = None  # called once the handshake is complete
         self._put_off = b""
         self._waits = False
         self._last_read = 0, 0.0  # number of bytes that the peer has read, and the time at which it was first seen
@@ -127,9 +128,11 @@ class ServerConnection(Protocol):
         self._taken()
         self._factory.incomplete.hold(self, 0)
         self._put_off = b""
+        self._encrypted = None  # it refers to this connection
         self.turns.withdraw(self)
-        if self._closing is not None and self._closing.active():
-            self._closing.cancel()
+        closing, self._closing = self._closing, None  # a call that was made refers to this connection as well
+        if closing is not None and closing.active():
+            closing.cancel()
         if admitted:
             self._session.lost()  # type: ignore[union-attr]
             self._session = None
@@ -154,6 +157,13 @@ class ServerConnection(Protocol):
             self._factory.count_pending(-self._unread)
             self._unread = 0
             self._factory.unread.hold(self, 0)
+
+    def _count_unread(self, n_bytes: int) -> None:
+        """Count bytes that wait in a full transport until the peer reads; the call may drop a connection."""
+        if not self.closed:
+            self._unread += n_bytes
+            self._factory.count_pending(n_bytes)
+            self._factory.unread.hold(self, self._unread)
 
     def _go_on(self) -> None:
         if self._session is not None and self.state not in _ENDING:
@@ -257,7 +267,7 @@ class ServerConnection(Protocol):
         self._encrypted = encrypted
         self.transport.unregisterProducer()  # type: ignore[union-attr]
         self._gathers = True
-        layer = begin_tls(self, creator, False, self._factory.clock)
+        layer = begin_tls(self, creator, False, self._factory.clock, self._count_unread)
         layer.registerProducer(self, True)
 
     def handshakeCompleted(self) -> None:
@@ -266,7 +276,7 @@ class ServerConnection(Protocol):
         certificate = self.transport.getHandle().get_peer_certificate(as_cryptography=True)  # type: ignore[union-attr]
         if certificate is not None:
             self.principal = principal_of(certificate)
-        self._encrypted()
+        self._encrypted()  # type: ignore[misc]  # it was given before the handshake began
 
     def _not_encrypted(self, reason: Failure) -> None:
         self._factory.metrics.failed_handshakes.value += 1
@@ -368,9 +378,7 @@ class ServerConnection(Protocol):
         else:
             self.transport.write(b"".join(replies))  # type: ignore[union-attr]
         if self._paused:
-            self._unread += size
-            self._factory.count_pending(size)
-            self._factory.unread.hold(self, self._unread)
+            self._count_unread(size)
         elif self._held:
             self._go_on()  # the transport has accepted all replies, so continue requests that waited for room
 

@@ -1,0 +1,56 @@
+"""KeyUpdate messages of TLS 1.3 (RFC 8446, 4.6.3), which OpenSSL's Python interface cannot send."""
+
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
+from OpenSSL import SSL
+
+SUITE = "TLS_AES_128_GCM_SHA256"
+"""The suite that a connection has to have."""
+
+_UPDATE = bytes((24, 0, 0, 1, 1))
+"""The message: an update, and a request for one in return."""
+
+_HANDSHAKE = b"\x16"
+
+
+class KeyUpdates:
+    """Makes the records of one end of a connection.
+
+    :param context: of the end; no connection is made from it yet.
+    :param label: of the secret in NSS's key log: ``CLIENT_TRAFFIC_SECRET_0`` or ``SERVER_TRAFFIC_SECRET_0``.
+    :param sent: the number of records that the end has sent since its handshake.
+    """
+
+    def __init__(self, context: SSL.Context, label: str, sent: int = 0) -> None:
+        self._label = label.encode()
+        self._sent = sent
+        self._secret = b""
+        context.set_keylog_callback(self._logged)
+
+    def _logged(self, connection: SSL.Connection, line: bytes) -> None:
+        label, _, secret = line.split()
+        if label == self._label:
+            self._secret = bytes.fromhex(secret.decode())
+
+    def records(self, count: int) -> bytes:
+        """Return the records of the next messages."""
+        return b"".join(self._record(_UPDATE + _HANDSHAKE) for _ in range(count))
+
+    def data(self, data: bytes) -> bytes:
+        """Return a record of application data."""
+        return self._record(data + b"\x17", False)
+
+    def _record(self, inner: bytes, is_update: bool = True) -> bytes:
+        key, iv = self._expand("key", 16), int.from_bytes(self._expand("iv", 12))
+        nonce = (iv ^ self._sent).to_bytes(12)
+        head = b"\x17\x03\x03" + (len(inner) + 16).to_bytes(2)
+        self._sent += 1
+        if is_update:
+            self._secret, self._sent = self._expand("traffic upd", 32), 0
+        return head + AESGCM(key).encrypt(nonce, inner, head)
+
+    def _expand(self, label: str, size: int) -> bytes:
+        name = f"tls13 {label}".encode()
+        info = size.to_bytes(2) + bytes([len(name)]) + name + b"\0"
+        return HKDFExpand(SHA256(), size, info).derive(self._secret)
