@@ -5,7 +5,8 @@ so every handshake verifies the peer, and no key of tickets outlives its connect
 trusted, an intermediate issuer as well as a root: Java has the same rule.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
 
 from cryptography.x509 import Certificate
@@ -23,6 +24,18 @@ DEFAULT_CIPHERS = (
     "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305",
 )  # fmt: skip
 """The suites of TLS 1.2 in Mozilla's intermediate set, those with a new key for each connection."""
+
+DEFAULT_CIPHERS_OF_13 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
+"""The suites of TLS 1.3 in OpenSSL's default, the cheapest first as for TLS 1.2."""
+
+_CIPHERS_OF_13 = frozenset({*DEFAULT_CIPHERS_OF_13, "TLS_AES_128_CCM_SHA256", "TLS_AES_128_CCM_8_SHA256"})
+"""The suites of TLS 1.3 that encrypt; OpenSSL knows others, such as TLS_SHA256_SHA256 (RFC 9150)."""
+
+_SUITE = re.compile("[A-Z0-9][A-Za-z0-9_-]*")
+"""The form of a suite's name; OpenSSL's commands (``@``) and combinations of suites (``+``, ``:``) have another."""
+
+_NEVER = ":!aNULL:!eNULL:!PSK:!SRP:!LOW:!EXPORT:!DES:!3DES:!RC4:!RC2:!IDEA:!SEED:!MD5"
+"""Suites that are never used: those without a certificate, without encryption, or with one that is broken."""
 
 _VERSIONS = {"TLSv1.2": SSL.TLS1_2_VERSION, "TLSv1.3": SSL.TLS1_3_VERSION}
 
@@ -165,10 +178,12 @@ def _context(protocols: Sequence[str], ciphers: Sequence[str]) -> SSL.Context:
     context.set_options(SSL.OP_NO_COMPRESSION | SSL.OP_NO_RENEGOTIATION | SSL.OP_NO_TICKET)
     context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
     context.set_mode(SSL.MODE_RELEASE_BUFFERS)
+    for name in ciphers:
+        _require_suite(name)
     older = [name for name in ciphers if not _is_of_13(name)]
-    _limit(context.set_cipher_list, older or DEFAULT_CIPHERS)
-    if len(older) < len(ciphers):
-        _limit(context.set_tls13_ciphersuites, [name for name in ciphers if _is_of_13(name)])
+    newer = [name for name in ciphers if _is_of_13(name)]
+    context.set_cipher_list(":".join(older or DEFAULT_CIPHERS).encode())
+    context.set_tls13_ciphersuites(":".join(newer or DEFAULT_CIPHERS_OF_13).encode())
     return context
 
 
@@ -188,13 +203,30 @@ def _spoken(protocols: Sequence[str], ciphers: Sequence[str]) -> Sequence[str]:
     return spoken
 
 
-def _limit(limit: Callable[[bytes], None], names: Sequence[str]) -> None:
-    """Set the suites of a context, after each name alone: OpenSSL ignores unknown names beside known ones."""
-    for text in (*names, ":".join(names)):
-        try:
-            limit(text.encode("ascii"))
-        except (SSL.Error, ValueError):
-            raise ConfigError(f"tlsEnabledCipherSuites: OpenSSL knows no suite {text!r}") from None
+def _require_suite(name: str) -> None:
+    """Refuse a text that is not the name of one suite which authenticates the peer and encrypts.
+
+    OpenSSL takes names of sets of suites and commands as well, and ignores unknown names beside known ones.
+    """
+    if _is_of_13(name):
+        is_one = name in _CIPHERS_OF_13
+    else:
+        is_one = _SUITE.fullmatch(name) is not None and _is_one_suite(name)
+    if not is_one:
+        raise ConfigError(
+            f"tlsEnabledCipherSuites: {name!r} is not the name of a suite that authenticates the peer and encrypts"
+        )
+
+
+def _is_one_suite(name: str) -> bool:
+    """Test whether a word names one suite of TLS 1.2 that may be used, as OpenSSL calls it or as Java (IANA) does."""
+    context = SSL.Context(SSL.TLS_METHOD)
+    try:
+        context.set_cipher_list(f"{name}{_NEVER}".encode())
+    except SSL.Error:
+        return False
+    found = [each for each in SSL.Connection(context, None).get_cipher_list() if not _is_of_13(each)]
+    return found == [name] or (len(found) == 1 and "_WITH_" in name)
 
 
 def _show(context: SSL.Context, identity: KeyAndChain) -> None:

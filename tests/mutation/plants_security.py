@@ -84,7 +84,35 @@ PLANTS = (
     ),
     Plant(
         "unknown suites are ignored", _OPENSSL,
-        "(*names, ':'.join(names))", "(':'.join(names),)", _MADE, where="_limit",
+        "for name in ciphers: ...", "", _MADE, where="_context",
+    ),
+    Plant(
+        "suites without encryption are taken", _OPENSSL,
+        "_NEVER = ':!aNULL:!eNULL:!PSK:!SRP:!LOW:!EXPORT:!DES:!3DES:!RC4:!RC2:!IDEA:!SEED:!MD5'",
+        "_NEVER = ':!aNULL:!PSK:!SRP:!LOW:!EXPORT:!DES:!3DES:!RC4:!RC2:!IDEA:!SEED:!MD5'", _MADE, where="",
+    ),
+    Plant(
+        "suites without a certificate are taken", _OPENSSL,
+        "_NEVER = ':!aNULL:!eNULL:!PSK:!SRP:!LOW:!EXPORT:!DES:!3DES:!RC4:!RC2:!IDEA:!SEED:!MD5'",
+        "_NEVER = ':!eNULL:!PSK:!SRP:!LOW:!EXPORT:!DES:!3DES:!RC4:!RC2:!IDEA:!SEED:!MD5'", _MADE, where="",
+    ),
+    Plant(
+        "a set of suites is taken for a suite", _OPENSSL,
+        "found == [name] or (len(found) == 1 and '_WITH_' in name)", "bool(found)", _MADE, where="_is_one_suite",
+    ),
+    Plant(
+        "commands of OpenSSL are taken for suites", _OPENSSL,
+        "_SUITE.fullmatch(name) is not None and _is_one_suite(name)", "_is_one_suite(name.partition(':')[0])", _MADE,
+        where="_require_suite",
+    ),
+    Plant(
+        "suites of TLS 1.3 without encryption are taken", _OPENSSL,
+        "name in _CIPHERS_OF_13", "True", _MADE, where="_require_suite",
+    ),
+    Plant(
+        "the costlier suite of TLS 1.3 is preferred", _OPENSSL,
+        "newer or DEFAULT_CIPHERS_OF_13", "newer or DEFAULT_CIPHERS_OF_13[1:] + DEFAULT_CIPHERS_OF_13[:1]", _MADE,
+        where="_context",
     ),
     Plant(
         "a list of suites limits TLS 1.2 alone", _OPENSSL,

@@ -15,6 +15,7 @@ from twisted.test.iosim import connectedServerAndClient
 from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.errors import ConfigError, IncorrectParameterError
+from bookkeeper_twisted.security import openssl
 from bookkeeper_twisted.security.contexts import ClientTls, ServerTls, TlsSettings
 from bookkeeper_twisted.security.openssl import PeerCertificateError
 from bookkeeper_twisted.security.principals import principal_of
@@ -217,7 +218,8 @@ class RulesTests(TlsCase):
 
     def test_old_protocols(self) -> None:
         """Clients with TLS 1.1 and older are refused, even if the suites and the configured protocols allow them."""
-        server = self.server(ciphers=("ALL:@SECLEVEL=0", "TLS_AES_128_GCM_SHA256"), protocols="TLSv1,TLSv1.1,TLSv1.2")
+        self.patch(openssl, "DEFAULT_CIPHERS", ("ALL:@SECLEVEL=0",))
+        server = self.server(protocols="TLSv1,TLSv1.1,TLSv1.2")
         self.assertEqual(self._answer(server, b"\x03\x03")[1], "")
         for version in (b"\x03\x02", b"\x03\x01", b"\x03\x00"):
             record, error = self._answer(server, version)
@@ -234,10 +236,10 @@ class RulesTests(TlsCase):
 
     def test_suites(self) -> None:
         """Suites have their names in Java or in OpenSSL; a list limits all protocols, as in Java."""
-        java, openssl = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "ECDHE-ECDSA-AES256-GCM-SHA384"
-        for name in (java, openssl):
+        java, native = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "ECDHE-ECDSA-AES256-GCM-SHA384"
+        for name in (java, native):
             ends = shaken(self.server(ciphers=name), self.peer())
-            self.assertEqual(ends.client.get_cipher_name(), openssl)
+            self.assertEqual(ends.client.get_cipher_name(), native)
             self.assertEqual(ends.client.get_protocol_version_name(), "TLSv1.2")
         ends = shaken(self.server(ciphers=[java, "TLS_AES_128_GCM_SHA256"]), self.peer())
         self.assertEqual(ends.client.get_cipher_name(), "TLS_AES_128_GCM_SHA256")
@@ -258,13 +260,45 @@ class RulesTests(TlsCase):
         for key, wrong in {
             "tlsEnabledProtocols: 'TLSv2'": {"protocols": "TLSv1.2,TLSv2"},
             "tlsEnabledProtocols = 'TLSv1,TLSv1.1'": {"protocols": "TLSv1,TLSv1.1"},
-            "tlsEnabledCipherSuites: OpenSSL knows no suite 'NONE'": {"ciphers": "ECDHE-RSA-AES128-GCM-SHA256,NONE"},
-            "tlsEnabledCipherSuites: OpenSSL knows no suite 'TLS_NONE'": {"ciphers": "TLS_NONE"},
+            "tlsEnabledCipherSuites: 'NONE'": {"ciphers": "ECDHE-RSA-AES128-GCM-SHA256,NONE"},
+            "tlsEnabledCipherSuites: 'TLS_NONE'": {"ciphers": "TLS_NONE"},
             "tlsEnabledCipherSuites: none of": {"ciphers": "TLS_AES_128_GCM_SHA256", "protocols": "TLSv1.2"},
             "tlsKeyStoreType = 'BKS'": {"key_store_type": "bks"},
             "tlsTrustStoreType = ''": {"trust_store_type": ""},
         }.items():
             self.assertIn(key, str(self.assertRaises(ConfigError, self.server, **wrong)))
+
+    def test_no_suites(self) -> None:
+        """Sets of suites, commands of OpenSSL, and suites without a certificate or encryption are refused by name."""
+        good = "ECDHE-ECDSA-AES128-GCM-SHA256"
+        for wrong in (
+            "ALL", "HIGH", "LOW", "DEFAULT", "aNULL", "eNULL", "ECDHE", "@SECLEVEL=0", f"{good}:@SECLEVEL=0",
+            f"{good}:aNULL", f"+{good}", f"-{good}", f"!{good}", "ECDHE+AESGCM+aECDSA", "ADH-AES128-SHA", "NULL-SHA256",
+            "PSK-AES128-GCM-SHA256", "SRP-AES-128-CBC-SHA", "NULL-MD5", "IDEA-CBC-SHA", "TLS_SHA256_SHA256",
+            "TLS_DH_anon_WITH_AES_128_CBC_SHA", "TLS_RSA_WITH_NULL_SHA", "TLS_WITH_", "TLS_", "é", "\udc80", "a\0b",
+        ):  # fmt: skip
+            for side in (self.server, self.peer):
+                error = self.assertRaises(ConfigError, side, ciphers=[good, wrong])
+                self.assertIn(f"tlsEnabledCipherSuites: {wrong!r} is not", str(error))
+
+    def test_names(self) -> None:
+        """Every name that OpenSSL has for a suite with a certificate and encryption is taken, and Java's beside it."""
+        for name in (
+            "ECDHE-RSA-AES256-SHA384", "AES128-SHA", "DHE-RSA-CHACHA20-POLY1305", "ECDHE-ECDSA-AES128-CCM8",
+            "TLS_RSA_WITH_AES_128_CBC_SHA", "TLS_DHE_RSA_WITH_AES_256_GCM_SHA384", "TLS_AES_128_CCM_SHA256",
+        ):  # fmt: skip
+            self.server(ciphers=name)
+
+    def test_preferred(self) -> None:
+        """The cheaper suite of two that both sides have is chosen, whatever the client prefers."""
+        for protocol, cheap, costly in (
+            ("TLSv1.3", "TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"),
+            ("TLSv1.2", "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384"),
+        ):
+            ends = shaken(self.server(protocols=protocol), self.peer(ciphers=[costly, cheap]))
+            self.assertEqual(ends.client.get_cipher_name(), cheap)
+            ends = shaken(self.server(protocols=protocol), self.peer(ciphers=costly))
+            self.assertEqual(ends.client.get_cipher_name(), costly)
 
     def test_renegotiation(self) -> None:
         """Neither side takes part in a renegotiation."""
