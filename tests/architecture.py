@@ -106,7 +106,7 @@ WORLD = frozenset(
 # The production adapters, and what each of them is the door to.
 DOORS: dict[str, frozenset[str]] = {
     "blocking/reactor_thread.py": frozenset({"threading"}),
-    "security/keys.py": frozenset({"pathlib"}),
+    "security/keys.py": frozenset({"os", "pathlib"}),
     "storage/files/filesystem.py": frozenset({"os", "fcntl", "mmap"}),
     "storage/files/disk_queue.py": frozenset({"mmap"}),
     "storage/index/index_file.py": frozenset({"sqlite3"}),

@@ -16,10 +16,12 @@ Every error is a :class:`~bookkeeper_twisted.errors.ConfigError` that names the 
 and never a password.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
+from stat import S_ISREG
 from typing import NamedTuple, TypeVar
 
 import attrs
@@ -38,7 +40,10 @@ from . import jks
 T = TypeVar("T")
 PrivateKey = RSAPrivateKey | EllipticCurvePrivateKey | Ed25519PrivateKey | Ed448PrivateKey
 
-_KEY_BLOCK = re.compile(rb"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?-----END \1-----", re.DOTALL)
+MAX_SIZE = 16 << 20
+"""Most bytes of a file; it is read and parsed on the reactor's thread."""
+
+_KEY_BEGIN = re.compile(rb"-----BEGIN ([A-Z ]*PRIVATE KEY)-----")
 _CERTIFICATE_BEGIN = re.compile(rb"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE")
 _SPACE = "".join(map(chr, range(33)))
 """The characters that Java's ``trim`` removes."""
@@ -112,7 +117,7 @@ def look_at(paths: Iterable[str]) -> tuple[Look | None, ...]:
 def _look_at(path: str) -> Look | None:
     try:
         found = Path(path).stat()
-    except OSError:
+    except (OSError, ValueError):
         return None
     return Look(found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns)
 
@@ -183,9 +188,29 @@ def _read(key: str, path: str) -> bytes:
     if not path:
         raise ConfigError(f"{key} is not set: it has to name a file")
     try:
-        return Path(path).read_bytes()
+        data = _content(path)
     except OSError as error:
         raise _refusal(key, path, error.strerror or "it cannot be read") from None
+    except ValueError:
+        raise _refusal(key, path, "it is no path of a file") from None
+    if data is None:
+        raise _refusal(key, path, "it is not a regular file")
+    if len(data) > MAX_SIZE:
+        raise _refusal(key, path, f"it has more than {MAX_SIZE >> 20} MiB")
+    return data
+
+
+def _content(path: str) -> bytes | None:
+    """Return what a file has, cut off behind :data:`MAX_SIZE` bytes and one; None if it is not a regular file."""
+    # O_NONBLOCK: the open of a FIFO would wait for a writer, and the reactor with it
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        if not S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(MAX_SIZE + 1)
+    finally:
+        os.close(descriptor)
 
 
 def _password(files: StoreFiles) -> str:
@@ -225,15 +250,18 @@ def _usable(files: StoreFiles, key: object) -> PrivateKey:
 
 
 def _pem_key(files: StoreFiles, data: bytes, password: str) -> PrivateKey:
-    block = _KEY_BLOCK.search(data)  # the file may have certificates and parameters of curves beside it
-    if block is None:
+    begin = _KEY_BEGIN.search(data)  # the file may have certificates and parameters of curves beside it
+    end = b"-----END %b-----" % begin[1] if begin is not None else b""
+    ended_at = data.find(end, begin.end()) if begin is not None else -1
+    if begin is None or ended_at < 0:
         raise files.refusal("it has no private key in PEM")
-    if not (block[1].startswith(b"ENCRYPTED") or b"Proc-Type: 4,ENCRYPTED" in block[0]):
-        return _usable(files, _parsed(files, lambda: load_pem_private_key(block[0], None), "its key cannot be read"))
+    block = data[begin.start() : ended_at + len(end)]
+    if not (begin[1].startswith(b"ENCRYPTED") or b"Proc-Type: 4,ENCRYPTED" in block):
+        return _usable(files, _parsed(files, lambda: load_pem_private_key(block, None), "its key cannot be read"))
     if not password:
         raise files.refusal(f"its key is encrypted, and {files.name}PasswordPath gives no password")
     wrong = f"its key cannot be read with the password of {files.name}PasswordPath, {files.password_path!r}"
-    return _usable(files, _parsed(files, lambda: load_pem_private_key(block[0], password.encode()), wrong))
+    return _usable(files, _parsed(files, lambda: load_pem_private_key(block, password.encode()), wrong))
 
 
 def _pem_chain(files: StoreFiles) -> tuple[x509.Certificate, ...]:

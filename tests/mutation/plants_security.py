@@ -162,6 +162,18 @@ PLANTS = (
         "Look(0, 0, found.st_size, 0)", _READ, where="_look_at",
     ),
     Plant(
+        "a FIFO in the place of a file is waited for", _KEYS,
+        "os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY", "os.O_RDONLY", _READ, where="_content",
+    ),
+    Plant(
+        "a device in the place of a file is read", _KEYS,
+        "S_ISREG(os.fstat(descriptor).st_mode)", "True", _READ, where="_content",
+    ),
+    Plant(
+        "a file of any size is read", _KEYS,
+        "len(data) > MAX_SIZE", "False", _READ, where="_read",
+    ),
+    Plant(
         "an expired certificate is no line of the log", _CONTEXTS,
         "log.warn('{sentence}', sentence=sentence)", "pass", _MADE, where="_warn",
     ),

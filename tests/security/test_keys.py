@@ -1,5 +1,6 @@
 """Keys and certificates in files."""
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import ConfigError
-from bookkeeper_twisted.security.keys import StoreFiles, expired, look_at, read_identity, read_trusted
+from bookkeeper_twisted.security.keys import MAX_SIZE, StoreFiles, expired, look_at, read_identity, read_trusted
 
 from .certificates import EXPIRED, FIXTURES, PASSWORD, Folder, authority, bookie, issued
 
@@ -207,6 +208,52 @@ class ExpiredTests(FilesCase):
         )
         (sentence,) = expired(StoreFiles("tlsTrustStore", "JKS", "/t"), old.chain, NOW)
         self.assertTrue(sentence.startswith("tlsTrustStore = '/t': "))
+
+
+class OtherFilesTests(FilesCase):
+    """What lies where a file is expected; it is read on the reactor's thread."""
+
+    def _all(self, path: str) -> list[StoreFiles]:
+        """Stores of which this is one file."""
+        good = self.folder.put("good", bookie().key_pem())
+        return [
+            StoreFiles("tlsKeyStore", "JKS", path), StoreFiles("tlsKeyStore", "PEM", good, "", path),
+            StoreFiles("tlsKeyStore", "PEM", good, path, path),
+        ]  # fmt: skip
+
+    def test_kinds(self) -> None:
+        """A FIFO, a device and a directory are refused at once, in the place of any file."""
+        opened = os.open
+
+        def noted(path: str, flags: int, mode: int = 0o777, **more: int) -> int:
+            self.assertTrue(flags & os.O_NONBLOCK, "the open of a FIFO waits for a writer")
+            return opened(path, flags, mode, **more)
+
+        self.patch(os, "open", noted)
+        fifo = self.folder.path / "fifo"
+        os.mkfifo(fifo)
+        for path in (str(fifo), "/dev/zero", str(self.folder.path)):
+            for files in self._all(path):
+                self._refused(files, f"{path!r}: it is not a regular file")
+            self._refused(StoreFiles("tlsTrustStore", "PEM", path), "not a regular file", trusted=True)
+
+    def test_size(self) -> None:
+        """A file that is too large is refused, one of the limit is read."""
+        path = self.folder.path / "large"
+        for size, text in ((MAX_SIZE + 1, "it has more than 16 MiB"), (MAX_SIZE, "neither a PKCS12 nor a JKS store")):
+            with path.open("wb") as file:
+                file.truncate(size)
+            self._refused(StoreFiles("tlsKeyStore", "JKS", str(path)), text)
+
+    def test_no_path(self) -> None:
+        """A text that can be no path is a mistake like another."""
+        self._refused(StoreFiles("tlsKeyStore", "JKS", "a\0b"), "'a\\x00b': it is no path")
+        self.assertEqual(look_at(["a\0b"]), (None,))
+
+    def test_many_begins(self) -> None:
+        """A file full of begins of keys without an end is refused, in a time that grows with its size."""
+        path = self.folder.put("begins", b"-----BEGIN PRIVATE KEY-----\n" * 100_000)
+        self._refused(StoreFiles("tlsKeyStore", "PEM", path), "it has no private key in PEM")
 
 
 class LookTests(FilesCase):

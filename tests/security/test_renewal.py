@@ -1,5 +1,6 @@
 """Files of TLS that change while the process runs."""
 
+import os
 from pathlib import Path
 
 from bookkeeper_twisted.security.openssl import PeerCertificateError
@@ -88,6 +89,18 @@ class RenewalTests(TlsCase):
             ((level, text),) = self.lines()
             self.assertEqual(level, "error")
             self.assertIn("the previous ones stay in use: tlsKeyStore = ", text)
+
+    def test_no_file(self) -> None:
+        """A FIFO in the place of a file leaves the old files in use, with one line, and nobody waits for it."""
+        path = self.bookie.path / "key.pem"
+        path.unlink()
+        os.mkfifo(path)
+        for _ in range(3):
+            self.clock.advance(5)
+            self.assertEqual(self._serial(shaken(self.tls, self.other)), bookie().chain[0].serial_number)
+        ((level, text),) = self.lines()
+        self.assertEqual(level, "error")
+        self.assertIn("it is not a regular file", text)
 
     def test_unexpected(self) -> None:
         """An error that nobody foresaw does not reach the connection, and is in the log."""
