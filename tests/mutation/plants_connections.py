@@ -114,12 +114,17 @@ PLANTS = (
     ),
     Plant(
         "any number of hosts cause lines", "protocol/peer_lines.py",
-        "len(self._logged_at) >= MAX_HOSTS if last is None else now - last < INTERVAL",
+        "len(kind.logged_at) >= MAX_HOSTS if last is None else now - last < INTERVAL",
         "False if last is None else now - last < INTERVAL", _LINES, where="PeerLines.log",
     ),
     Plant(
         "lines that were left out are not counted", "protocol/peer_lines.py",
-        "self._left_out += 1", "", _LINES, where="PeerLines.log",
+        "kind.left_out += 1", "", _LINES, where="PeerLines.log",
+    ),
+    Plant(
+        "a line about a peer hides lines of other kinds", "protocol/peer_lines.py",
+        "self._kinds.setdefault(template, _LinesOfKind())", "self._kinds.setdefault('', _LinesOfKind())", _LINES,
+        where="PeerLines.log",
     ),
     Plant(
         "a reply may be longer than a client takes", "bookie/requests/request_processor.py",

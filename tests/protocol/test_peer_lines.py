@@ -16,11 +16,11 @@ class PeerLinesTests(SynchronousTestCase):
         self.lines = PeerLines(self.clock.seconds)
         self.logged: list[str] = []
 
-    def log(self, peer: str) -> None:
+    def log(self, peer: str, template: str = "{peer}: {why}") -> None:
         def write(template: str, **fields: Any) -> None:
             self.logged.append(template.format(**fields))
 
-        self.lines.log(write, "{peer}: {why}", peer, why="nonsense")
+        self.lines.log(write, template, peer, why="nonsense")
 
     def test_one_line_a_host(self) -> None:
         """A host has one line an interval, from whatever ports; the next line says how many were left out."""
@@ -46,4 +46,19 @@ class PeerLinesTests(SynchronousTestCase):
         self.assertEqual(
             self.logged[MAX_HOSTS:], ["10.1.1.1:1: nonsense (50 such lines were left out before this one)"]
         )
-        self.assertEqual(len(self.lines._logged_at), 1)
+        (kind,) = self.lines._kinds.values()
+        self.assertEqual(len(kind.logged_at), 1)
+
+    def test_kinds(self) -> None:
+        """Lines of one kind hide none of another, whether one host causes them or many; each kind counts its own."""
+        for i in range(2 * MAX_HOSTS):
+            self.log(f"10.0.{i}.1:1")
+        self.logged.clear()
+        for _ in range(2):
+            self.log("10.0.1.1:1", "no handshake with {peer}")
+        self.log("10.0.2.1:1", "no handshake with {peer}")
+        self.assertEqual(
+            self.logged,
+            ["no handshake with 10.0.1.1:1",
+             "no handshake with 10.0.2.1:1 (1 such lines were left out before this one)"],
+        )  # fmt: skip
