@@ -269,7 +269,11 @@ def _verify_chain(connection: SSL.Connection, certificate: X509, number: int, de
 
 
 def _verify_bookie(connection: SSL.Connection, certificate: X509, number: int, depth: int, valid: int) -> bool:
-    """Refuse an invalid chain, and a certificate that does not name the host."""
+    """Refuse an invalid chain, and a certificate that does not name the host.
+
+    The bookie is told "internal error" of a wrong host, and not "bad certificate": OpenSSL derives the alert from the
+    number of its own error, which pyOpenSSL does not let a callback set.
+    """
     _verify_chain(connection, certificate, number, depth, valid)
     if not isinstance(connection, HostConnection):
         raise PeerCertificateError("the certificate is refused: the host is unknown")
@@ -283,8 +287,11 @@ def _verify_host(certificate: Certificate, host: str) -> None:
     try:
         verify(certificate, host)
     except (VerificationError, CertificateError, ValueError):
-        name = certificate.subject.rfc4514_string()
-        raise PeerCertificateError(f"the certificate of {name} is refused: it is not one for {host}") from None
+        pass
+    else:
+        return
+    name = certificate.subject.rfc4514_string()  # outside the handler: the error would keep the frames of the other
+    raise PeerCertificateError(f"the certificate of {name} is refused: it is not one for {host}")
 
 
 def _is_address(host: str) -> bool:

@@ -52,6 +52,15 @@ PLANTS = (
         _CLIENT, where="EncryptingConnection._begin",
     ),
     Plant(
+        "a client takes no notice of bytes in clear behind the answer to StartTLS", _STARTING,
+        "if has_more: ...", "", _CLIENT, where="EncryptingConnection._begin",
+    ),
+    Plant(
+        "a client takes no notice of half a frame behind the answer to StartTLS", _STARTING,
+        "len(items) > 1 or self._decoder.keeps or error is not None", "len(items) > 1 or error is not None", _CLIENT,
+        where="EncryptingConnection.dataReceived",
+    ),
+    Plant(
         "a client waits for a TLS handshake for ever", _STARTING,
         "self._clock.callLater(self._timeout, self._fail, error)", "None", _CLIENT,
         where="EncryptingConnection.connectionMade",

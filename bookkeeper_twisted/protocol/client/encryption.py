@@ -1,4 +1,8 @@
-"""The client's side of StartTLS: until the TLS handshake is complete, a connection carries nothing else."""
+"""The client's side of StartTLS: until the TLS handshake is complete, a connection carries nothing else.
+
+After its answer to StartTLS a bookie waits for the client.  So bytes that arrive with the answer were sent by somebody
+between the two ends, and the client drops the connection.
+"""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -53,13 +57,19 @@ class EncryptingConnection(Protocol):
 
     def dataReceived(self, data: bytes) -> None:
         items = self._decoder.receive(data)
-        if self._decoder.error is not None:
-            self._fail(BookieHandleNotAvailableError(f"the bookie broke the protocol: {self._decoder.error}"))
-        elif items:  # drop anything else that was received in clear text
-            self._begin(items[0])
+        error = self._decoder.error
+        if items:
+            self._begin(items[0], len(items) > 1 or self._decoder.keeps or error is not None)
+        elif error is not None:
+            self._fail(BookieHandleNotAvailableError(f"the bookie broke the protocol: {error}"))
 
-    def _begin(self, reply: object) -> None:
+    def _begin(self, reply: object, has_more: bool) -> None:
+        """Begin TLS if the bookie's ``reply`` permits it, and if no other bytes were received behind the reply."""
         if isinstance(reply, StartTlsResponse) and reply.status is Status.EOK:
+            if has_more:
+                reason = "bytes in clear arrived behind its answer to StartTLS"
+                self._fail(SecurityError(f"{self._bookie_id} does not encrypt the connection: {reason}"))
+                return
             from ..tls_layer import begin_tls  # needs packages that only clients with TLS have
 
             self._layer = begin_tls(self, self._creator, True, self._clock)

@@ -9,8 +9,11 @@ from twisted.internet.protocol import Factory, Protocol
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.requests.encryption import Encryption
 from bookkeeper_twisted.client.connections.bookie_client import BookieAddresses, NetworkBookieClient
+from bookkeeper_twisted.codec.messages import StartTlsResponse
+from bookkeeper_twisted.codec.operations import Operation
+from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.config.client import ClientConfig
-from bookkeeper_twisted.errors import BookieHandleNotAvailableError, SecurityError, UnauthorizedAccessError
+from bookkeeper_twisted.errors import BookieHandleNotAvailableError, SecurityError, Status, UnauthorizedAccessError
 from bookkeeper_twisted.protocol.authentication import AuthenticationDisabled
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
 from bookkeeper_twisted.security.contexts import ClientTls, ServerTls
@@ -172,6 +175,51 @@ class SlowTests(EncryptedCase):
         self.network.break_connections((HOST, PORT))
         self.settle()
         self.failureResultOf(reading, BookieHandleNotAvailableError)
+
+
+class InjectedTests(EncryptedCase):
+    """Somebody between the two ends, who adds bytes in clear to what the bookie sends."""
+
+    def test_behind(self) -> None:
+        """Bytes behind the answer to StartTLS, whole frames or not, end the connection (CVE-2011-0411)."""
+        answer = V3.encode_response(StartTlsResponse(V3.header(Operation.START_TLS, 1, 0), Status.EOK))
+        for behind in (answer, answer[:5], b"\xff" * 4, b"\x16\x03\x03\x00\x01"):
+
+            class Answering(Protocol):
+                def dataReceived(self, data: bytes, behind: bytes = behind) -> None:
+                    self.transport.write(answer + behind)  # type: ignore[union-attr]
+
+            self.setUp()
+            self.network.listeners[HOST, PORT] = Factory.forProtocol(Answering)
+            reading = self.read()
+            self.settle()
+            self.assertIn("bytes in clear", str(self.failureResultOf(reading, SecurityError).value))
+            self.assertEqual(self.states(), [])
+
+    def test_in_pieces(self) -> None:
+        """An answer to StartTLS in pieces begins the handshake."""
+        answer = V3.encode_response(StartTlsResponse(V3.header(Operation.START_TLS, 1, 0), Status.EOK))
+
+        class Slow(Protocol):
+            asked = False
+
+            def dataReceived(self, data: bytes) -> None:
+                if not self.asked:
+                    self.asked = True
+                    for byte in answer:
+                        self.transport.write(bytes([byte]))  # type: ignore[union-attr]
+                else:
+                    received.append(data)
+
+        received: list[bytes] = []
+        self.network.listeners[HOST, PORT] = Factory.forProtocol(Slow)
+        reading = self.read()
+        self.settle()
+        self.assertNoResult(reading)
+        self.assertEqual(b"".join(received)[:1], b"\x16")  # a handshake of TLS
+        self.network.break_connections((HOST, PORT))
+        self.settle()
+        self.failureResultOf(reading, SecurityError)
 
 
 class UntrustedTests(EncryptedCase):
