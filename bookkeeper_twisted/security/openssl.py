@@ -37,6 +37,9 @@ _SUITE = re.compile("[A-Z0-9][A-Za-z0-9_-]*")
 _NEVER = ":!aNULL:!eNULL:!PSK:!SRP:!LOW:!EXPORT:!DES:!3DES:!RC4:!RC2:!IDEA:!SEED:!MD5"
 """Suites that are never used: those without a certificate, without encryption, or with one that is broken."""
 
+_LONGEST_NAME = 200
+"""Characters of a subject in an error."""
+
 _VERSIONS = {"TLSv1.2": SSL.TLS1_2_VERSION, "TLSv1.3": SSL.TLS1_3_VERSION}
 
 _REASONS = {
@@ -261,11 +264,25 @@ def _verify_chain(connection: SSL.Connection, certificate: X509, number: int, de
 
     OpenSSL calls this for each certificate of a chain, from the issuer's to the peer's own, at depth 0.
     """
+    name = _subject(certificate) if depth == 0 or not valid else ""
     if not valid:
-        name = certificate.to_cryptography().subject.rfc4514_string()
         reason = _REASONS.get(number, f"error {number} of OpenSSL's X509_V_ERR")
-        raise PeerCertificateError(f"the certificate of {name} is refused: {reason}")
+        raise PeerCertificateError(f"the certificate of {name or 'an unreadable subject'} is refused: {reason}")
+    if name is None:
+        raise PeerCertificateError("the certificate is refused: its subject cannot be read")
     return True
+
+
+def _subject(certificate: X509) -> str | None:
+    """Return the subject of a certificate for a line of the log, whatever the peer has put there.
+
+    :returns: a text without control characters, cut off if it is long; None if there is no such text.
+    """
+    try:
+        text = certificate.to_cryptography().subject.rfc4514_string()
+    except ValueError:
+        return None
+    return "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in text[:_LONGEST_NAME])
 
 
 def _verify_bookie(connection: SSL.Connection, certificate: X509, number: int, depth: int, valid: int) -> bool:
@@ -278,20 +295,20 @@ def _verify_bookie(connection: SSL.Connection, certificate: X509, number: int, d
     if not isinstance(connection, HostConnection):
         raise PeerCertificateError("the certificate is refused: the host is unknown")
     if depth == 0 and connection.expected is not None:
-        _verify_host(certificate.to_cryptography(), connection.expected)
+        _verify_host(certificate, connection.expected)
     return True
 
 
-def _verify_host(certificate: Certificate, host: str) -> None:
+def _verify_host(certificate: X509, host: str) -> None:
     verify = verify_certificate_ip_address if _is_address(host) else verify_certificate_hostname
     try:
-        verify(certificate, host)
+        verify(certificate.to_cryptography(), host)
     except (VerificationError, CertificateError, ValueError):
         pass
     else:
         return
-    name = certificate.subject.rfc4514_string()  # outside the handler: the error would keep the frames of the other
-    raise PeerCertificateError(f"the certificate of {name} is refused: it is not one for {host}")
+    # outside the handler: the error would keep the frames of the other
+    raise PeerCertificateError(f"the certificate of {_subject(certificate)} is refused: it is not one for {host}")
 
 
 def _is_address(host: str) -> bool:

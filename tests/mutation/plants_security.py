@@ -45,6 +45,22 @@ PLANTS = (
         where="_verify_host",
     ),
     Plant(
+        "an error has the control characters of a subject", _OPENSSL,
+        "each if each.isprintable() else f'\\\\x{ord(each):02x}'", "each", _MADE, where="_subject",
+    ),
+    Plant(
+        "an error is as long as a subject", _OPENSSL,
+        "text[:_LONGEST_NAME]", "text", _MADE, where="_subject",
+    ),
+    Plant(
+        "a subject that cannot be read is an error that Twisted does not expect", _OPENSSL,
+        "ValueError", "KeyError", _MADE, where="_subject",
+    ),
+    Plant(
+        "a peer whose subject cannot be read is let in", _OPENSSL,
+        "name is None", "False", _MADE, where="_verify_chain",
+    ),
+    Plant(
         "a client without a certificate is let in", _OPENSSL,
         "SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT", "SSL.VERIFY_PEER", _MADE, where="server_context",
     ),

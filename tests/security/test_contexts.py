@@ -7,6 +7,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
+from OpenSSL.crypto import FILETYPE_ASN1
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IOpenSSLServerConnectionCreator
 from twisted.internet.protocol import Factory, Protocol
 from twisted.protocols.tls import TLSMemoryBIOFactory
@@ -165,6 +166,39 @@ class ClientAuthenticationTests(TlsCase):
         shown = ends.server.get_peer_certificate(as_cryptography=True)
         assert shown is not None
         self.assertEqual(principal_of(shown).roles, ("writer", "reader"))
+
+    def _showing(self, der: bytes, key: Any) -> Ends:
+        """The ends of a connection after the handshake of a client that shows a certificate in DER."""
+        context = SSL.Context(SSL.TLS_METHOD)
+        context.use_certificate_file(self.client.put("shown.der", der), FILETYPE_ASN1)
+        context.use_privatekey(key)
+        unused: Any = None
+        server = self.server(client_authentication=True).serverConnectionForTLS(unused)
+        ends = Ends(server, SSL.Connection(context, None))
+        ends.server.set_accept_state()
+        ends.client.set_connect_state()
+        ends.shake()
+        return ends
+
+    def test_odd_names(self) -> None:
+        """A subject is in the error without its control characters and without its end, if it is long."""
+        for subject, shown in (("a\r\n\x1b[31mb\u2028c", "CN=a\\x0d\\x0a\\x1b[31mb\\x2028c"), ("x" * 64, "CN=x")):
+            own = issued(subject, units=["y" * 60] * 10)
+            (reason, _) = self._showing(own.chain[0].public_bytes(Encoding.DER), own.key).reasons
+            self.assertIn(shown, reason)
+            self.assertTrue(reason.isprintable())
+            self.assertLess(len(reason), 400)
+
+    def test_unreadable_names(self) -> None:
+        """A subject that cannot be read ends the handshake like another, with a certificate that is trusted or not."""
+        own = issued("unreadable", of_authority=True)
+        der = own.chain[0].public_bytes(Encoding.DER).replace(b"\x0c\x0aunreadable", b"\x13\x0a" + b"\xff" * 10)
+        ends = self._showing(der, own.key)
+        self.assertIn("the certificate of an unreadable subject is refused", ends.reasons[0])
+        self.assertIsInstance(ends.errors[0], PeerCertificateError)
+        self.patch(openssl, "_subject", lambda _: None)
+        ends = shaken(self.server(client_authentication=True), self.peer(client_authentication=True))
+        self.assertIn("its subject cannot be read", ends.reasons[1])
 
     def test_not_asked_for(self) -> None:
         """A bookie that asks for none gets none, and needs no trust store."""
