@@ -40,15 +40,16 @@ SECONDS_TO_CLOSE = 5.0
 
 @implementer(IPushProducer)
 class _Beneath:
-    """The transport beneath a layer, for the layer; and the producer of that transport, which is told when it is full.
+    """Stands between a layer and the transport beneath it.
 
-    It passes the bytes of several writes on by one write while it is told to wait.
+    The layer uses it as its transport.  After :meth:`wait` it gathers the bytes of all writes, and :meth:`go_on` passes
+    them to the transport by one write.  The transport knows it as its producer, and tells it when it is full.
 
     :ivar is_closing: whether the layer has asked the transport to close, or has lost it.
     """
 
     def __init__(self, transport: Any, answers_wait: Callable[[int], None] | None) -> None:
-        """:param answers_wait: called with the number of bytes of answers that begin to wait in a full transport."""
+        """:param answers_wait: called with the number of bytes of answers that were written to a full transport."""
         self.is_closing = False
         self._transport = transport
         self._answers_wait = answers_wait
@@ -56,7 +57,7 @@ class _Beneath:
         self._producer: Any = None
         self._is_full = False
         self._is_held = False
-        self._answers = 0  # bytes of answers that were written since the transport is full
+        self._answers = 0  # bytes of OpenSSL's answers that were written since the transport became full
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -95,7 +96,7 @@ class _Beneath:
             self._answers_wait(n_bytes)
 
     def hold(self, is_held: bool) -> None:
-        """Stop reading for the protocol above, or go on: there are two reasons to stop, and each is enough."""
+        """Stop or resume reading for the protocol above; resumed reading waits until the peer has read the answers."""
         self._is_held = is_held
         self._read_or_wait()
 
@@ -120,7 +121,7 @@ class _Beneath:
         self._transport.abortConnection()
 
     def end(self) -> None:
-        """Forget what the lost connection referred to."""
+        """Drop the references of a lost connection."""
         self.is_closing = True
         self._producer = self._answers_wait = None
 
@@ -253,7 +254,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
         self._close_in_time()
 
     def _close_in_time(self) -> None:
-        """Drop the connection if it has begun to close and has not ended in time."""
+        """Set the time limit of a connection that has begun to close."""
         is_ending = self.disconnecting or self._below.is_closing
         if is_ending and self.connected and self._closing is None:
             self._closing = self._clock.callLater(SECONDS_TO_CLOSE, self.abortConnection)

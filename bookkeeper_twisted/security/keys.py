@@ -201,8 +201,8 @@ def _read(key: str, path: str) -> bytes:
 
 
 def _content(path: str) -> bytes | None:
-    """Return what a file has, cut off behind :data:`MAX_SIZE` bytes and one; None if it is not a regular file."""
-    # O_NONBLOCK: the open of a FIFO would wait for a writer, and the reactor with it
+    """Return the content of a regular file, cut off beyond :data:`MAX_SIZE`; None for another kind of file."""
+    # Without O_NONBLOCK the open of a FIFO would wait for a writer, and the reactor would wait, too.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     try:
         if not S_ISREG(os.fstat(descriptor).st_mode):

@@ -32,7 +32,7 @@ _CIPHERS_OF_13 = frozenset({*DEFAULT_CIPHERS_OF_13, "TLS_AES_128_CCM_SHA256", "T
 """The suites of TLS 1.3 that encrypt; OpenSSL knows others, such as TLS_SHA256_SHA256 (RFC 9150)."""
 
 _SUITE = re.compile("[A-Z0-9][A-Za-z0-9_-]*")
-"""The form of a suite's name; OpenSSL's commands (``@``) and combinations of suites (``+``, ``:``) have another."""
+"""The form of a suite's name.  OpenSSL's commands (``@``) and combinations of suites (``+``, ``:``) do not match."""
 
 _NEVER = ":!aNULL:!eNULL:!PSK:!SRP:!LOW:!EXPORT:!DES:!3DES:!RC4:!RC2:!IDEA:!SEED:!MD5"
 """Suites that are never used: those without a certificate, without encryption, or with one that is broken."""
@@ -114,11 +114,13 @@ def client_context(
 
 
 class EncryptedConnection(SSL.Connection):
-    """A connection in memory, which differs from its base in two ways that Twisted's TLS needs.
+    """A TLS connection in memory, which differs from its base class in two ways that Twisted's TLS needs.
 
-    The end of the peer's bytes is no error: Twisted would keep the error in a frame to which the error refers, so only
-    the garbage collector could free the whole connection.  And whoever asks for a part of the bytes that OpenSSL has
-    written gets all of them: Twisted asks once after each receipt, and the rest would stay in OpenSSL.
+    The end of the peer's bytes raises no error of its own.  Twisted would keep that error in a variable of a frame to
+    which the error refers, and only the garbage collector could free the connection.
+
+    A read of encrypted bytes returns all of them, not a part.  Twisted reads once after each receipt, and the rest
+    would stay in OpenSSL.
     """
 
     def recv(self, bufsiz: int, flags: int | None = None) -> bytes:
@@ -134,7 +136,7 @@ class EncryptedConnection(SSL.Connection):
         except SSL.Error as error:
             if not _is_end(error):
                 raise
-        raise SSL.ZeroReturnError  # outside the handler: it would refer to the first error, and so to the frames
+        raise SSL.ZeroReturnError  # outside the handler, where it would refer to the first error and its frames
 
     def bio_read(self, bufsiz: int) -> bytes:
         """Return all encrypted bytes for the peer.
@@ -151,8 +153,8 @@ class EncryptedConnection(SSL.Connection):
 
 
 def _is_end(error: SSL.Error) -> bool:
-    """Test whether an error says that there are no more bytes, as OpenSSL's versions say it in several ways."""
-    reason = error.args[-1]
+    """Test whether an error means the end of the peer's bytes; versions of OpenSSL report it in different ways."""
+    reason = error.args[-1] if error.args else []
     if isinstance(reason, list):
         reason = reason[-1][-1] if reason else "unexpected eof"
     return str(reason).casefold().startswith("unexpected eof")
@@ -222,7 +224,7 @@ def _require_suite(name: str) -> None:
 
 
 def _is_one_suite(name: str) -> bool:
-    """Test whether a word names one suite of TLS 1.2 that may be used, as OpenSSL calls it or as Java (IANA) does."""
+    """Test whether a word is OpenSSL's or Java's (IANA's) name of one suite of TLS 1.2 that may be used."""
     context = SSL.Context(SSL.TLS_METHOD)
     try:
         context.set_cipher_list(f"{name}{_NEVER}".encode())
@@ -307,7 +309,7 @@ def _verify_host(certificate: X509, host: str) -> None:
         pass
     else:
         return
-    # outside the handler: the error would keep the frames of the other
+    # Outside the handler, where the new error would refer to the first error and its frames.
     raise PeerCertificateError(f"the certificate of {_subject(certificate)} is refused: it is not one for {host}")
 
 

@@ -159,7 +159,7 @@ class ServerConnection(Protocol):
             self._factory.unread.hold(self, 0)
 
     def _count_unread(self, n_bytes: int) -> None:
-        """Count bytes that wait in a full transport until the peer reads; the call may drop a connection."""
+        """Count bytes that wait in a full transport until the peer reads them; the call may drop a connection."""
         if not self.closed:
             self._unread += n_bytes
             self._factory.count_pending(n_bytes)
