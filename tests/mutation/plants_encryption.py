@@ -184,4 +184,8 @@ PLANTS = (
         "ClientConnection._read_reply", "lambda _, reply: self._read_reply(reply)", _LEFT,
         where="ClientConnection.__init__",
     ),
+    Plant(
+        "a client's closed socket keeps its connection", "client/connections/bookie_socket.py",
+        "self.connection = None", "", _CLIENT, where="BookieSocket._disconnected",
+    ),
 )  # fmt: skip

@@ -307,8 +307,10 @@ class BookieSocket:
             self.gone.callback(None)
 
     def _disconnected(self, _: None) -> None:
-        if self._grace_end is not None and self._grace_end.active():
-            self._grace_end.cancel()
+        grace_end, self._grace_end = self._grace_end, None
+        if grace_end is not None and grace_end.active():
+            grace_end.cancel()
+        self.connection = None  # the connection refers to this socket, too
         self._enter(ConnectionState.CLOSED)
         self.gone.callback(None)
 

@@ -88,6 +88,19 @@ class ContractTests(_OverTls, contract.BookieClientContract):
         self.assertTrue(all(each.is_encrypted for each in self.rig.engine.factory.peers))
 
 
+    def test_forgotten(self) -> None:
+        """A socket that is closed refers no more to its connection, which refers to it: no collector has to free it."""
+        reading = self.read()
+        self.settle()
+        self.failureResultOf(reading)
+        sockets = self.sockets()
+        self.assertNotIn(None, [socket.connection for socket in sockets])
+        closing = self.client.close()
+        self.settle()
+        self.successResultOf(closing)
+        self.assertEqual({socket.connection for socket in sockets}, {None})
+
+
 class V3ContractTests(_OverTls, contract.BookieClientContract):
     """V3 for everything."""
 
