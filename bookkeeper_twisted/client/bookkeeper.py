@@ -30,12 +30,15 @@ from .claims.threads import Threads, system_threads
 from .connections.bookie_client import BookieAddresses, NetworkBookieClient
 from .connections.metrics import ClientMetrics
 from .context import ClientContext
+from .encryption import check_names, is_encrypted, ledger_encryption
 from .interfaces import IBookieClient
 from .production import local_host_name, rack_resolver, system_chance, tcp_endpoints, tls_to_bookies
+from .reading.decryption import DecryptingDigester
 from .reading.read_handle import LedgerReader
 from .recovery.ledger_recovery import LedgerRecovery
 from .writing.adv_write_handle import AdvLedgerWriter
 from .writing.context import OpenLedger
+from .writing.encrypted_writers import adv_writer_of, writer_of
 from .writing.ledger_creation import NewLedger, choose_ensemble, store_ledger
 from .writing.write_handle import LedgerWriter
 
@@ -78,7 +81,7 @@ class BookKeeper:
         self._watcher = BookieWatcher(registration, placement or RandomPlacement(chance), quarantine, free_space)
         self._context = ClientContext(
             clock, bookie_client, self._ledgers, self._watcher, chance, self._config,
-            threads=threads or system_threads(clock),
+            threads=threads or system_threads(clock), encryption=ledger_encryption(self._config),
         )  # fmt: skip
         self._closing: SharedResult[None] | None = None
 
@@ -176,7 +179,7 @@ class BookKeeper:
         created = self._create(
             None, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags
         )
-        return self._run("create a ledger", created).addCallback(LedgerWriter)
+        return self._run("create a ledger", created).addCallback(writer_of)
 
     def create_ledger_adv(
         self, ledger_id: int | None = None, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2,
@@ -194,7 +197,7 @@ class BookKeeper:
         created = self._create(
             ledger_id, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags
         )
-        return self._run("create a ledger", created).addCallback(AdvLedgerWriter)
+        return self._run("create a ledger", created).addCallback(adv_writer_of)
 
     async def _create(
         self, ledger_id: int | None, ensemble_size: int, write_quorum: int, ack_quorum: int, password: bytes,
@@ -203,9 +206,13 @@ class BookKeeper:
         check_password(password)
         custom_metadata = {} if custom_metadata is None else custom_metadata
         check_custom_metadata(custom_metadata)
+        check_names(custom_metadata)
+        encryption = self._context.encryption
+        key = await encryption.new_key() if encryption is not None and encryption.encrypts else None
+        added = {} if key is None else key.custom_metadata
         wanted = NewLedger(
             ledger_id=ledger_id, ensemble_size=ensemble_size, write_quorum=write_quorum, ack_quorum=ack_quorum,
-            password=password, digest_type=digest_type_of(digest_type), custom_metadata=dict(custom_metadata),
+            password=password, digest_type=digest_type_of(digest_type), custom_metadata={**custom_metadata, **added},
             write_flags=write_flags,
         )  # fmt: skip
         ensemble = await choose_ensemble(wanted, self._watcher, self._config.opportunistic_striping)
@@ -213,7 +220,7 @@ class BookKeeper:
         ledger_id, stored = await store_ledger(wanted, self._ledgers, metadata)
         return OpenLedger(
             context=self._context, digester=Digester(wanted.digest_type, wanted.password), ledger_id=ledger_id,
-            metadata=stored, write_flags=write_flags,
+            metadata=stored, write_flags=write_flags, cipher=None if key is None else key.cipher(ledger_id),
         )  # fmt: skip
 
     def open_ledger(
@@ -353,6 +360,9 @@ async def open_reader(
     digester = _digester(ledger_id, stored.value, password)
     if recover and not stored.value.closed:
         stored = await LedgerRecovery(context, ledger_id, digester, rules).run(stored)
+    if is_encrypted(stored.value):
+        cipher = None if context.encryption is None else await context.encryption.cipher_of(ledger_id, stored.value)
+        digester = DecryptingDigester(digester, ledger_id, cipher)
     reader = LedgerReader(context, ledger_id, stored, digester)
     if not reader.is_closed:
         try:

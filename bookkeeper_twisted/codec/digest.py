@@ -173,6 +173,13 @@ class Digester:
         data = run.data
         return [data[a + start : b] for a, b in pairwise(run.offsets)]
 
+    def opened(self, run: EntryRun) -> "tuple[EntryRun, Digester]":
+        """Return the verified entries of a ``run`` as the application wrote them, and the digester that cuts them.
+
+        A subclass for encrypted ledgers decrypts the entries.
+        """
+        return run, self
+
     def entry(self, ledger_id: int, entry_id: int | None, stored: bytes) -> Entry:
         """Verify one stored entry, and return its fields.
 

@@ -23,6 +23,21 @@ class ClientConfig(MetadataConfig):
     client_connect_timeout_millis: int = setting(
         "clientConnectTimeoutMillis", 10000, integer(1), "how long a connection attempt may take", unit="ms"
     )
+    ledger_encryption: bool = setting(
+        "ledgerEncryption", False, BOOLEAN, "encrypt the entries of ledgers that this client creates", java="none"
+    )
+    ledger_key_provider: str = setting(
+        "ledgerKeyProvider", "", TEXT, "plugin with the keys of encrypted ledgers: file, environment, your own",
+        java="none",
+    )  # fmt: skip
+    ledger_key_file: str = setting(
+        "ledgerKeyFile", "", TEXT, "keys of ledgerKeyProvider=file: lines with a name and 32 bytes in base64",
+        java="none",
+    )  # fmt: skip
+    ledger_key_variable: str = setting(
+        "ledgerKeyVariable", "BOOKKEEPER_LEDGER_KEYS", WORD,
+        "environment variable with the keys of ledgerKeyProvider=environment", java="none",
+    )  # fmt: skip
     client_tcp_no_delay: bool = setting("clientTcpNoDelay", True, BOOLEAN, "send small requests at once")
     netty_max_frame_size_bytes: int = setting(
         "nettyMaxFrameSizeBytes", FRAME, integer(1024, 1 << 30), "longest request or reply, its length field included",

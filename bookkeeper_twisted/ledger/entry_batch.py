@@ -32,8 +32,7 @@ class EntryBatch:
 
     def __init__(self, run: EntryRun, digester: Digester) -> None:
         """:param run: entries whose ids and digests were verified."""
-        self._run = run
-        self._digester = digester
+        self._run, self._digester = digester.opened(run)
         self._payloads: Sequence[bytes] | None = None
 
     @property

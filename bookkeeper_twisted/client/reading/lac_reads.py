@@ -139,7 +139,7 @@ class LacReads:
         :raises bookkeeper_twisted.errors.LedgerClosedError: the handle was closed during the wait.
         """
         run = await self._wait(_Poll(entry_id, 0, self._clock.seconds() + timeout), self._entry_from)
-        entry = None if run is None else self._digester.entry(run.ledger_id, entry_id, run.entry(entry_id))
+        entry = None if run is None else EntryBatch(run, self._digester).entry(entry_id)
         return Confirmed(self._view.last_add_confirmed, entry)
 
     async def wait_for_batch(self, first: int, timeout: float, max_size: int) -> EntryBatch | None:

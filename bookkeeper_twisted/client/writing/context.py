@@ -1,5 +1,7 @@
 """The objects that all writers of one client share, and the objects of one ledger that is open for writing."""
 
+from typing import TYPE_CHECKING
+
 import attrs
 
 from ...codec.digest import Digester
@@ -13,6 +15,9 @@ from ..operation import OperationContext
 from .appends import ByteBudget
 from .batchers import Batchers
 from .lac_notices import LacNotices
+
+if TYPE_CHECKING:
+    from ...security.entry_cipher import EntryCipher
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -57,6 +62,7 @@ class OpenLedger:
     :ivar bookies: makes the requests to bookies for this ledger.
     :ivar metadata: the metadata with which the ledger was created.
     :ivar write_flags: the write flags, which are sent with adds and not stored in the metadata.
+    :ivar cipher: encrypts the payloads; None if the ledger is not encrypted.
     """
 
     context: WritingContext
@@ -64,6 +70,7 @@ class OpenLedger:
     ledger_id: int
     metadata: Versioned[LedgerMetadata]
     write_flags: WriteFlag = WriteFlag.NONE
+    cipher: "EntryCipher | None" = None
     bookies: IBookieClient = attrs.field(init=False)
     schedule: Schedule = attrs.field(init=False)
 

@@ -1,0 +1,54 @@
+"""The digester of an encrypted ledger's readers: it verifies and decrypts entries."""
+
+from typing import TYPE_CHECKING
+
+from ...codec.digest import Digester
+from ...entries.entry_run import ENTRY_HEADER_SIZE, EntryRun
+from ...errors import UnauthorizedAccessError
+from ...model import DigestType
+
+if TYPE_CHECKING:
+    from ...security.entry_cipher import EntryCipher
+
+_OPENED = Digester(DigestType.DUMMY, b"")
+"""The digester of decrypted entries, which have no digest."""
+
+
+class DecryptingDigester(Digester):
+    """A digester that also tests whether entries can be decrypted, and decrypts them.
+
+    So a bookie that returns changed bytes with a right CRC32C is found out, and the next replica is read.
+
+    :param cipher: of the ledger; None if the client has no key: then everything works but the reads of entries.
+    """
+
+    __slots__ = ("_cipher", "_ledger_id")
+
+    def __init__(self, digester: Digester, ledger_id: int, cipher: "EntryCipher | None") -> None:
+        for name in Digester.__slots__:  # the password, of which it is made, is not kept
+            setattr(self, name, getattr(digester, name))
+        self._ledger_id = ledger_id
+        self._cipher = cipher
+
+    def verify(self, run: EntryRun) -> None:
+        super().verify(run)
+        if self._cipher is not None:
+            self._decrypted(run, self._cipher)
+
+    def opened(self, run: EntryRun) -> tuple[EntryRun, Digester]:
+        """Decrypt the entries of a ``run``; see :meth:`.Digester.opened`.
+
+        :raises bookkeeper_twisted.errors.UnauthorizedAccessError: the client has no key.
+        """
+        if self._cipher is None:
+            detail = "its entries are encrypted, and the client has no key: ledgerKeyProvider is not set"
+            raise UnauthorizedAccessError(self._ledger_id, detail=detail)
+        return self._decrypted(run, self._cipher), _OPENED
+
+    def _decrypted(self, run: EntryRun, cipher: "EntryCipher") -> EntryRun:
+        payload_at, decrypt = ENTRY_HEADER_SIZE + self.size, cipher.decrypt
+        entries = [
+            stored[:ENTRY_HEADER_SIZE] + decrypt(entry_id, stored[payload_at:])
+            for entry_id, stored in enumerate(run.entries(), run.first)
+        ]
+        return EntryRun.of_entries(run.ledger_id, run.first, entries)

@@ -1,0 +1,84 @@
+"""The writers of encrypted ledgers: they encrypt each payload when it gets its entry id."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from ...errors import IllegalOperationError
+from ..claims.producer import WhenFull
+from ..claims.thread_appender import ThreadAppender
+from .adv_write_handle import AdvLedgerWriter
+from .appends import AppendingWriter
+from .base_writer import BaseWriter
+from .batch import Waiter
+from .context import OpenLedger
+from .write_handle import LedgerWriter
+
+if TYPE_CHECKING:
+    from ...security.entry_cipher import EntryCipher
+
+
+class _EncryptingWriter(AppendingWriter):
+    """The part of a writer that encrypts.  The length of the ledger counts the encrypted payloads."""
+
+    __slots__ = ()
+
+    _ledger: OpenLedger
+
+    @property
+    def _cipher(self) -> "EntryCipher":
+        return cast("EntryCipher", self._ledger.cipher)
+
+    def _push(self, payload: bytes, waiter: Waiter) -> None:
+        super()._push(self._cipher.encrypt(self.last_add_pushed + 1, payload), waiter)
+
+    def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
+        encrypted = self._cipher.encrypt_many(self.last_add_pushed + 1, payloads)
+        super()._push_many(encrypted, sum(map(len, encrypted)), waiter)
+
+
+class EncryptedLedgerWriter(_EncryptingWriter, LedgerWriter):
+    """The writer of an encrypted ledger that numbers its entries in the order of the calls."""
+
+    __slots__ = ()
+
+    def __init__(self, ledger: OpenLedger) -> None:
+        """:param ledger: an open ledger with a cipher and without another writer."""
+        super().__init__(ledger)
+        _leave_room(self)
+
+    def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
+        """Refuse: the memory that threads fill is sent as it is, without encryption.
+
+        :raises bookkeeper_twisted.errors.IllegalOperationError: always.
+        """
+        raise IllegalOperationError(
+            f"ledger {self.ledger_id} is encrypted, and entries of an appender would not be: use append or append_many"
+        )
+
+
+class EncryptedAdvLedgerWriter(_EncryptingWriter, AdvLedgerWriter):
+    """The writer of an encrypted ledger whose entries are numbered by the caller."""
+
+    __slots__ = ()
+
+    def __init__(self, ledger: OpenLedger) -> None:
+        """:param ledger: an open ledger with a cipher and without another writer."""
+        super().__init__(ledger)
+        _leave_room(self)
+
+
+def _leave_room(writer: BaseWriter) -> None:
+    """Lower the size of the largest payload by the bytes that the encryption adds."""
+    from ...security.entry_cipher import OVERHEAD
+
+    writer._largest -= OVERHEAD
+
+
+def writer_of(ledger: OpenLedger) -> LedgerWriter:
+    """Return the writer of a new ledger."""
+    return LedgerWriter(ledger) if ledger.cipher is None else EncryptedLedgerWriter(ledger)
+
+
+def adv_writer_of(ledger: OpenLedger) -> AdvLedgerWriter:
+    """Return the writer of a new ledger whose entries are numbered by the caller."""
+    return AdvLedgerWriter(ledger) if ledger.cipher is None else EncryptedAdvLedgerWriter(ledger)

@@ -1,0 +1,72 @@
+"""The encryption of the entries of one ledger: AES-256-GCM, with a key that only this ledger has.
+
+The payload of an encrypted entry, which bookies and digests treat as any other payload, is::
+
+    0     4   random bytes of the writer
+    4     n   the encrypted payload, as long as the payload itself
+    4+n   16  the authentication tag of GCM
+
+The nonce of an entry is the random bytes of the writer and the entry id (8 bytes, big-endian).  GCM breaks if a nonce
+is used twice with one key.  A writer uses each entry id once, and repeats an add with the same bytes; the random bytes
+keep the nonces apart if a program makes two writers of one ledger.  The tag also covers the ledger id, and the nonce
+the entry id, so that no bookie can return the encrypted bytes of one entry as those of another one.
+"""
+
+from collections.abc import Sequence
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from ..errors import DigestMatchError
+
+KEY_SIZE = 32
+PREFIX_SIZE, TAG_SIZE = 4, 16
+OVERHEAD = PREFIX_SIZE + TAG_SIZE
+"""Bytes by which an encrypted payload is longer than the payload."""
+
+
+class EntryCipher:
+    """Encrypts and decrypts the payloads of one ledger.
+
+    :param key: the key of the ledger, of 32 bytes.
+    :param prefix: the random bytes of a writer; a reader takes those that the entries have.
+    """
+
+    __slots__ = ("_ledger_id", "_aead", "_covered", "_prefix")
+
+    def __init__(self, ledger_id: int, key: bytes, prefix: bytes = bytes(PREFIX_SIZE)) -> None:
+        self._ledger_id = ledger_id
+        self._aead = AESGCM(key)
+        self._covered = ledger_id.to_bytes(8, "big")
+        self._prefix = prefix
+
+    def encrypt(self, entry_id: int, payload: bytes) -> bytes:
+        """Return the encrypted ``payload`` of an entry."""
+        prefix = self._prefix
+        return prefix + self._aead.encrypt(prefix + entry_id.to_bytes(8, "big"), payload, self._covered)
+
+    def encrypt_many(self, first: int, payloads: Sequence[bytes]) -> list[bytes]:
+        """Return the encrypted ``payloads`` of consecutive entries.
+
+        :param first: id of the first entry.
+        """
+        prefix, covered, encrypt = self._prefix, self._covered, self._aead.encrypt
+        return [
+            prefix + encrypt(prefix + entry_id.to_bytes(8, "big"), payload, covered)
+            for entry_id, payload in enumerate(payloads, first)
+        ]
+
+    def decrypt(self, entry_id: int, encrypted: bytes) -> bytes:
+        """Return the payload of an entry.
+
+        :raises bookkeeper_twisted.errors.DigestMatchError: the bytes are not what a writer with this key has encrypted
+            as this entry.
+        """
+        nonce = encrypted[:PREFIX_SIZE] + entry_id.to_bytes(8, "big")
+        try:
+            if len(encrypted) < OVERHEAD:
+                raise InvalidTag
+            return self._aead.decrypt(nonce, encrypted[PREFIX_SIZE:], self._covered)
+        except InvalidTag:
+            detail = "it cannot be decrypted: the bytes were changed, or were encrypted with another key"
+            raise DigestMatchError(self._ledger_id, entry_id, detail) from None

@@ -1,0 +1,218 @@
+"""Key providers: they wrap the keys of encrypted ledgers, that is encrypt these keys with keys of their own.
+
+A ledger's metadata hold its wrapped key, so everybody who reads the metadata sees it, but only who has the provider's
+key can use it.  To change the provider's key, the keys of ledgers are wrapped again; their entries stay as they are.
+"""
+
+import binascii
+import os
+import re
+import stat
+from base64 import b64decode
+from collections.abc import Mapping
+
+import attrs
+from twisted.internet.defer import Deferred, execute
+from twisted.plugin import IPlugin, getPlugins
+from zope.interface import Attribute, Interface, implementer
+
+from ..config.client import ClientConfig
+from ..errors import ConfigError, UnauthorizedAccessError
+from .entry_cipher import KEY_SIZE
+
+MOST_BYTES = 1024 * 1024
+"""The size of the largest key file."""
+
+_NONCE_SIZE = 12
+_LINE = re.compile(r"([A-Za-z0-9._-]{1,64})\s+([A-Za-z0-9+/]+=*)")
+
+
+@attrs.frozen
+class WrappedKey:
+    """The key of a ledger, as its metadata hold it.
+
+    :ivar key_id: the name of the provider's key that encrypts it.
+    :ivar wrapped: the encrypted key, in a form of the provider.
+    """
+
+    key_id: str
+    wrapped: bytes
+
+
+class IKeyProvider(Interface):
+    """A holder of keys that wrap the keys of ledgers: a file, or a service of key management.  Reactor thread."""
+
+    def wrap(key: bytes) -> "Deferred[WrappedKey]":
+        """Encrypt the ``key`` of a ledger with the newest key of this provider."""
+
+    def unwrap(wrapped: WrappedKey) -> "Deferred[bytes]":
+        """Return the key of a ledger.
+
+        :raises bookkeeper_twisted.errors.UnauthorizedAccessError: this provider does not have the key that wraps it, or
+            the bytes were changed.
+        """
+
+
+class IKeyProviderPlugin(Interface):
+    """A plugin that makes a key provider from the configuration of a client."""
+
+    names: frozenset[str] = Attribute("Values of ``ledgerKeyProvider`` it answers to.")
+
+    def make(config: ClientConfig) -> IKeyProvider:
+        """Return the provider.
+
+        :raises bookkeeper_twisted.errors.ConfigError: it cannot be made from this configuration.
+        """
+
+
+@implementer(IKeyProvider)
+class KeyRing:
+    """A provider that has its keys in memory, and wraps with AES-256-GCM.
+
+    :param keys: keys of 32 bytes by name; the last one is the newest, which wraps the keys of new ledgers.
+    :param origin: where the keys are from, for errors.
+    """
+
+    def __init__(self, keys: Mapping[str, bytes], origin: str) -> None:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        self._ciphers = {name: AESGCM(key) for name, key in keys.items()}
+        self._newest = list(keys)[-1]
+        self._origin = origin
+
+    def __repr__(self) -> str:
+        return f"<KeyRing of {', '.join(self._ciphers)} from {self._origin}>"
+
+    def wrap(self, key: bytes) -> "Deferred[WrappedKey]":
+        """See :meth:`IKeyProvider.wrap`."""
+        return execute(self._wrap, key)
+
+    def _wrap(self, key: bytes) -> WrappedKey:
+        nonce, name = os.urandom(_NONCE_SIZE), self._newest
+        return WrappedKey(name, nonce + self._ciphers[name].encrypt(nonce, key, name.encode()))
+
+    def unwrap(self, wrapped: WrappedKey) -> "Deferred[bytes]":
+        """See :meth:`IKeyProvider.unwrap`."""
+        return execute(self._unwrap, wrapped)
+
+    def _unwrap(self, wrapped: WrappedKey) -> bytes:
+        from cryptography.exceptions import InvalidTag
+
+        cipher = self._ciphers.get(wrapped.key_id)
+        if cipher is None:
+            raise UnauthorizedAccessError(detail=f"{self._origin} has no key {wrapped.key_id!r}")
+        nonce, encrypted = wrapped.wrapped[:_NONCE_SIZE], wrapped.wrapped[_NONCE_SIZE:]
+        try:
+            key = cipher.decrypt(nonce, encrypted, wrapped.key_id.encode())
+        except (InvalidTag, ValueError):
+            key = b""
+        if len(key) != KEY_SIZE:
+            detail = f"key {wrapped.key_id!r} of {self._origin} is not the one that wraps the ledger's key"
+            raise UnauthorizedAccessError(detail=detail)
+        return key
+
+
+@implementer(IPlugin, IKeyProviderPlugin)
+class FileKeys:
+    """The plugin that reads keys from the file that ``ledgerKeyFile`` names.
+
+    Each line is the name of a key and its 32 bytes in base64; lines that begin with ``#`` are comments.
+    """
+
+    names = frozenset({"file"})
+
+    def make(self, config: ClientConfig) -> IKeyProvider:
+        """See :meth:`IKeyProviderPlugin.make`."""
+        path = config.ledger_key_file
+        if not path:
+            raise config.error("ledger_key_file", "ledgerKeyProvider=file needs a file")
+        try:
+            text = _read(path)
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not text"
+            raise config.error("ledger_key_file", f"cannot be read: {reason}") from None
+        return KeyRing(_parsed(text, path), path)
+
+
+@implementer(IPlugin, IKeyProviderPlugin)
+class EnvironmentKeys:
+    """The plugin that reads keys, in the form of a key file, from the environment variable ``ledgerKeyVariable``."""
+
+    names = frozenset({"environment"})
+
+    def make(self, config: ClientConfig) -> IKeyProvider:
+        """See :meth:`IKeyProviderPlugin.make`."""
+        name = config.ledger_key_variable
+        return KeyRing(_parsed(os.environ.get(name, ""), name), f"the environment variable {name}")
+
+
+def key_provider(config: ClientConfig) -> IKeyProvider | None:
+    """Return the provider that ``ledgerKeyProvider`` names, or None if it names none.
+
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name, the extra ``tls`` is not installed, or the
+        provider cannot be made.
+    """
+    name = config.ledger_key_provider.strip()
+    if not name:
+        return None
+    plugins: list[IKeyProviderPlugin] = list(getPlugins(IKeyProviderPlugin))
+    for plugin in plugins:
+        if name in plugin.names:
+            return plugin.make(config)
+    known = ", ".join(sorted(known for plugin in plugins for known in plugin.names))
+    raise config.error("ledger_key_provider", f"no such key provider; known are {known}")
+
+
+def _read(path: str) -> str:
+    """Read a key file, which has to be a regular file of a moderate size.
+
+    :raises OSError: it is not, or cannot be read.
+    """
+    # Without O_NONBLOCK the open of a named pipe would wait for a program that writes to it.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(None, "it is not a regular file", path)
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise OSError(None, f"it has more than {MOST_BYTES} bytes", path)
+    return data.decode("ascii")
+
+
+def _parsed(text: str, origin: str) -> Mapping[str, bytes]:
+    """Parse the lines of a key file.
+
+    :param origin: the file or the variable, for errors.
+    :raises ConfigError: there is no key, or a line is wrong; the error quotes no key.
+    """
+    keys: dict[str, bytes] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
+            raise ConfigError(f"{origin} line {number}: expected the name of a key and 32 bytes in base64")
+        name, encoded = match.groups()
+        try:
+            key = b64decode(encoded, validate=True)
+        except binascii.Error:
+            key = b""
+        if len(key) != KEY_SIZE:
+            raise ConfigError(f"{origin} line {number}: the key {name} is not {KEY_SIZE} bytes in base64")
+        if name in keys:
+            raise ConfigError(f"{origin} line {number}: the key {name} is given twice")
+        keys[name] = key
+    if not keys:
+        raise ConfigError(f"{origin} has no key: expected lines with a name and 32 bytes in base64")
+    return keys
+
+
+def random_key() -> bytes:
+    """Return a new key for a ledger."""
+    return os.urandom(KEY_SIZE)
+
+
+def random_bytes(count: int) -> bytes:
+    """Return ``count`` random bytes."""
+    return os.urandom(count)
