@@ -107,6 +107,7 @@ WORLD = frozenset(
 DOORS: dict[str, frozenset[str]] = {
     "blocking/reactor_thread.py": frozenset({"threading"}),
     "security/keys.py": frozenset({"os", "pathlib"}),
+    "security/ledger_keys.py": frozenset({"os"}),
     "storage/files/filesystem.py": frozenset({"os", "fcntl", "mmap"}),
     "storage/files/disk_queue.py": frozenset({"mmap"}),
     "storage/index/index_file.py": frozenset({"sqlite3"}),

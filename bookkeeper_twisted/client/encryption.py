@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..arguments import refusal
 from ..config.client import ClientConfig
-from ..errors import ConfigError, UnauthorizedAccessError, UnexpectedConditionError
+from ..errors import ConfigError, IncorrectParameterError, UnauthorizedAccessError, UnexpectedConditionError
 from ..metadata.interfaces import ILedgerManager
 from ..metadata.update_loop import update
 from ..model import LedgerMetadata
@@ -28,7 +27,7 @@ _AES = b"AES-256-GCM"
 
 
 def is_encrypted(metadata: LedgerMetadata) -> bool:
-    """Test whether the entries of a ledger are encrypted."""
+    """Test whether the ``metadata`` of a ledger say that its entries are encrypted."""
     return ALGORITHM in metadata.custom_metadata
 
 
@@ -39,7 +38,7 @@ def check_names(custom_metadata: Mapping[str, bytes]) -> None:
     """
     for name in (ALGORITHM, KEY_ID, KEY):
         if name in custom_metadata:
-            raise refusal("custom_metadata", name, "other names, because this one is that of encrypted ledgers")
+            raise IncorrectParameterError(f"custom_metadata: {name!r} is the name of a key of encrypted ledgers")
 
 
 @attrs.frozen
@@ -53,7 +52,7 @@ class NewKey:
     custom_metadata: Mapping[str, bytes]
 
     def cipher(self, ledger_id: int) -> "EntryCipher":
-        """Return the cipher of the writer of the ledger."""
+        """Return the cipher of the writer of the ledger, which has got the id ``ledger_id``."""
         from ..security.entry_cipher import PREFIX_SIZE, EntryCipher
 
         return EntryCipher(ledger_id, self.key, random_bytes(PREFIX_SIZE))
@@ -132,7 +131,7 @@ def ledger_encryption(config: ClientConfig) -> LedgerEncryption | None:
             raise config.error("ledger_encryption", "needs ledgerKeyProvider, which is not set")
         return None
     try:
-        import cryptography  # noqa: F401
+        from ..security import entry_cipher  # noqa: F401
     except ImportError:
         reason = "encrypted ledgers need the extra tls: pip install 'bookkeeper-twisted[tls]'"
         raise ConfigError(f"ledgerKeyProvider = {config.ledger_key_provider!r}: {reason}") from None

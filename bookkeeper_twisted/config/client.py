@@ -35,7 +35,7 @@ class ClientConfig(MetadataConfig):
         java="none",
     )  # fmt: skip
     ledger_key_variable: str = setting(
-        "ledgerKeyVariable", "BOOKKEEPER_LEDGER_KEYS", WORD,
+        "ledgerKeyVariable", "BOOKKEEPER_LEDGER_KEYS", TEXT,
         "environment variable with the keys of ledgerKeyProvider=environment", java="none",
     )  # fmt: skip
     client_tcp_no_delay: bool = setting("clientTcpNoDelay", True, BOOLEAN, "send small requests at once")

@@ -19,7 +19,6 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from ..errors import DigestMatchError
 
-KEY_SIZE = 32
 PREFIX_SIZE, TAG_SIZE = 4, 16
 OVERHEAD = PREFIX_SIZE + TAG_SIZE
 """Bytes by which an encrypted payload is longer than the payload."""
@@ -30,7 +29,10 @@ class EntryCipher:
 
     :param key: the key of the ledger, of 32 bytes.
     :param prefix: the random bytes of a writer; a reader takes those that the entries have.
+    :ivar overhead: bytes by which an encrypted payload is longer than the payload.
     """
+
+    overhead = OVERHEAD
 
     __slots__ = ("_ledger_id", "_aead", "_covered", "_prefix")
 
@@ -41,7 +43,7 @@ class EntryCipher:
         self._prefix = prefix
 
     def encrypt(self, entry_id: int, payload: bytes) -> bytes:
-        """Return the encrypted ``payload`` of an entry."""
+        """Return the encrypted ``payload`` of the entry ``entry_id``."""
         prefix = self._prefix
         return prefix + self._aead.encrypt(prefix + entry_id.to_bytes(8, "big"), payload, self._covered)
 
@@ -64,8 +66,6 @@ class EntryCipher:
         """
         nonce = encrypted[:PREFIX_SIZE] + entry_id.to_bytes(8, "big")
         try:
-            if len(encrypted) < OVERHEAD:
-                raise InvalidTag
             return self._aead.decrypt(nonce, encrypted[PREFIX_SIZE:], self._covered)
         except InvalidTag:
             detail = "it cannot be decrypted: the bytes were changed, or were encrypted with another key"

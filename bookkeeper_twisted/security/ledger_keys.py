@@ -18,8 +18,8 @@ from zope.interface import Attribute, Interface, implementer
 
 from ..config.client import ClientConfig
 from ..errors import ConfigError, UnauthorizedAccessError
-from .entry_cipher import KEY_SIZE
 
+KEY_SIZE = 32
 MOST_BYTES = 1024 * 1024
 """The size of the largest key file."""
 

@@ -167,6 +167,7 @@ class HelpTests(ShellCase):
         """The commands are these."""
         expected = (
             "metaformat initnewcluster listbookies bookieinfo ledgermetadata listledgers readledger deleteledger"
+            " rewrapledgerkeys"
             " simpletest bookiesanity whatisinstanceid recover lastmark listfilesondisc readlog readlogmetadata"
             " readjournal ledger activeledgers localconsistencycheck"
             " rebuild-db-ledger-locations-index check-db-ledgers-index rebuild-db-ledgers-index"

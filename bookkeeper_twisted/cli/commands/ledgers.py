@@ -1,11 +1,16 @@
-"""The commands ``listledgers``, ``ledgermetadata``, ``readledger`` and ``deleteledger``."""
+"""The commands ``listledgers``, ``ledgermetadata``, ``readledger``, ``deleteledger`` and ``rewrapledgerkeys``."""
 
 from argparse import Namespace
 from collections.abc import AsyncIterator
 
 from ...client.admin import BookKeeperAdmin
 from ...codec.metadata_formats import decode_ledger_metadata, encode_ledger_metadata
-from ...errors import NoSuchEntryError
+from ...errors import (
+    NoSuchEntryError,
+    NoSuchLedgerMetadataError,
+    UnauthorizedAccessError,
+    UnexpectedConditionError,
+)
 from ...metadata.interfaces import ILedgerManager
 from ...model import Entry
 from ..shell_command import FAILED, OK, Argument, Command, ShellContext, from_
@@ -103,6 +108,37 @@ async def deleteledger(shell: ShellContext, options: Namespace) -> int:
     return OK
 
 
+async def rewrapledgerkeys(shell: ShellContext, options: Namespace) -> int:
+    """Wrap the keys of encrypted ledgers with the newest key of ``ledgerKeyProvider``."""
+    async with await shell.admin() as admin:
+        encryption, ledgers = admin.client.context.encryption, admin.client.metadata.ledgers
+        if encryption is None:
+            shell.out("ledgerKeyProvider is not set: there is no key to wrap with")
+            return FAILED
+        examined = rewrapped = 0
+        failed: list[int] = []
+        async for ledger_id in _chosen(admin, options):
+            examined += 1
+            try:
+                rewrapped += await encryption.rewrap(ledgers, ledger_id)
+            except NoSuchLedgerMetadataError:  # it was deleted meanwhile
+                continue
+            except (UnauthorizedAccessError, UnexpectedConditionError) as error:
+                failed.append(ledger_id)
+                shell.out(f"ledger {shell.format_id(ledger_id)}: {error}")
+        shell.out(line("Ledger keys wrapped", examined=examined, rewrapped=rewrapped, failed=len(failed)))
+    return FAILED if failed else OK
+
+
+async def _chosen(admin: BookKeeperAdmin, options: Namespace) -> AsyncIterator[int]:
+    """Yield the ledger that the options name, or all ledgers."""
+    if options.ledgerid is not None:
+        yield options.ledgerid
+        return
+    async for ledger_id in admin.client.list_ledgers():
+        yield ledger_id
+
+
 COMMANDS = (
     Command(
         "listledgers", "List the ledgers of the cluster (this may take a while)", listledgers,
@@ -134,5 +170,9 @@ COMMANDS = (
     Command(
         "deleteledger", "Delete a ledger", deleteledger,
         (_LEDGER, Argument(("-f", "force"), "do not ask", bool)),
+    ),
+    Command(
+        "rewrapledgerkeys", "Wrap the keys of encrypted ledgers with the newest key of ledgerKeyProvider",
+        rewrapledgerkeys, (Argument(("-l", "ledgerid"), "only of this ledger", "ledger id"),),
     ),
 )  # fmt: skip

@@ -22,18 +22,20 @@ class DecryptingDigester(Digester):
     :param cipher: of the ledger; None if the client has no key: then everything works but the reads of entries.
     """
 
-    __slots__ = ("_cipher", "_ledger_id")
+    __slots__ = ("_cipher", "_ledger_id", "_latest")
 
     def __init__(self, digester: Digester, ledger_id: int, cipher: "EntryCipher | None") -> None:
         for name in Digester.__slots__:  # the password, of which it is made, is not kept
             setattr(self, name, getattr(digester, name))
         self._ledger_id = ledger_id
         self._cipher = cipher
+        # The run that was verified last, and its decrypted entries: usually it is opened next.
+        self._latest: tuple[EntryRun, EntryRun] | None = None
 
     def verify(self, run: EntryRun) -> None:
         super().verify(run)
         if self._cipher is not None:
-            self._decrypted(run, self._cipher)
+            self._latest = run, self._decrypted(run, self._cipher)
 
     def opened(self, run: EntryRun) -> tuple[EntryRun, Digester]:
         """Decrypt the entries of a ``run``; see :meth:`.Digester.opened`.
@@ -43,6 +45,9 @@ class DecryptingDigester(Digester):
         if self._cipher is None:
             detail = "its entries are encrypted, and the client has no key: ledgerKeyProvider is not set"
             raise UnauthorizedAccessError(self._ledger_id, detail=detail)
+        latest, self._latest = self._latest, None
+        if latest is not None and latest[0] is run:
+            return latest[1], _OPENED
         return self._decrypted(run, self._cipher), _OPENED
 
     def _decrypted(self, run: EntryRun, cipher: "EntryCipher") -> EntryRun:

@@ -84,6 +84,11 @@ class OpenLedger:
         return schedule_of(value.ensemble_size, value.write_quorum_size, value.ack_quorum_size)
 
     @property
+    def overhead(self) -> int:
+        """The bytes that the encryption adds to each payload, 0 without encryption."""
+        return 0 if self.cipher is None else self.cipher.overhead
+
+    @property
     def deferred_sync(self) -> bool:
         """Whether adds are acknowledged before they are durable."""
         return WriteFlag.DEFERRED_SYNC in self.write_flags

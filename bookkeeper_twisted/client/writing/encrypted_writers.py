@@ -8,7 +8,6 @@ from ..claims.producer import WhenFull
 from ..claims.thread_appender import ThreadAppender
 from .adv_write_handle import AdvLedgerWriter
 from .appends import AppendingWriter
-from .base_writer import BaseWriter
 from .batch import Waiter
 from .context import OpenLedger
 from .write_handle import LedgerWriter
@@ -41,11 +40,6 @@ class EncryptedLedgerWriter(_EncryptingWriter, LedgerWriter):
 
     __slots__ = ()
 
-    def __init__(self, ledger: OpenLedger) -> None:
-        """:param ledger: an open ledger with a cipher and without another writer."""
-        super().__init__(ledger)
-        _leave_room(self)
-
     def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
         """Refuse: the memory that threads fill is sent as it is, without encryption.
 
@@ -61,24 +55,12 @@ class EncryptedAdvLedgerWriter(_EncryptingWriter, AdvLedgerWriter):
 
     __slots__ = ()
 
-    def __init__(self, ledger: OpenLedger) -> None:
-        """:param ledger: an open ledger with a cipher and without another writer."""
-        super().__init__(ledger)
-        _leave_room(self)
-
-
-def _leave_room(writer: BaseWriter) -> None:
-    """Lower the size of the largest payload by the bytes that the encryption adds."""
-    from ...security.entry_cipher import OVERHEAD
-
-    writer._largest -= OVERHEAD
-
 
 def writer_of(ledger: OpenLedger) -> LedgerWriter:
-    """Return the writer of a new ledger."""
+    """Return the writer of a new ``ledger``."""
     return LedgerWriter(ledger) if ledger.cipher is None else EncryptedLedgerWriter(ledger)
 
 
 def adv_writer_of(ledger: OpenLedger) -> AdvLedgerWriter:
-    """Return the writer of a new ledger whose entries are numbered by the caller."""
+    """Return the writer of a new ``ledger`` whose entries are numbered by the caller."""
     return AdvLedgerWriter(ledger) if ledger.cipher is None else EncryptedAdvLedgerWriter(ledger)

@@ -1,4 +1,13 @@
-"""``listledgers``, ``ledgermetadata``, ``readledger``, ``deleteledger``."""
+"""``listledgers``, ``ledgermetadata``, ``readledger``, ``deleteledger``, ``rewrapledgerkeys``."""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from pathlib import Path
+
+import attrs
+
+from bookkeeper_twisted.client.encryption import LedgerEncryption
+from bookkeeper_twisted.security.ledger_keys import KeyRing
 
 from ..shell_case import BOOKIES, ShellCase
 
@@ -148,3 +157,40 @@ class ReadLedgerTests(ShellCase):
         self.assertEqual(self.shell("readledger"), 255)
         self.assertEqual(self.printed, ["Must specify a ledger id"])
         self.assertEqual(self.shell("readledger", "-l", "4242"), 255)
+
+
+class RewrapTests(ShellCase):
+    """New keys around the keys of ledgers."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.keys = self.mktemp()
+
+    def write_keys(self, *names: str) -> None:
+        lines = [f"{name} {b64encode(name.encode() * 16).decode()}" for name in names]
+        Path(self.keys).write_text("\n".join(lines))
+        self.environ |= {"BK_ledgerKeyProvider": "file", "BK_ledgerKeyFile": self.keys}
+
+    def describe(self, ledger_id: int, custom_metadata: Mapping[str, bytes]) -> None:
+        ledgers = self.client.metadata.ledgers
+        stored = self.do(ledgers.read(ledger_id))
+        changed = attrs.evolve(stored.value, custom_metadata=dict(custom_metadata))
+        self.do(ledgers.write(ledger_id, changed, stored.version))
+
+    def test_rewrap(self) -> None:
+        """Each encrypted ledger gets the newest key once; a ledger whose key is missing is named."""
+        self.assertEqual(self.shell("rewrapledgerkeys"), 255)
+        self.assertEqual(self.printed, ["ledgerKeyProvider is not set: there is no key to wrap with"])
+        self.written(1)
+        for name in ("k1", "k2"):
+            self.write_keys(name)
+            provider = KeyRing({name: name.encode() * 16}, "test")
+            key = self.do(LedgerEncryption(provider, True).new_key())
+            self.describe(self.written(1), key.custom_metadata)
+        self.write_keys("k1", "k3")
+        self.assertEqual(self.shell("rewrapledgerkeys"), 255)
+        self.assertIn("has no key 'k2'", self.printed[0])
+        self.assertEqual(self.printed[1], "Ledger keys wrapped {examined=3, rewrapped=1, failed=1}")
+        self.assertEqual(self.shell("rewrapledgerkeys", "-l", "1"), 0)
+        self.assertEqual(self.printed, ["Ledger keys wrapped {examined=1, rewrapped=0, failed=0}"])
+        self.assertEqual(self.do(self.client.ledger_metadata(1)).custom_metadata["bk-encryption-key-id"], b"k3")
