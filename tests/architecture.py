@@ -75,7 +75,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "metrics": _BASE | {"prometheus_client"},
     "crc32c": _BASE | {"crc32c", "google_crc32c"},
     **dict.fromkeys(("limits", "python_logging", "shared_result"), _TWISTED),
-    "security": _TWISTED | {"OpenSSL", "cryptography", "service_identity"},
+    "security": _TWISTED | {"OpenSSL", "cryptography", "jwt", "service_identity"},
     "codec": _BASE | {"google"},
     "ledger": _BASE | {"pyarrow"},
     "storage": _BASE | {"rocksdict"},
@@ -106,6 +106,7 @@ WORLD = frozenset(
 # The production adapters, and what each of them is the door to.
 DOORS: dict[str, frozenset[str]] = {
     "blocking/reactor_thread.py": frozenset({"threading"}),
+    "security/files.py": frozenset({"os"}),
     "security/keys.py": frozenset({"os", "pathlib"}),
     "security/ledger_keys.py": frozenset({"os"}),
     "storage/files/filesystem.py": frozenset({"os", "fcntl", "mmap"}),

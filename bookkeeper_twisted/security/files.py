@@ -1,0 +1,137 @@
+"""Files with secrets, tokens and keys: how they are read, and read again when they have changed.
+
+Every error is a :class:`~bookkeeper_twisted.errors.ConfigError` that names the key of the configuration and the file,
+and nothing of what is in it.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from stat import S_IROTH, S_ISREG
+from typing import Generic, TypeVar
+
+from twisted.logger import Logger
+
+from ..errors import ConfigError
+
+T = TypeVar("T")
+
+REFRESH_SECONDS = 5.0
+"""The shortest time between two looks at files that may have changed."""
+
+_log = Logger()
+
+
+def file_error(key: str, path: str, reason: str) -> ConfigError:
+    """Return the error for a file that cannot be used.
+
+    :param key: the key of the configuration that names the file.
+    :param reason: a sentence about the file, without anything of its content.
+    """
+    return ConfigError(f"{key} = {path!r}: {reason}")
+
+
+def read_small_file(key: str, path: str, limit: int, secret: bool = False) -> bytes:
+    """Return the content of a regular file.
+
+    A secret file that every user of the machine can read is a warning in the log.
+
+    :param key: the key of the configuration that names the file.
+    :param limit: the most bytes that the file may have.
+    :param secret: whether the content has to be kept secret.
+    :raises ConfigError: the file cannot be read, is not a regular file, or is too large.
+    """
+    try:
+        # O_NONBLOCK: the open of a FIFO would wait for a writer, and the reactor with it
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError as error:
+        raise file_error(key, path, error.strerror or "it cannot be read") from None
+    except ValueError:
+        raise file_error(key, path, "it is no path of a file") from None
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not S_ISREG(mode):
+            raise file_error(key, path, "it is not a regular file")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise file_error(key, path, error.strerror or "it cannot be read") from None
+    finally:
+        os.close(descriptor)
+    if len(data) > limit:
+        raise file_error(key, path, f"it has more than {limit} bytes")
+    if secret and mode & S_IROTH:
+        _log.warn("{key} = {path!r}: every user of this machine can read the file (chmod o-r)", key=key, path=path)
+    return data
+
+
+def read_text(key: str, path: str, limit: int, secret: bool = False) -> str:
+    """Return the text of a regular file of UTF-8.
+
+    :param key: as the other arguments and the errors, that of :func:`read_small_file`.
+    """
+    data = read_small_file(key, path, limit, secret)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        pass
+    raise file_error(key, path, "it is not UTF-8")  # outside the handler: that error has the content
+
+
+class FromFiles(Generic[T]):
+    """An object that is made from files, and made again when they have changed.
+
+    If the changed files cannot be used, the previous object stays in use, with one line in the log.
+
+    :param what: names the files in the log.
+    :param paths: the files.
+    :param make: reads the files and makes the object.
+    :param seconds: a clock of seconds since 1970.
+    :raises ConfigError: the files cannot be used.
+    """
+
+    def __init__(self, what: str, paths: Iterable[str], make: Callable[[], T], seconds: Callable[[], float]) -> None:
+        self._what = what
+        self._paths = tuple(paths)
+        self._make = make
+        self._seconds = seconds
+        self._looked_at = seconds()
+        # looked at before they are read: a change in between is found by the next look
+        self._seen = self._look()
+        self._made = make()
+
+    def get(self) -> T:
+        """Return the newest object that could be made; look at the files at most once in REFRESH_SECONDS."""
+        now = self._seconds()
+        if not 0 <= now - self._looked_at < REFRESH_SECONDS:  # a clock that was put back must not end the looking
+            self._looked_at = now
+            seen = self._look()
+            if seen != self._seen:
+                self._seen = seen
+                self._renew()
+        return self._made
+
+    def _look(self) -> tuple[tuple[int, ...] | None, ...]:
+        return tuple(map(_identity, self._paths))
+
+    def _renew(self) -> None:
+        try:
+            self._made = self._make()
+        except ConfigError as error:
+            _log.error(
+                "{what} have changed and cannot be used, the previous ones stay in use: {reason}",
+                what=self._what, reason=str(error),
+            )  # fmt: skip
+        except Exception:  # whatever it is, connections have to go on with what is there
+            _log.failure("{what} have changed and cannot be used, the previous ones stay in use", what=self._what)
+        else:
+            _log.info("{what} have changed: the new ones are in use", what=self._what)
+
+
+def _identity(path: str) -> tuple[int, ...] | None:
+    """Return the numbers of a file that change when its content does; None if the file cannot be found."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    # the time of the last change of content or attributes, which no program can set
+    return found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns

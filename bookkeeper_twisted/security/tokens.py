@@ -1,0 +1,251 @@
+"""Tokens that say who a peer is: JSON web tokens (RFC 7519) with an expiry, signed by a key that is configured.
+
+There are two kinds of keys.  A secret of ``tokenKeyFile`` signs tokens of the operator's own; the token names the
+secret in ``kid``.  A public key of ``tokenPublicKeys`` verifies tokens of an issuer, which have to name this issuer
+(``tokenIssuer``) and this cluster (``tokenAudience``).
+
+The library verifies signatures.  The rest is here, as it has to go by the clock that it is given, and refuses what is
+legal in a token but has no use: members of one name, numbers without an end, a second encoding of the same bytes.
+"""
+
+import json
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from ..config.authentication import AuthenticationConfig
+from ..errors import UnauthorizedAccessError
+from .files import FromFiles
+from .principals import Principal
+from .token_keys import SECRET_ALGORITHM, TokenKey, missing_library, read_public_keys, read_secrets
+
+MAX_SIZE = 16 * 1024
+"""The most characters of a token."""
+
+_PARTS = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)")
+_LAST_TIME = 1 << 53
+_LONGEST_NAME = 256
+_MOST_ROLES = 256
+
+
+class _RefusedError(Exception):
+    """The reason to refuse a token; it has nothing of the token."""
+
+
+_MALFORMED = "the token is malformed"
+
+
+@attrs.frozen
+class TokenRules:
+    """The claims that tokens have to make.
+
+    :ivar issuer: the issuer of tokens that a public key verifies.
+    :ivar audience: the audience that these tokens are for; a token that a secret has signed needs none.
+    :ivar roles_claim: the claim with the roles, a list of texts or one text with spaces.
+    :ivar skew: seconds by which the clock of whoever made a token may differ from this one.
+    """
+
+    issuer: str = ""
+    audience: str = ""
+    roles_claim: str = "roles"
+    skew: float = 0.0
+
+
+class TokenVerifier:
+    """Tells who has presented a token.
+
+    :param keys: returns the keys that may have signed the token.
+    :param seconds: a clock of seconds since 1970.
+    :raises ConfigError: the extra ``jwt`` is not installed.
+    """
+
+    def __init__(
+        self, keys: Callable[[], tuple[TokenKey, ...]], rules: TokenRules, seconds: Callable[[], float]
+    ) -> None:
+        self._is_signed = _signature_check()
+        self._keys = keys
+        self._rules = rules
+        self._seconds = seconds
+
+    def verify(self, token: str) -> Principal:
+        """Return the principal that a token names.
+
+        :raises UnauthorizedAccessError: the token is refused; the reason has no part of it.
+        """
+        try:
+            key = self._signed_by(token)
+            return self._principal(_claims(token), key)
+        except _RefusedError as refused:
+            reason = str(refused)
+        raise UnauthorizedAccessError(detail=reason)  # outside the handler: no frame with the token is kept
+
+    def _signed_by(self, token: str) -> TokenKey:
+        """Return the key that has signed a token."""
+        if len(token) > MAX_SIZE or not (parts := _PARTS.fullmatch(token)):
+            raise _RefusedError(_MALFORMED)
+        for part in parts.groups():
+            _decoded(part)
+        header = _object(_decoded(parts[1]))
+        if "crit" in header or header.get("b64", True) is not True:
+            raise _RefusedError("the token needs an extension that is not known here")
+        candidates = list(self._candidates(header))
+        if not candidates:
+            raise _RefusedError("the token is signed with an unknown key, or by an algorithm that is not accepted")
+        for key in candidates:
+            if self._is_signed(token, key):
+                return key
+        raise _RefusedError("the signature of the token is wrong")
+
+    def _candidates(self, header: Mapping[str, Any]) -> Iterator[TokenKey]:
+        """Yield the keys that can have signed a token with this header."""
+        algorithm, key_id = header.get("alg"), header.get("kid")
+        for key in self._keys():
+            # the name of a secret has to be given: of public keys each issuer has its own names
+            if key.algorithm == algorithm and (key.algorithm != SECRET_ALGORITHM or key.key_id == key_id):
+                yield key
+
+    def _principal(self, claims: Mapping[str, Any], key: TokenKey) -> Principal:
+        now, rules = self._seconds(), self._rules
+        if now >= _time(claims, "exp", None) + rules.skew:
+            raise _RefusedError("the token has expired")
+        if now < _time(claims, "nbf", 0) - rules.skew:
+            raise _RefusedError("the token is not valid yet")
+        is_own = key.algorithm == SECRET_ALGORITHM
+        if not is_own and claims.get("iss") != rules.issuer:
+            raise _RefusedError("the token is of another issuer")
+        # a token of our own may leave the audience out, not name another one
+        if not (is_own and "aud" not in claims) and (not rules.audience or rules.audience not in _texts(claims, "aud")):
+            raise _RefusedError("the token is for another audience")
+        return Principal("token", _name(claims.get("sub")), _roles(claims, rules.roles_claim))
+
+
+def token_verifier(config: AuthenticationConfig, seconds: Callable[[], float]) -> TokenVerifier | None:
+    """Return the verifier of tokens; None if the configuration names no key for it.
+
+    :param seconds: a clock of seconds since 1970, as a reactor's.
+    :raises ConfigError: a file cannot be used, issuer or audience are missing, or the extra ``jwt`` is not installed.
+    """
+    secret, public = config.token_key_file, config.token_public_keys
+    if not secret and not public:
+        return None
+    if public:
+        for name in ("token_issuer", "token_audience"):
+            if not getattr(config, name):
+                raise config.error(name, "has to be set, as tokenPublicKeys is")
+
+    def read() -> tuple[TokenKey, ...]:
+        return (*(read_secrets(secret) if secret else ()), *read_public_keys(public))
+
+    rules = TokenRules(
+        config.token_issuer, config.token_audience, config.token_roles_claim, config.token_clock_skew_sec
+    )
+    keys = FromFiles("the files of keys for tokens", (*((secret,) if secret else ()), *public), read, seconds)
+    return TokenVerifier(keys.get, rules, seconds)
+
+
+def sign_token(key: TokenKey, claims: Mapping[str, Any]) -> str:
+    """Return a token that a secret signs.
+
+    :param key: a key of :func:`~.token_keys.read_secrets`.
+    :raises ConfigError: the extra ``jwt`` is not installed.
+    """
+    try:
+        import jwt
+    except ImportError:
+        raise missing_library("PyJWT") from None
+    return jwt.encode(dict(claims), key.material, SECRET_ALGORITHM, {"kid": key.key_id})
+
+
+def _signature_check() -> Callable[[str, TokenKey], bool]:
+    """Return a function that tests whether a key has signed a token, by the algorithm of the key alone."""
+    try:
+        import jwt
+    except ImportError:
+        raise missing_library("PyJWT") from None
+    jws = jwt.PyJWS()
+
+    def is_signed(token: str, key: TokenKey) -> bool:
+        try:
+            jws.decode(token, key.material, [key.algorithm])
+        except jwt.PyJWTError:
+            return False
+        return True
+
+    return is_signed
+
+
+# ---- the parts of a token ----------------------------------------------------------------------------
+
+
+def _decoded(part: str) -> bytes:
+    """Return the bytes of a part, if it is their only encoding: one token has one text."""
+    try:
+        data = urlsafe_b64decode(part + "=" * (-len(part) % 4))
+    except ValueError:
+        raise _RefusedError(_MALFORMED) from None
+    if urlsafe_b64encode(data).rstrip(b"=") != part.encode():
+        raise _RefusedError(_MALFORMED)
+    return data
+
+
+def _claims(token: str) -> dict[str, Any]:
+    return _object(_decoded(token.split(".")[1]))
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(data.decode(), object_pairs_hook=_members, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise _RefusedError(_MALFORMED)
+    return found
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise _RefusedError(_MALFORMED)
+    return members
+
+
+def _no_number(_: str) -> float:
+    raise _RefusedError(_MALFORMED)  # NaN and Infinity
+
+
+def _time(claims: Mapping[str, Any], name: str, default: float | None) -> float:
+    """Return a time of a token, in seconds since 1970.
+
+    :param default: of a token without the claim; None: the token is refused.
+    """
+    value = claims.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LAST_TIME:
+        raise _RefusedError("the token has no expiry" if value is None else _MALFORMED)
+    return value
+
+
+def _texts(claims: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Return the texts of a claim that is one text, or a list of them; none if it is missing."""
+    value = claims.get(name, [])
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+        raise _RefusedError(_MALFORMED)
+    return tuple(values)
+
+
+def _name(value: object) -> str:
+    """Return a name that may stand in the log."""
+    if not (isinstance(value, str) and value.strip() and value.isprintable() and len(value) <= _LONGEST_NAME):
+        raise _RefusedError("the token names no subject, or one that cannot be a name")
+    return value
+
+
+def _roles(claims: Mapping[str, Any], claim: str) -> tuple[str, ...]:
+    value = claims.get(claim)
+    roles = tuple(value.split()) if isinstance(value, str) else _texts(claims, claim)
+    if len(roles) > _MOST_ROLES:
+        raise _RefusedError("the token has too many roles")
+    return tuple(map(_name, roles))
