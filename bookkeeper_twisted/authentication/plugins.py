@@ -1,5 +1,7 @@
 """The plugins that make authentication from a configuration, and how they are found by name."""
 
+from collections.abc import Callable
+
 from twisted.logger import Logger
 from twisted.plugin import IPlugin, getPlugins
 from zope.interface import Attribute, Interface, implementer
@@ -51,6 +53,56 @@ class DisabledPlugin:
     def for_client(self, config: AuthenticationConfig) -> IClientAuthentication:
         """See :meth:`IAuthenticationPlugin.for_client`."""
         return AuthenticationDisabled()
+
+
+@implementer(IPlugin, IAuthenticationPlugin)
+class TokenPlugin:
+    """The plugin of signed tokens: see :mod:`bookkeeper_twisted.authentication.tokens`.
+
+    :param seconds: a clock of seconds since 1970, by which tokens expire.
+    """
+
+    names = frozenset({"token"})
+
+    def __init__(self, seconds: Callable[[], float]) -> None:
+        self._seconds = seconds
+
+    def for_bookie(self, config: AuthenticationConfig) -> IBookieAuthentication:
+        """See :meth:`IAuthenticationPlugin.for_bookie`."""
+        from .tokens import token_bookie
+
+        return token_bookie(config, self._seconds)
+
+    def for_client(self, config: AuthenticationConfig) -> IClientAuthentication:
+        """See :meth:`IAuthenticationPlugin.for_client`."""
+        from .tokens import token_client
+
+        return token_client(config)
+
+
+@implementer(IPlugin, IAuthenticationPlugin)
+class CertificatePlugin:
+    """The plugin of roles in certificates: see :mod:`bookkeeper_twisted.authentication.certificates`.
+
+    :param seconds: a clock, which limits the lines in the log about refused clients.
+    """
+
+    names = frozenset({"BookieAuthZFactory", "certificate", "org.apache.bookkeeper.tls.BookieAuthZFactory"})
+
+    def __init__(self, seconds: Callable[[], float]) -> None:
+        self._seconds = seconds
+
+    def for_bookie(self, config: AuthenticationConfig) -> IBookieAuthentication:
+        """See :meth:`IAuthenticationPlugin.for_bookie`."""
+        from .certificates import certificate_bookie
+
+        return certificate_bookie(config, self._seconds)
+
+    def for_client(self, config: AuthenticationConfig) -> IClientAuthentication:
+        """See :meth:`IAuthenticationPlugin.for_client`."""
+        from .certificates import certificate_client
+
+        return certificate_client(config)
 
 
 def bookie_authentication(config: AuthenticationConfig) -> IBookieAuthentication:

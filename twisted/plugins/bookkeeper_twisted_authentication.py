@@ -1,5 +1,9 @@
-"""Authentication: the plugin that asks for nothing."""
+"""Authentication: the plugin that asks for nothing, signed tokens, and roles in certificates."""
 
-from bookkeeper_twisted.authentication.plugins import DisabledPlugin
+import time
+
+from bookkeeper_twisted.authentication.plugins import CertificatePlugin, DisabledPlugin, TokenPlugin
 
 disabled = DisabledPlugin()
+token = TokenPlugin(time.time)
+certificate = CertificatePlugin(time.time)

@@ -1,0 +1,124 @@
+"""Authentication by what the certificate of a client says, as Apache's ``BookieAuthZFactory``: nothing is exchanged.
+
+The first role in the certificate has to be one of ``authorizedRoles``.  As in Java the other roles do not count.
+Values that begin with ``spiffe://`` are compared with the URI of the certificate instead (SPIFFE; Java has no such
+thing); a certificate with several URIs names no service (X.509-SVID, section 5.1).
+
+A client that does not fit is told so by the answers to its requests: each is refused with EUA, as in Java.
+"""
+
+from collections.abc import Callable, Iterable
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from ..config.authentication import AuthenticationConfig
+from ..errors import UnauthorizedAccessError
+from ..protocol.authentication import (
+    IAuthenticationExchange,
+    IBookieAuthentication,
+    IClientAuthentication,
+    NoExchange,
+    Peer,
+)
+from ..protocol.peer_lines import PeerLines
+from ..security.principals import NOBODY, Principal
+
+PLUGIN = "BookieAuthZFactory"
+"""The name in AUTH frames, as of Apache's class."""
+
+_SPIFFE = "spiffe://"
+_log = Logger()
+
+
+def certificate_bookie(config: AuthenticationConfig, seconds: Callable[[], float]) -> IBookieAuthentication:
+    """Return the side of a bookie.
+
+    :param seconds: a clock of seconds.
+    :raises ConfigError: no role is authorized, or clients need not show certificates.
+    """
+    if not any(role.strip() for role in config.authorized_roles):
+        raise config.error("authorized_roles", "has to name a role or more, as BookieAuthZFactory asks for them")
+    _require_certificates(config, "bookie_auth_provider_factory_class")
+    return CertificateBookie(config.authorized_roles, seconds)
+
+
+def certificate_client(config: AuthenticationConfig) -> IClientAuthentication:
+    """Return the side of a client, which shows its certificate in the handshake and sends nothing more.
+
+    :raises ConfigError: it shows no certificate.
+    """
+    _require_certificates(config, "client_auth_provider_factory_class")
+    return CertificateClient()
+
+
+def _require_certificates(config: AuthenticationConfig, name: str) -> None:
+    if not config.encrypts or not config.tls_client_authentication:
+        reason = "needs the certificates of clients: set tlsProviderFactoryClass and tlsClientAuthentication=true"
+        raise config.error(name, reason)
+
+
+@implementer(IBookieAuthentication)
+class CertificateBookie:
+    """The bookie's side.
+
+    :param authorized: roles and SPIFFE ids.
+    :param seconds: a clock, which limits the lines in the log.
+    """
+
+    plugin = PLUGIN
+
+    def __init__(self, authorized: Iterable[str], seconds: Callable[[], float]) -> None:
+        known = {each.strip() for each in authorized} - {""}
+        self._ids = frozenset(each for each in known if each.startswith(_SPIFFE))
+        self._roles = frozenset(known - self._ids)
+        self._lines = PeerLines(seconds)
+
+    def bookie_exchange(self, peer: Peer) -> IAuthenticationExchange:
+        """See :meth:`~bookkeeper_twisted.protocol.authentication.IBookieAuthentication.bookie_exchange`."""
+        reason = self._refusal(peer.certified)
+        if not reason:
+            return NoExchange(peer)
+        self._lines.log(_log.warn, "refusing all requests of {peer}: {reason}", peer.address, reason=reason)
+        return _RefusingExchange(reason)
+
+    def _refusal(self, certified: Principal) -> str:
+        """Return why a client is refused; empty if its certificate fits."""
+        if certified.kind != "certificate":
+            return "it has shown no certificate"
+        if self._roles.intersection(certified.roles[:1]):
+            return ""
+        if len(certified.uris) == 1 and certified.uris[0] in self._ids:
+            return ""
+        shown = [f"its certificate is that of {certified.name!r}"]
+        if self._roles:
+            shown.append(f"its first role counts, of {list(certified.roles)}")
+        if self._ids:
+            shown.append(f"its URIs are {list(certified.uris)}")
+        return f"{'; '.join(shown)}; not in authorizedRoles"
+
+
+@implementer(IAuthenticationExchange)
+class _RefusingExchange:
+    """An exchange that can never be completed."""
+
+    complete = False
+    principal = NOBODY
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def next_token(self, received: bytes | None) -> "Deferred[bytes]":
+        raise UnauthorizedAccessError(detail=self._reason)
+
+
+@implementer(IClientAuthentication)
+class CertificateClient:
+    """The client's side."""
+
+    plugin = PLUGIN
+
+    def client_exchange(self, peer: Peer) -> IAuthenticationExchange:
+        """See :meth:`~bookkeeper_twisted.protocol.authentication.IClientAuthentication.client_exchange`."""
+        return NoExchange(peer)

@@ -1,0 +1,137 @@
+"""Authentication by a signed token: the client sends it, the bookie verifies it, and the exchange is over.
+
+Whoever has a token can use it, so tokens travel over TLS alone unless ``tokenInClear`` permits otherwise.  The client
+reads its file for each connection: a token that is renewed in time lets it connect for ever.  A connection that was
+authenticated stays so until it ends, also when the token has expired meanwhile.
+"""
+
+from collections.abc import Callable
+
+from twisted.internet.defer import Deferred, succeed
+from zope.interface import implementer
+
+from ..config.authentication import AuthenticationConfig
+from ..errors import ConfigError, UnauthorizedAccessError
+from ..protocol.authentication import IAuthenticationExchange, IBookieAuthentication, IClientAuthentication, Peer
+from ..security.files import file_error, read_text
+from ..security.principals import NOBODY
+from ..security.tokens import MAX_SIZE, TokenVerifier, token_verifier
+
+PLUGIN = "token"
+"""The name in AUTH frames."""
+
+_FILE = "clientAuthTokenFile"
+
+
+def token_bookie(config: AuthenticationConfig, seconds: Callable[[], float]) -> IBookieAuthentication:
+    """Return the side of a bookie.
+
+    :param seconds: a clock of seconds since 1970.
+    :raises ConfigError: no key verifies tokens, a file cannot be used, or the extra ``jwt`` is not installed.
+    """
+    verifier = token_verifier(config, seconds)
+    if verifier is None:
+        reason = "verifies tokens, so tokenKeyFile or tokenPublicKeys has to be set"
+        raise config.error("bookie_auth_provider_factory_class", reason)
+    return TokenBookie(verifier, config.token_in_clear)
+
+
+def token_client(config: AuthenticationConfig) -> IClientAuthentication:
+    """Return the side of a client.
+
+    :raises ConfigError: the file with the token cannot be used, or the connections will not be encrypted.
+    """
+    path = config.client_auth_token_file
+    if not path:
+        raise config.error("client_auth_token_file", "has to name the file with the token of this client")
+    if not config.encrypts and not config.token_in_clear:
+        reason = "the token would be sent in clear: set tlsProviderFactoryClass, or tokenInClear=true"
+        raise config.error("client_auth_token_file", reason)
+    read_token(path)
+    return TokenClient(path, config.token_in_clear)
+
+
+def read_token(path: str) -> bytes:
+    """Return the token in a file, without the space around it.
+
+    :raises ConfigError: the file cannot be read, or has no token.
+    """
+    text = read_text(_FILE, path, MAX_SIZE, secret=True).strip()
+    if not text.isascii() or len(text.split()) != 1:
+        raise file_error(_FILE, path, "it has no token, or more than one")
+    return text.encode()
+
+
+@implementer(IBookieAuthentication)
+class TokenBookie:
+    """The bookie's side.
+
+    :param verifier: verifies the tokens.
+    :param in_clear: whether connections that are not encrypted may carry tokens.
+    """
+
+    plugin = PLUGIN
+
+    def __init__(self, verifier: TokenVerifier, in_clear: bool) -> None:
+        self._verifier = verifier
+        self._in_clear = in_clear
+
+    def bookie_exchange(self, peer: Peer) -> IAuthenticationExchange:
+        """See :meth:`~bookkeeper_twisted.protocol.authentication.IBookieAuthentication.bookie_exchange`."""
+        return _BookieSide(self._verifier, peer.is_encrypted or self._in_clear)
+
+
+@implementer(IAuthenticationExchange)
+class _BookieSide:
+    def __init__(self, verifier: TokenVerifier, is_private: bool) -> None:
+        self.complete = False
+        self.principal = NOBODY
+        self._verifier = verifier
+        self._is_private = is_private
+
+    def next_token(self, received: bytes | None) -> "Deferred[bytes]":
+        if not self._is_private:
+            raise UnauthorizedAccessError(detail="a token was sent in clear")
+        # what is not ASCII is no token: the verifier says so
+        self.principal = self._verifier.verify((received or b"").decode("ascii", "replace"))
+        self.complete = True
+        return succeed(b"")
+
+
+@implementer(IClientAuthentication)
+class TokenClient:
+    """The client's side.
+
+    :param path: the file with the token.
+    :param in_clear: whether the token may be sent over a connection that is not encrypted.
+    """
+
+    plugin = PLUGIN
+
+    def __init__(self, path: str, in_clear: bool) -> None:
+        self._path = path
+        self._in_clear = in_clear
+
+    def client_exchange(self, peer: Peer) -> IAuthenticationExchange:
+        """See :meth:`~bookkeeper_twisted.protocol.authentication.IClientAuthentication.client_exchange`."""
+        return _ClientSide(self._path, peer, self._in_clear)
+
+
+@implementer(IAuthenticationExchange)
+class _ClientSide:
+    def __init__(self, path: str, peer: Peer, in_clear: bool) -> None:
+        self.complete = False
+        self.principal = peer.certified
+        self._path = path
+        self._is_private = peer.is_encrypted or in_clear
+
+    def next_token(self, received: bytes | None) -> "Deferred[bytes]":
+        if received is not None:  # the bookie has taken the token: it answers a refusal with an error
+            self.complete = True
+            return succeed(b"")
+        if not self._is_private:
+            raise UnauthorizedAccessError(detail="the connection is not encrypted, so the token was not sent")
+        try:
+            return succeed(read_token(self._path))
+        except ConfigError as error:
+            raise UnauthorizedAccessError(detail=str(error)) from None
