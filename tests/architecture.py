@@ -130,7 +130,7 @@ DOORS: dict[str, frozenset[str]] = {
     "blocking_reads/pool.py": frozenset({"threading"}),
     "testing/streams.py": frozenset({"random"}),
     "metadata/zookeeper/factory.py": frozenset({"uuid"}),
-    "embedding/local_host.py": frozenset({"fcntl", "socket"}),
+    "embedding/local_host.py": frozenset({"fcntl", "os", "socket"}),
     "embedding/standalone.py": frozenset({"os"}),
     "embedding/temporary.py": frozenset({"tempfile"}),
     "cli/": WORLD,

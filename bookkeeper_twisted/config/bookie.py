@@ -47,6 +47,9 @@ class BookieConfig(AutorecoveryConfig):
         "tlsRequired", False, BOOLEAN, "refuse requests of clients that have not begun TLS; Java's bookies cannot",
         java="none",
     )  # fmt: skip
+    permitted_startup_users: tuple[str, ...] = setting(
+        "permittedStartupUsers", (), TEXTS, "users of this machine who may start a bookie; empty: any", java="none"
+    )
     max_connections: int = setting(
         "maxConnections", 10000, integer(1), "connections served at a time; beyond that the idlest goes for a new one",
         java="none",

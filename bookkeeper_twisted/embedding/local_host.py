@@ -1,6 +1,8 @@
 """Finds the names and addresses of this machine and of its network interfaces."""
 
 import fcntl
+import os
+import pwd
 import socket
 import struct
 from collections.abc import Callable, Sequence
@@ -28,6 +30,15 @@ def canonical_name(address: str) -> str:
 def host_name() -> str:
     """Return the host name of this machine."""
     return socket.gethostname()
+
+
+def process_user() -> str:
+    """Return the name of the user whose process this is; the user's number if it has no name."""
+    number = os.getuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
 
 
 def http_names(config: BookieConfig) -> Sequence[str]:

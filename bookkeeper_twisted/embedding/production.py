@@ -18,7 +18,7 @@ from ..config.metadata import MetadataConfig
 from ..errors import ConfigError
 from ..metadata.drivers import create_driver, options_of
 from ..storage.files.filesystem import RealFileSystem
-from .local_host import http_names, local_host, resolve_addresses
+from .local_host import http_names, local_host, process_user, resolve_addresses
 
 _OTHER_FILES = 512
 """Open files that are no client connections: entry logs, journals, indexes, metadata, the HTTP server."""
@@ -39,9 +39,11 @@ def make_bookie(
 
     :param config: configuration of the bookie.
     :param on_failure: called if a journal fails while the bookie serves, after the bookie has stopped (S10).
-    :raises ConfigError: the address of the bookie cannot be found, or the limit of open files is too low.
+    :raises ConfigError: the address of the bookie cannot be found, the limit of open files is too low, or the user of
+        this process may not start a bookie.
     :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no metadata driver knows the URI.
     """
+    require_permitted(config, process_user())
     config = with_descriptors(resolve_addresses(config), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     options = attrs.evolve(options_of(config), create=True)
     driver = create_driver(reactor, config.metadata_service_uri, options)
@@ -53,6 +55,17 @@ def make_bookie(
         reactor, config, driver, RealFileSystem(),
         local_host=local_host(config), make_site=make_site, on_failure=on_failure,
     )  # fmt: skip
+
+
+def require_permitted(config: BookieConfig, user: str) -> None:
+    """Refuse a user who may not start a bookie, as Apache's bookie does.
+
+    :param user: the name of the user whose process this is.
+    :raises ConfigError: ``permittedStartupUsers`` has names, and not this one.
+    """
+    permitted = set(config.permitted_startup_users) - {"null", "none"}
+    if permitted and user not in permitted:
+        raise config.error("permitted_startup_users", f"the bookie may not be started by {user!r}")
 
 
 def with_descriptors(config: BookieConfig, limit: int) -> BookieConfig:

@@ -1,5 +1,7 @@
 """The name of this machine and the addresses of its interfaces."""
 
+import os
+import pwd
 from typing import Any
 
 from twisted.internet.abstract import isIPAddress
@@ -12,6 +14,7 @@ from bookkeeper_twisted.embedding.local_host import (
     canonical_name,
     interface_address,
     local_host,
+    process_user,
     resolve_addresses,
 )
 from bookkeeper_twisted.errors import ConfigError
@@ -23,6 +26,13 @@ class LocalHostTests(SynchronousTestCase):
     def test_address(self) -> None:
         """By default it is an address."""
         self.assertTrue(isIPAddress(local_host(BookieConfig())))
+
+    def test_user(self) -> None:
+        """The user is the one that the system knows, whatever the environment says."""
+        self.patch(os, "environ", {"USER": "somebody", "LOGNAME": "somebody"})
+        self.assertEqual(pwd.getpwnam(process_user()).pw_uid, os.getuid())
+        self.patch(os, "getuid", lambda: 4_000_000_000)
+        self.assertEqual(process_user(), "4000000000")
 
     def test_interface(self) -> None:
         """It is the address of the interface that the bookie listens on, if that is configured."""

@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.service import BookieService
 from bookkeeper_twisted.config.bookie import BookieConfig
-from bookkeeper_twisted.embedding.production import make_bookie, with_descriptors
+from bookkeeper_twisted.embedding.production import make_bookie, require_permitted, with_descriptors
 from bookkeeper_twisted.errors import ConfigError, InvalidMetadataUriError
 
 
@@ -35,6 +35,17 @@ class MakeBookieTests(SynchronousTestCase):
         found = [with_descriptors(config, limit).max_connections for limit in (64, 128, 256, 1024, 20_000)]
         self.assertEqual(found, [16, 32, 64, 512, 10_000])
         self.assertRaisesRegex(ConfigError, "open files is 63.*needs 64.*ulimit -n", with_descriptors, config, 63)
+
+    def test_users(self) -> None:
+        """Only users who are named may start a bookie, if any are named."""
+        for users in ((), ("none",), ("joe", "ann")):
+            require_permitted(BookieConfig(permitted_startup_users=users), "ann")
+        config = BookieConfig(permitted_startup_users=("joe", "nobody at all"), metadata_service_uri="memory:")
+        self.assertRaisesRegex(
+            ConfigError, "permittedStartupUsers = 'joe,nobody at all', default: the bookie may not be started by 'ann'",
+            require_permitted, config, "ann",
+        )  # fmt: skip
+        self.assertRaises(ConfigError, make_bookie, MemoryReactorClock(), config)
 
     def test_unknown_metadata(self) -> None:
         """A URI that no driver takes is refused."""
