@@ -1,7 +1,7 @@
 """The program ``bookkeeper-twisted``: runs the shell with real files, a real terminal and a real network.
 
-``python -m bookkeeper_twisted`` is the same.  The only command is ``shell``; :mod:`.shell` parses the arguments after
-it.
+``python -m bookkeeper_twisted`` is the same.  The commands are ``shell`` and ``token``; :mod:`.shell` and
+:mod:`.tokens` parse the arguments after them.
 """
 
 import os
@@ -37,12 +37,14 @@ from .shell_command import FAILED, NotConfirmedError, ShellWorld, StoreAccess
 
 _HELP = """\
 Usage: bookkeeper-twisted shell [-conf FILE] COMMAND ...
+       bookkeeper-twisted token key | create | show ...
        bookkeeper-twisted --version | --help
 
 Looks at a BookKeeper cluster and administers it.
 
   shell COMMAND    the commands of Apache's bookkeeper shell: list, read, recover and delete ledgers,
                    list and check bookies; "bookkeeper-twisted shell help" lists them
+  token COMMAND    makes and verifies the tokens by which clients authenticate; "token --help" says more
 
 Programs that are installed with this one:
   twistd bookie         a bookie, the server; "twistd bookie --help" lists its keys
@@ -216,6 +218,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given[:1] == ["--version"]:
         print(f"bookkeeper-twisted {__version__}")
         raise SystemExit(0)
+    if given[:1] == ["token"]:
+        from .tokens import run_tokens  # imported here, because the shell needs none of it
+
+        raise SystemExit(run_tokens(given[1:]))
     if not given or given[0] != "shell":
         print(_HELP, end="")
         raise SystemExit(0 if given[:1] in (["help"], ["--help"], ["-h"]) else FAILED)

@@ -54,6 +54,22 @@ class TokenRules:
     skew: float = 0.0
 
 
+@attrs.frozen
+class VerifiedToken:
+    """The content of a token that was verified.
+
+    :ivar principal: whom the token names.
+    :ivar key: the key that has signed it.
+    :ivar begins: the first second since 1970 at which the token is valid; 0 if it names none.
+    :ivar expires: the second from which on the token is not valid.
+    """
+
+    principal: Principal
+    key: TokenKey
+    begins: float
+    expires: float
+
+
 class TokenVerifier:
     """Tells who has presented a token.
 
@@ -75,9 +91,16 @@ class TokenVerifier:
 
         :raises UnauthorizedAccessError: the token is refused; the reason has no part of it.
         """
+        return self.read(token).principal
+
+    def read(self, token: str) -> VerifiedToken:
+        """Return the content of a token.
+
+        :raises UnauthorizedAccessError: as of :meth:`verify`.
+        """
         try:
             key = self._signed_by(token)
-            return self._principal(_claims(token), key)
+            return self._checked(_claims(token), key)
         except _RefusedError as refused:
             reason = str(refused)
         raise UnauthorizedAccessError(detail=reason)  # outside the handler: no frame with the token is kept
@@ -107,11 +130,13 @@ class TokenVerifier:
             if key.algorithm == algorithm and (key.algorithm != SECRET_ALGORITHM or key.key_id == key_id):
                 yield key
 
-    def _principal(self, claims: Mapping[str, Any], key: TokenKey) -> Principal:
+    def _checked(self, claims: Mapping[str, Any], key: TokenKey) -> VerifiedToken:
+        """Return the content of a token whose signature is right, if its claims are."""
         now, rules = self._seconds(), self._rules
-        if now >= _time(claims, "exp", None) + rules.skew:
+        begins, expires = _time(claims, "nbf", 0), _time(claims, "exp", None)
+        if now >= expires + rules.skew:
             raise _RefusedError("the token has expired")
-        if now < _time(claims, "nbf", 0) - rules.skew:
+        if now < begins - rules.skew:
             raise _RefusedError("the token is not valid yet")
         is_own = key.algorithm == SECRET_ALGORITHM
         if not is_own and claims.get("iss") != rules.issuer:
@@ -119,7 +144,8 @@ class TokenVerifier:
         # a token of our own may leave the audience out, not name another one
         if not (is_own and "aud" not in claims) and (not rules.audience or rules.audience not in _texts(claims, "aud")):
             raise _RefusedError("the token is for another audience")
-        return Principal("token", _name(claims.get("sub")), _roles(claims, rules.roles_claim))
+        principal = Principal("token", _name(claims.get("sub")), _roles(claims, rules.roles_claim))
+        return VerifiedToken(principal, key, begins, expires)
 
 
 def token_verifier(config: AuthenticationConfig, seconds: Callable[[], float]) -> TokenVerifier | None:
