@@ -112,4 +112,6 @@ class AuthenticatedConnection(Protocol):
         if self._connection is not None:
             self._connection.connectionLost(reason)
         elif not self.authenticated.called:
-            self.authenticated.errback(BookieHandleNotAvailableError(f"connection lost: {tls_reason(reason.value)}"))
+            # V2 has no answer that refuses: the bookie ends the connection, as it does for other reasons
+            text = f"connection lost during the authentication (refused?): {tls_reason(reason.value)}"
+            self.authenticated.errback(BookieHandleNotAvailableError(text))
