@@ -40,11 +40,15 @@ class BookieProcess(ProcessProtocol):
         self._waiting: list[Deferred[None]] = []
 
     @classmethod
-    def start(cls, reactor: Any, data: str, *options: str) -> "BookieProcess":
-        """Starts a bookie that keeps everything below ``data`` and listens on this machine only."""
+    def start(cls, reactor: Any, data: str, *options: str, path: str = "") -> "BookieProcess":
+        """Starts a bookie that keeps everything below ``data`` and listens on this machine only.
+
+        :param path: a folder with plugins of one's own; empty: none.
+        """
         process = cls()
         command = [sys.executable, "-c", _TWISTD, "-n", "--pidfile=", "bookie", "--data", data, _LOCAL, *options]
-        environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+        found_in = os.pathsep.join([path, str(ROOT)] if path else [str(ROOT)])
+        environ = {**os.environ, "PYTHONPATH": found_in, "PYTHONUNBUFFERED": "1"}
         reactor.spawnProcess(process, sys.executable, command, env=environ, path=str(ROOT))
         return process
 
