@@ -40,7 +40,9 @@ class MakeBookieTests(SynchronousTestCase):
         """Only users who are named may start a bookie, if any are named."""
         for users in ((), ("none",), ("joe", "ann")):
             require_permitted(BookieConfig(permitted_startup_users=users), "ann")
-        config = BookieConfig(permitted_startup_users=("joe", "nobody at all"), metadata_service_uri="memory:")
+        config = BookieConfig(
+            permitted_startup_users=("joe", "nobody at all"), metadata_service_uri="memory:", allow_loopback=True
+        )
         self.assertRaisesRegex(
             ConfigError, "permittedStartupUsers = 'joe,nobody at all', default: the bookie may not be started by 'ann'",
             require_permitted, config, "ann",

@@ -1,7 +1,10 @@
 """Bookies and clients with TLS on threads, sockets and files."""
 
+import os
+import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,7 @@ from bookkeeper_twisted.embedding.production import make_bookie
 from bookkeeper_twisted.embedding.standalone import standalone_configs
 from bookkeeper_twisted.errors import BookKeeperError, ConfigError, NotEnoughBookiesError
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
+from bookkeeper_twisted.security.principals import Principal
 
 from ..first_hour.documents import blocks, commands
 from ..security.certificates import Folder, Pair, authority, issued
@@ -27,6 +31,7 @@ from ..security.certificates import Folder, Pair, authority, issued
 ROOT = Path(__file__).resolve().parent.parent.parent
 FACTORY = "org.apache.bookkeeper.tls.TLSContextFactory"
 HOST = "127.0.0.1"
+_ENDS = (".key", ".pem", ".keys", ".token")
 
 
 def tls_keys(folder: Folder, **more: Any) -> dict[str, Any]:
@@ -43,26 +48,43 @@ def tls_keys(folder: Folder, **more: Any) -> dict[str, Any]:
 class PageTests(TestCase):
     """``docs/security.rst``, followed to the letter."""
 
-    def follow(self, directory: str) -> list[Setting]:
-        """Make the files by the commands of the page; return the keys of a bookie that it shows."""
+    def follow(self, directory: str, title: str) -> list[Setting]:
+        """Make the files by the commands of a section of the page; return the keys of both sides that it shows."""
+        page = (ROOT / "docs/security.rst").read_text()
+        section = re.split(r"\n.+\n-{3,}\n", page.partition(f"\n{title}\n---")[2])[0]
+        environ = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+                   "PYTHONPATH": str(ROOT)}  # fmt: skip
         found: list[Setting] = []
-        for block in blocks((ROOT / "docs/security.rst").read_text()):
+        for block in blocks(section):
             if block.language == "properties":
                 found += from_file(block.text, "docs/security.rst")
                 continue
             for command in commands(block.text):
-                subprocess.run(command.text, shell=True, cwd=directory, check=True, capture_output=True)
+                subprocess.run(command.text, shell=True, cwd=directory, check=True, capture_output=True, env=environ)
+        self.assertTrue(found)
         return found
 
     async def test_five_minutes(self) -> None:
         """A bookie and a client with these files talk."""
+        self.assertEqual((await self.principal()).roles, ("writers",))
+
+    async def test_roles(self) -> None:
+        """So they do with the keys of the section on roles."""
+        self.assertEqual((await self.principal("Roles in certificates")).roles, ("writers",))
+
+    async def test_tokens(self) -> None:
+        """With the files and keys of the section on tokens the bookie knows the user."""
+        self.assertEqual(await self.principal("Tokens"), Principal("token", "joe", ("writers",)))
+
+    async def principal(self, *titles: str) -> Principal:
+        """Make the files of sections; return who a client is that has written an entry with them."""
         if shutil.which("openssl") is None:
             raise SkipTest("the page uses the program openssl, which is not installed")
         directory = tempfile.mkdtemp(prefix="tls-page-")
         self.addCleanup(shutil.rmtree, directory)
-        keys = self.follow(directory)
+        keys = [key for title in ("TLS in five minutes", *titles) for key in self.follow(directory, title)]
         here = [
-            attrs.evolve(each, text=str(Path(directory, each.text))) if each.text.endswith((".key", ".pem")) else each
+            attrs.evolve(each, text=str(Path(directory, each.text))) if each.text.endswith(_ENDS) else each
             for each in keys
         ]
         own = [attrs.evolve(each, text=each.text.replace("bookie.", "client.")) for each in here]
@@ -76,8 +98,9 @@ class PageTests(TestCase):
         client = await BookKeeper.connect(reactor, config.metadata_service_uri, client_config)
         self.addCleanup(client.close)
         await _append(await client.create_ledger(1, 1, 1))
-        (connection,) = service.engine.factory.peers
-        self.assertEqual(connection.principal.roles, ("writers",))
+        (principal,) = {connection.principal for connection in service.engine.factory.peers}
+        assert isinstance(principal, Principal)
+        return principal
 
 
 class TlsTests(TestCase):

@@ -1,7 +1,7 @@
 """Which tokens are taken, and whom they name."""
 
 import json
-from string import ascii_letters, digits
+from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
 import jwt
@@ -141,6 +141,13 @@ class SecretTests(TokenCase):
             self.assertRaises(UnauthorizedAccessError, verifier.verify, self.signed(text(other), body))
         self.refused(verifier, self.signed(head, body + "="), "malformed")
         self.refused(verifier, self.signed(head, body) + "\n", "malformed")
+
+    def test_one_text(self) -> None:
+        """A token has one text: another one that stands for the same bytes is refused, whoever decodes it leniently."""
+        verifier, token = self.verifier(SECRET), sign_token(SECRET, claims())
+        alphabet = ascii_uppercase + ascii_lowercase + digits + "-_"
+        spare = alphabet[alphabet.index(token[-1]) ^ 1]  # of the last character two bits stand for nothing
+        self.refused(verifier, token[:-1] + spare, "malformed")
 
     def test_extensions(self) -> None:
         """A token that needs an extension is refused."""
