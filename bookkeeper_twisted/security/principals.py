@@ -20,7 +20,8 @@ class Principal:
 
     :ivar kind: how the peer has shown its identity.
     :ivar name: of a certificate the subject in the form of RFC 4514, else the name of the user.
-    :ivar roles: those that the certificate gives it; Apache's ``BookieAuthZFactory`` compares only the first.
+    :ivar roles: those that its certificate or its token gives it; of those in a certificate Apache's
+        ``BookieAuthZFactory`` compares only the first.
     :ivar uris: URIs of the certificate's alternative names, as ``spiffe://domain/service``.
     """
 

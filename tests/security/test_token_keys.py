@@ -1,6 +1,7 @@
 """Keys of tokens in files, files that change, and the keys of the configuration."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,18 @@ class VerifierTests(FolderCase):
                 token_audience="x", token_issuer="x", token_key_file=secrets, token_public_keys=public
             )
             self.assertIn("No such file", str(self.assertRaises(ConfigError, token_verifier, config, lambda: NOW)))
+
+    def test_library(self) -> None:
+        """Without the library the extra is named."""
+        path = self.put_secrets(SECRET)
+        public = (self.put("a.pem", public_pem("EdDSA")),)
+        keys: list[tuple[str, dict[str, Any]]] = [
+            ("jwt", {"token_key_file": path}), ("cryptography.exceptions", {"token_public_keys": public}),
+        ]  # fmt: skip
+        for name, given in keys:
+            self.patch(sys, "modules", {**sys.modules, name: None})
+            error = self.assertRaises(ConfigError, self.verifier, token_issuer="x", token_audience="x", **given)
+            self.assertIn("pip install 'bookkeeper-twisted[jwt]'", str(error))
 
     def test_rotation(self) -> None:
         """A secret that is added counts within five seconds, one that is taken away no longer."""

@@ -1,6 +1,7 @@
 """Which tokens are taken, and whom they name."""
 
 import json
+from functools import cache
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
@@ -226,14 +227,21 @@ _VALUES = st.recursive(
 )  # fmt: skip
 
 
+@cache
+def _good_tokens() -> list[str]:
+    """A token by each algorithm."""
+    return [sign_token(SECRET, claims()), *map(issued, signers())]
+
+
 class MutationTests(TokenCase):
     """Tokens that somebody has changed."""
 
     @given(st.data())
     def test_changed(self, data: st.DataObject) -> None:
         """A token of which any character was changed, put in or left out does not verify."""
-        verifier = self.verifier(SECRET, TokenKey("", "EdDSA", signers()["EdDSA"].public_key()), rules=ISSUER)
-        token = data.draw(st.sampled_from([sign_token(SECRET, claims()), issued("EdDSA")]))
+        public = [TokenKey("", name, private.public_key()) for name, private in signers().items()]
+        verifier = self.verifier(SECRET, *public, rules=ISSUER)
+        token = data.draw(st.sampled_from(_good_tokens()))
         verifier.verify(token)
         at = data.draw(st.integers(0, len(token)))
         left_out = data.draw(st.integers(0, 2))
@@ -241,6 +249,13 @@ class MutationTests(TokenCase):
         changed = token[:at] + put_in + token[at + left_out :]
         if changed != token:
             self.refused(verifier, changed, "")
+
+    @given(st.sampled_from(["HS256", "RS256", "ES256", "EdDSA"]), st.binary(max_size=300))
+    def test_any_signature(self, algorithm: str, signature: bytes) -> None:
+        """Any bytes in the place of the signature are refused, whatever their length."""
+        public = [TokenKey("", name, private.public_key()) for name, private in signers().items()]
+        head, body = text({"alg": algorithm, "kid": "a"}), text(claims(iss="https://issuer", aud="cluster"))
+        self.refused(self.verifier(SECRET, *public, rules=ISSUER), f"{head}.{body}.{text(signature)}", "")
 
     @given(st.text(max_size=200))
     def test_any_text(self, token: str) -> None:
