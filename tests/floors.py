@@ -25,7 +25,8 @@ EXTRAS = ("zookeeper", "tools", "arrow", "tls", "jwt")
 MODULES = (
     "tests.codec", "tests.protocol", "tests.client.connections", "tests.metadata", "tests.config", "tests.http",
     "tests.security", "tests.authentication", "tests.cli.test_tap", "tests.cli.test_main", "tests.cli.test_tokens",
-    "tests.doors", "tests.test_aio", "tests.test_blocking", "tests.test_instruments", "tests.test_metrics", "tests.integration.test_bookie_service",
+    "tests.doors", "tests.test_aio", "tests.test_blocking", "tests.test_instruments", "tests.test_metrics",
+    "tests.integration.test_bookie_service",
     "tests.test_examples.ExamplesTests.test_write_read", "tests.test_examples.ExamplesTests.test_asyncio_client",
     "tests.test_examples.ExamplesTests.test_standalone_cluster",
 )  # fmt: skip

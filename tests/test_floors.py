@@ -16,6 +16,8 @@ arrow =
     pyarrow >= 18
 tls =
     Twisted[tls] >= 24.7
+jwt =
+    PyJWT[crypto] >= 2.10.1
 spark =
     pyspark
 """
@@ -27,6 +29,7 @@ class FloorsTests(SynchronousTestCase):
     def test_oldest(self) -> None:
         """Everything is wanted at its floor, the extras that count included."""
         pins = ["Twisted==24.7", "attrs==23.2", "kazoo==2.10", "pyarrow==18", "Twisted[tls]==24.7"]
+        pins.append("PyJWT[crypto]==2.10.1")
         self.assertEqual(floors(_SETUP), pins)
 
     def test_no_floor(self) -> None:

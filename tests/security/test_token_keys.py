@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from cryptography.hazmat.primitives.asymmetric.dsa import generate_private_key as generate_dsa_key
 from cryptography.hazmat.primitives.asymmetric.ec import SECP384R1, generate_private_key
@@ -207,8 +208,8 @@ class VerifierTests(FolderCase):
             ("jwt", {"token_key_file": path}), ("cryptography.exceptions", {"token_public_keys": public}),
         ]  # fmt: skip
         for name, given in keys:
-            self.patch(sys, "modules", {**sys.modules, name: None})
-            error = self.assertRaises(ConfigError, self.verifier, token_issuer="x", token_audience="x", **given)
+            with patch.dict(sys.modules, {name: None}):
+                error = self.assertRaises(ConfigError, self.verifier, token_issuer="x", token_audience="x", **given)
             self.assertIn("pip install 'bookkeeper-twisted[jwt]'", str(error))
 
     def test_rotation(self) -> None:
