@@ -11,6 +11,9 @@ one line of the log.  A connection keeps the context that it began with, so no c
 A peer is verified inside the handshake (:mod:`.openssl`): the chain of its certificate up to a trusted one, and at the
 client the name or address that was connected to.  :mod:`.principals` says who the peer is, for the rules of access.
 
+A signed token can say who a peer is, too (:mod:`.tokens`).  Its keys (:mod:`.token_keys`) are files that are read
+again when they have changed (:mod:`.files`), as those of TLS are.
+
 Only :mod:`.keys` and :mod:`.openssl` import the libraries of the extra ``tls``; the other modules import these two when
-the first context is made.
+the first context is made.  The extra ``jwt`` is imported when the first verifier of tokens is made.
 """
