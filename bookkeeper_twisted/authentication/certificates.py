@@ -1,10 +1,10 @@
-"""Authentication by what the certificate of a client says, as Apache's ``BookieAuthZFactory``: nothing is exchanged.
+"""Authentication by the role in the certificate of a client, as Apache's ``BookieAuthZFactory`` does.
 
-The first role in the certificate has to be one of ``authorizedRoles``.  As in Java the other roles do not count.
-Values that begin with ``spiffe://`` are compared with the URI of the certificate instead (SPIFFE; Java has no such
-thing); a certificate with several URIs names no service (X.509-SVID, section 5.1).
+The client sends no token: the TLS handshake has shown its certificate.  The first role in the certificate has to be one
+of ``authorizedRoles``; as in Java the other roles do not count.  A value that begins with ``spiffe://`` is a SPIFFE id,
+which Java does not have.  It is compared with the URI of the certificate, if the certificate has only one (X.509-SVID).
 
-A client that does not fit is told so by the answers to its requests: each is refused with EUA, as in Java.
+Other clients are refused as in Java: the bookie answers each request with EUA.
 """
 
 from collections.abc import Callable, Iterable

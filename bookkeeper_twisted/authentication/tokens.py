@@ -1,8 +1,8 @@
-"""Authentication by a signed token: the client sends it, the bookie verifies it, and the exchange is over.
+"""Authentication by a signed token: the client sends its token, and the bookie verifies it.
 
-Whoever has a token can use it, so tokens travel over TLS alone unless ``tokenInClear`` permits otherwise.  The client
-reads its file for each connection: a token that is renewed in time lets it connect for ever.  A connection that was
-authenticated stays so until it ends, also when the token has expired meanwhile.
+Anybody who sees a token can use it.  So tokens are sent over TLS only, unless ``tokenInClear`` permits clear text.  The
+client reads its token from a file for each connection, so that the token can be renewed.  The bookie does not end an
+authenticated connection when the token expires.
 """
 
 from collections.abc import Callable
@@ -92,7 +92,7 @@ class _BookieSide:
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":
         if not self._is_private:
             raise UnauthorizedAccessError(detail="a token was sent in clear")
-        # what is not ASCII is no token: the verifier says so
+        # bytes that are not ASCII become a character that the verifier refuses
         self.principal = self._verifier.verify((received or b"").decode("ascii", "replace"))
         self.complete = True
         return succeed(b"")

@@ -1,7 +1,7 @@
 """The command ``bookkeeper-twisted token``: makes keys and tokens, and verifies tokens.
 
-Secrets are in files and on the standard input and output, never on the command line, which every user of the machine
-can read.  Files are made for their owner alone.
+Secrets are read from files or the standard input, never from the command line, which every user of the machine can
+read.  Only the owner can read the files that this command makes.
 """
 
 import os
@@ -37,7 +37,7 @@ _PRIVATE = 0o600
 
 @attrs.frozen
 class TokenWorld:
-    """The terminal, the clock and the chance of the command.
+    """The terminal, the clock and the random numbers of the command.
 
     :ivar out: prints a line.
     :ivar complain: prints a line to the error output.
@@ -75,7 +75,7 @@ def run_tokens(arguments: Sequence[str], world: TokenWorld | None = None) -> int
 
 
 def _make_key(world: TokenWorld, options: Namespace) -> int:
-    """Append a new key to the file of keys, which is made if there is none."""
+    """Append a new key to the file of keys; make the file if it does not exist."""
     path = Path(options.key_file)
     known = [key.key_id for key in read_secrets(str(path))] if path.exists() else []
     key_id = options.key_id or _next_id(known, world.seconds())
@@ -110,7 +110,7 @@ def _make_token(world: TokenWorld, options: Namespace) -> int:
         claims["aud"] = options.audience
     token = sign_token(key, claims)
     config = AuthenticationConfig(token_key_file=options.key_file, token_audience=options.audience)
-    _read(config, token, world)  # what bookies would refuse is not made
+    _read(config, token, world)  # raises if bookies would refuse the token
     if options.output is None:
         world.out(token)
     else:
@@ -128,7 +128,7 @@ def _signing_key(path: str, key_id: str | None) -> TokenKey:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Put a file in its place at once, for its owner alone."""
+    """Write a file that only its owner can read; replace an existing file in one step."""
     new = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
     try:

@@ -8,7 +8,7 @@ key of the configuration  content of the file
 ``tokenPublicKeys``       one public key of the issuer or more, in PEM
 ========================  ==========================================================================================
 
-Each key has one algorithm, which its kind decides: what a token says of its algorithm only chooses among the keys.
+The kind of a key decides its only algorithm.  The algorithm that a token names only selects keys of this algorithm.
 """
 
 import re
@@ -36,7 +36,7 @@ _PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL
 class TokenKey:
     """A key that verifies tokens.
 
-    :ivar key_id: names a secret; empty for a public key, whose issuer may call it whatever it likes.
+    :ivar key_id: the name of a secret; empty for a public key, because its issuer chooses the name.
     :ivar algorithm: the only algorithm that the key is used with, as JWS names it.
     :ivar material: the secret's bytes or the public key.
     """

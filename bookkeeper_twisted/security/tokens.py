@@ -1,11 +1,12 @@
-"""Tokens that say who a peer is: JSON web tokens (RFC 7519) with an expiry, signed by a key that is configured.
+"""Verifies signed tokens, which say who a peer is: JSON web tokens (RFC 7519) with an expiry.
 
-There are two kinds of keys.  A secret of ``tokenKeyFile`` signs tokens of the operator's own; the token names the
-secret in ``kid``.  A public key of ``tokenPublicKeys`` verifies tokens of an issuer, which have to name this issuer
-(``tokenIssuer``) and this cluster (``tokenAudience``).
+Two kinds of keys verify tokens.  A secret of ``tokenKeyFile`` signs and verifies the operator's own tokens; such a
+token names its secret in ``kid``.  A public key of ``tokenPublicKeys`` verifies the tokens of an issuer.  A token of
+the issuer has to name the issuer (``tokenIssuer``) and the cluster (``tokenAudience``).
 
-The library verifies signatures.  The rest is here, as it has to go by the clock that it is given, and refuses what is
-legal in a token but has no use: members of one name, numbers without an end, a second encoding of the same bytes.
+The library PyJWT verifies signatures.  This module checks the claims itself, because it gets its clock as an argument.
+It also refuses tokens that the standard permits although nobody needs them: two members of one name, infinite numbers,
+a second text for the same bytes.
 """
 
 import json
@@ -32,7 +33,7 @@ _MOST_ROLES = 256
 
 
 class _RefusedError(Exception):
-    """The reason to refuse a token; it has nothing of the token."""
+    """A token is refused; the text says why, and has no part of the token."""
 
 
 _MALFORMED = "the token is malformed"
@@ -42,10 +43,10 @@ _MALFORMED = "the token is malformed"
 class TokenRules:
     """The claims that tokens have to make.
 
-    :ivar issuer: the issuer of tokens that a public key verifies.
-    :ivar audience: the audience that these tokens are for; a token that a secret has signed needs none.
-    :ivar roles_claim: the claim with the roles, a list of texts or one text with spaces.
-    :ivar skew: seconds by which the clock of whoever made a token may differ from this one.
+    :ivar issuer: the issuer that tokens have to name if a public key verifies them.
+    :ivar audience: the audience that these tokens have to name; a token that a secret has signed may leave it out.
+    :ivar roles_claim: name of the claim with the roles: a list of texts, or one text with spaces between roles.
+    :ivar skew: seconds by which the clock of the token's maker may differ from this clock.
     """
 
     issuer: str = ""
@@ -71,9 +72,10 @@ class VerifiedToken:
 
 
 class TokenVerifier:
-    """Tells who has presented a token.
+    """Verifies tokens; returns the principal that a token names.
 
-    :param keys: returns the keys that may have signed the token.
+    :param keys: returns the keys whose tokens are accepted.
+    :param rules: the claims that a token has to make.
     :param seconds: a clock of seconds since 1970.
     :raises ConfigError: the extra ``jwt`` is not installed.
     """
@@ -126,12 +128,12 @@ class TokenVerifier:
         """Yield the keys that can have signed a token with this header."""
         algorithm, key_id = header.get("alg"), header.get("kid")
         for key in self._keys():
-            # the name of a secret has to be given: of public keys each issuer has its own names
+            # the token has to name its secret; the name of a public key does not count, as issuers choose these names
             if key.algorithm == algorithm and (key.algorithm != SECRET_ALGORITHM or key.key_id == key_id):
                 yield key
 
     def _checked(self, claims: Mapping[str, Any], key: TokenKey) -> VerifiedToken:
-        """Return the content of a token whose signature is right, if its claims are."""
+        """Check the claims of a token whose signature is right, then return the token's content."""
         now, rules = self._seconds(), self._rules
         begins, expires = _time(claims, "nbf", 0), _time(claims, "exp", None)
         if now >= expires + rules.skew:
@@ -141,7 +143,7 @@ class TokenVerifier:
         is_own = key.algorithm == SECRET_ALGORITHM
         if not is_own and claims.get("iss") != rules.issuer:
             raise _RefusedError("the token is of another issuer")
-        # a token of our own may leave the audience out, not name another one
+        # a token that a secret has signed may leave the audience out, but not name another one
         if not (is_own and "aud" not in claims) and (not rules.audience or rules.audience not in _texts(claims, "aud")):
             raise _RefusedError("the token is for another audience")
         principal = Principal("token", _name(claims.get("sub")), _roles(claims, rules.roles_claim))
@@ -207,7 +209,7 @@ def _signature_check() -> Callable[[str, TokenKey], bool]:
 
 
 def _decoded(part: str) -> bytes:
-    """Return the bytes of a part, if it is their only encoding: one token has one text."""
+    """Decode a part of a token; refuse a part that is another text for the same bytes."""
     try:
         data = urlsafe_b64decode(part + "=" * (-len(part) % 4))
     except ValueError:
@@ -263,7 +265,7 @@ def _texts(claims: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def _name(value: object) -> str:
-    """Return a name that may stand in the log."""
+    """Return a subject or role if it is a text that can be logged: printable, not blank, not too long."""
     if not (isinstance(value, str) and value.strip() and value.isprintable() and len(value) <= _LONGEST_NAME):
         raise _RefusedError("the token names no subject, or one that cannot be a name")
     return value
