@@ -47,16 +47,17 @@ def token_client(config: AuthenticationConfig) -> IClientAuthentication:
     if not config.encrypts and not config.token_in_clear:
         reason = "the token would be sent in clear: set tlsProviderFactoryClass, or tokenInClear=true"
         raise config.error("client_auth_token_file", reason)
-    read_token(path)
+    read_token(path, warns=True)
     return TokenClient(path, config.token_in_clear)
 
 
-def read_token(path: str) -> bytes:
+def read_token(path: str, warns: bool = False) -> bytes:
     """Return the token in a file, without the space around it.
 
+    :param warns: whether to log a warning if every user of the machine can read the file.
     :raises ConfigError: the file cannot be read, or has no token.
     """
-    text = read_text(_FILE, path, MAX_SIZE, secret=True).strip()
+    text = read_text(_FILE, path, MAX_SIZE, secret=warns).strip()
     if not text.isascii() or len(text.split()) != 1:
         raise file_error(_FILE, path, "it has no token, or more than one")
     return text.encode()
