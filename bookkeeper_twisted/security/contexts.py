@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 import attrs
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IOpenSSLServerConnectionCreator
@@ -11,6 +11,7 @@ from zope.interface import implementer
 
 from ..config.tls import TlsConfig
 from ..errors import ConfigError, IncorrectParameterError
+from .files import FromFiles
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
@@ -27,8 +28,6 @@ PROTOCOLS = ("TLSv1.2", "TLSv1.3")
 
 _OLD = frozenset({"SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1"})
 """Protocols that Java knows too; RFC 8996 forbids them, and they are not spoken here whatever is configured."""
-
-T = TypeVar("T")
 
 
 def _words(given: str | Iterable[str]) -> tuple[str, ...]:
@@ -126,53 +125,6 @@ def settings_of(config: TlsConfig) -> TlsSettings:
     )  # fmt: skip
 
 
-class _Renewed(Generic[T]):
-    """An object that is made from files, and made again when they have changed."""
-
-    _log = Logger()
-
-    def __init__(
-        self, stores: Iterable["StoreFiles"], make: Callable[[], T], refresh: float, seconds: Callable[[], float]
-    ) -> None:
-        self._paths = [path for store in stores for path in store.paths]
-        self._make = make
-        self._refresh = refresh
-        self._seconds = seconds
-        self._looked = seconds()
-        # looked at before they are read: a change in between is found by the next look
-        self._seen = self._look()
-        self._made = make()
-
-    def get(self) -> T:
-        """Return the newest that could be made."""
-        now = self._seconds()
-        if not 0 <= now - self._looked < self._refresh:  # a clock that was put back must not end the looking
-            self._looked = now
-            seen = self._look()
-            if seen != self._seen:
-                self._seen = seen
-                self._renew()
-        return self._made
-
-    def _look(self) -> object:
-        from .keys import look_at
-
-        return look_at(self._paths)
-
-    def _renew(self) -> None:
-        try:
-            self._made = self._make()
-        except ConfigError as error:
-            self._log.error(
-                "the files of TLS have changed and cannot be used, the previous ones stay in use: {reason}",
-                reason=str(error),
-            )
-        except Exception:  # whatever it is, connections have to go on with what is there
-            self._log.failure("the files of TLS have changed and cannot be used, the previous ones stay in use")
-        else:
-            self._log.info("the files of TLS have changed: new connections use the new ones")
-
-
 class _Tls:
     """The contexts of one side, made from files that its settings name.
 
@@ -186,7 +138,8 @@ class _Tls:
         _require_library()
         self._settings = settings
         self._seconds = seconds
-        self._context = _Renewed(self._stores(settings), self._make, settings.refresh_seconds, seconds)
+        paths = [path for store in self._stores(settings) for path in store.paths]
+        self._context = FromFiles("the files of TLS", paths, self._make, seconds, settings.refresh_seconds)
 
     def _stores(self, settings: TlsSettings) -> Iterable["StoreFiles"]:
         """Return the stores whose files are used."""

@@ -86,11 +86,16 @@ class FromFiles(Generic[T]):
     :param paths: the files.
     :param make: reads the files and makes the object.
     :param seconds: a clock of seconds since 1970.
+    :param refresh: the shortest time between two looks at the files, in seconds.
     :raises ConfigError: the files cannot be used.
     """
 
-    def __init__(self, what: str, paths: Iterable[str], make: Callable[[], T], seconds: Callable[[], float]) -> None:
+    def __init__(
+        self, what: str, paths: Iterable[str], make: Callable[[], T], seconds: Callable[[], float],
+        refresh: float = REFRESH_SECONDS,
+    ) -> None:  # fmt: skip
         self._what = what
+        self._refresh = refresh
         self._paths = tuple(paths)
         self._make = make
         self._seconds = seconds
@@ -100,9 +105,9 @@ class FromFiles(Generic[T]):
         self._made = make()
 
     def get(self) -> T:
-        """Return the newest object that could be made; look at the files at most once in REFRESH_SECONDS."""
+        """Return the newest object that could be made; look at the files if the last look was long enough ago."""
         now = self._seconds()
-        if not 0 <= now - self._looked_at < REFRESH_SECONDS:  # a clock that was put back must not end the looking
+        if not 0 <= now - self._looked_at < self._refresh:  # a clock that was put back must not end the looking
             self._looked_at = now
             seen = self._look()
             if seen != self._seen:
@@ -111,7 +116,7 @@ class FromFiles(Generic[T]):
         return self._made
 
     def _look(self) -> tuple[tuple[int, ...] | None, ...]:
-        return tuple(map(_identity, self._paths))
+        return tuple(map(identity_of, self._paths))
 
     def _renew(self) -> None:
         try:
@@ -127,8 +132,8 @@ class FromFiles(Generic[T]):
             _log.info("{what} have changed: the new ones are in use", what=self._what)
 
 
-def _identity(path: str) -> tuple[int, ...] | None:
-    """Return the numbers of a file that change when its content does; None if the file cannot be found."""
+def identity_of(path: str) -> tuple[int, ...] | None:
+    """Return numbers that change when the file at ``path`` is changed or replaced; None if there is no file."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):

@@ -16,13 +16,10 @@ Every error is a :class:`~bookkeeper_twisted.errors.ConfigError` that names the 
 and never a password.
 """
 
-import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from pathlib import Path
-from stat import S_ISREG
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import attrs
 from cryptography import x509
@@ -36,6 +33,7 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
 
 from ..errors import CodecError, ConfigError
 from . import jks
+from .files import file_error, read_small_file
 
 T = TypeVar("T")
 PrivateKey = RSAPrivateKey | EllipticCurvePrivateKey | Ed25519PrivateKey | Ed448PrivateKey
@@ -78,7 +76,7 @@ class StoreFiles:
 
         :param reason: a sentence about the file.
         """
-        return _refusal(self.name, self.path, reason)
+        return file_error(self.name, self.path, reason)
 
 
 @attrs.frozen
@@ -91,35 +89,6 @@ class KeyAndChain:
     files: StoreFiles
     key: PrivateKey = attrs.field(repr=False)
     chain: tuple[x509.Certificate, ...]
-
-
-class Look(NamedTuple):
-    """The identity, size and time of a file, by which a change is seen without reading the file.
-
-    The time is that of the last change of content or attributes, which no program can set.
-    """
-
-    device: int
-    inode: int
-    size: int
-    changed_ns: int
-
-
-def look_at(paths: Iterable[str]) -> tuple[Look | None, ...]:
-    """Return the looks of some files.
-
-    :param paths: the files, which need not exist.
-    :returns: one for each; None for a file that cannot be found.
-    """
-    return tuple(map(_look_at, paths))
-
-
-def _look_at(path: str) -> Look | None:
-    try:
-        found = Path(path).stat()
-    except (OSError, ValueError):
-        return None
-    return Look(found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns)
 
 
 def read_identity(files: StoreFiles) -> KeyAndChain:
@@ -180,37 +149,10 @@ def expired(files: StoreFiles, certificates: Iterable[x509.Certificate], now: da
 # ---- files and passwords -----------------------------------------------------------------------------
 
 
-def _refusal(key: str, path: str, reason: str) -> ConfigError:
-    return ConfigError(f"{key} = {path!r}: {reason}")
-
-
 def _read(key: str, path: str) -> bytes:
     if not path:
         raise ConfigError(f"{key} is not set: it has to name a file")
-    try:
-        data = _content(path)
-    except OSError as error:
-        raise _refusal(key, path, error.strerror or "it cannot be read") from None
-    except ValueError:
-        raise _refusal(key, path, "it is no path of a file") from None
-    if data is None:
-        raise _refusal(key, path, "it is not a regular file")
-    if len(data) > MAX_SIZE:
-        raise _refusal(key, path, f"it has more than {MAX_SIZE >> 20} MiB")
-    return data
-
-
-def _content(path: str) -> bytes | None:
-    """Return the content of a regular file, cut off beyond :data:`MAX_SIZE`; None for another kind of file."""
-    # Without O_NONBLOCK the open of a FIFO would wait for a writer, and the reactor would wait, too.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-    try:
-        if not S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(MAX_SIZE + 1)
-    finally:
-        os.close(descriptor)
+    return read_small_file(key, path, MAX_SIZE)
 
 
 def _password(files: StoreFiles) -> str:
@@ -223,7 +165,7 @@ def _password(files: StoreFiles) -> str:
     except UnicodeDecodeError:
         password = None
     if password is None:  # outside the handler: the error would carry the password along
-        raise _refusal(key, files.password_path, "the password is not UTF-8")
+        raise file_error(key, files.password_path, "the password is not UTF-8")
     # Java trims the passwords of stores, and takes those of keys in PEM as they are
     return password.rstrip("\r\n") if files.kind == "PEM" else password.strip(_SPACE)
 
@@ -273,9 +215,9 @@ def _pem_certificates(key: str, path: str, data: bytes) -> tuple[x509.Certificat
     try:
         found = tuple(x509.load_pem_x509_certificates(data))
     except _UNREADABLE:
-        raise _refusal(key, path, "it has no certificate in PEM, or one that cannot be read") from None
+        raise file_error(key, path, "it has no certificate in PEM, or one that cannot be read") from None
     if len(found) != len(_CERTIFICATE_BEGIN.findall(data)):  # the library ignores a last block without an end
-        raise _refusal(key, path, "its last certificate is cut off")
+        raise file_error(key, path, "its last certificate is cut off")
     return found
 
 

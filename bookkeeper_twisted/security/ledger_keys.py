@@ -7,7 +7,6 @@ key can use it.  To change the provider's key, the keys of ledgers are wrapped a
 import binascii
 import os
 import re
-import stat
 from base64 import b64decode
 from collections.abc import Mapping
 
@@ -18,6 +17,7 @@ from zope.interface import Attribute, Interface, implementer
 
 from ..config.client import ClientConfig
 from ..errors import ConfigError, UnauthorizedAccessError
+from .files import read_text
 
 KEY_SIZE = 32
 MOST_BYTES = 1024 * 1024
@@ -126,12 +126,7 @@ class FileKeys:
         path = config.ledger_key_file
         if not path:
             raise config.error("ledger_key_file", "ledgerKeyProvider=file needs a file")
-        try:
-            text = _read(path)
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not text"
-            raise config.error("ledger_key_file", f"cannot be read: {reason}") from None
-        return KeyRing(_parsed(text, path), path)
+        return KeyRing(_parsed(read_text("ledgerKeyFile", path, MOST_BYTES, secret=True), path), path)
 
 
 @implementer(IPlugin, IKeyProviderPlugin)
@@ -161,23 +156,6 @@ def key_provider(config: ClientConfig) -> IKeyProvider | None:
             return plugin.make(config)
     known = ", ".join(sorted(known for plugin in plugins for known in plugin.names))
     raise config.error("ledger_key_provider", f"no such key provider; known are {known}")
-
-
-def _read(path: str) -> str:
-    """Read a key file, which has to be a regular file of a moderate size.
-
-    :raises OSError: it is not, or cannot be read.
-    """
-    # Without O_NONBLOCK the open of a named pipe would wait for a program that writes to it.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(None, "it is not a regular file", path)
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise OSError(None, f"it has more than {MOST_BYTES} bytes", path)
-    return data.decode("ascii")
 
 
 def _parsed(text: str, origin: str) -> Mapping[str, bytes]:

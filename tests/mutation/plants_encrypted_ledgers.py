@@ -35,9 +35,6 @@ PLANTS = (
         where="KeyRing._unwrap",
     ),
     Plant(
-        "a file of keys may be a pipe", _KEYS, "not stat.S_ISREG(found.st_mode)", "False", _RINGS, where="_read",
-    ),
-    Plant(
         "a key of a wrong size is taken", _KEYS, "len(key) != KEY_SIZE", "False", _RINGS, where="_parsed",
     ),
     Plant(

@@ -139,30 +139,6 @@ PLANTS = (
         "name not in PROTOCOLS and name not in _OLD", "False", _MADE, where="TlsSettings.__attrs_post_init__",
     ),
     Plant(
-        "changed files are not read", _CONTEXTS,
-        "seen != self._seen", "False", _RENEWED, where="_Renewed.get",
-    ),
-    Plant(
-        "files are looked at for every connection", _CONTEXTS,
-        "not 0 <= now - self._looked < self._refresh", "True", _RENEWED, where="_Renewed.get",
-    ),
-    Plant(
-        "a clock that was put back ends the looking", _CONTEXTS,
-        "not 0 <= now - self._looked < self._refresh", "now - self._looked >= self._refresh", _RENEWED,
-        where="_Renewed.get",
-    ),
-    Plant(
-        "broken files are a line of the log at every look", _CONTEXTS,
-        "self._seen = seen", "", _RENEWED, where="_Renewed.get",
-    ),
-    Plant(
-        "broken files end the connections that follow", _CONTEXTS,
-        "self._log.error(\n"
-        "    'the files of TLS have changed and cannot be used, the previous ones stay in use: {reason}',\n"
-        "    reason=str(error),\n)",
-        "raise", _RENEWED, where="_Renewed._renew",
-    ),
-    Plant(
         "a bookie does not see that its trust store has changed", _CONTEXTS,
         "(settings.keys, settings.trusted) if settings.client_authentication else (settings.keys,)",
         "(settings.keys,)", _RENEWED, where="ServerTls._stores",
@@ -171,23 +147,6 @@ PLANTS = (
         "a client does not see that its certificate has changed", _CONTEXTS,
         "(settings.keys, settings.trusted) if settings.client_authentication else (settings.trusted,)",
         "(settings.trusted,)", _RENEWED, where="ClientTls._stores",
-    ),
-    Plant(
-        "a file that was replaced by one of its size and time looks unchanged", _KEYS,
-        "Look(found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns)",
-        "Look(0, 0, found.st_size, 0)", _READ, where="_look_at",
-    ),
-    Plant(
-        "a FIFO in the place of a file is waited for", _KEYS,
-        "os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY", "os.O_RDONLY", _READ, where="_content",
-    ),
-    Plant(
-        "a device in the place of a file is read", _KEYS,
-        "S_ISREG(os.fstat(descriptor).st_mode)", "True", _READ, where="_content",
-    ),
-    Plant(
-        "a file of any size is read", _KEYS,
-        "len(data) > MAX_SIZE", "False", _READ, where="_read",
     ),
     Plant(
         "an expired certificate is no line of the log", _CONTEXTS,

@@ -104,6 +104,19 @@ PLANTS = (
         "S_ISREG(mode)", "True", _STORED, where="read_small_file",
     ),
     Plant(
+        "a file that was replaced by one of its size and time looks unchanged", _FILES,
+        "found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns", "0, 0, found.st_size, 0",
+        ["tests.security.test_files"], where="identity_of",
+    ),
+    Plant(
+        "a device in the place of a file is read", _FILES,
+        "not S_ISREG(mode)", "False", ["tests.security.test_keys"], where="read_small_file",
+    ),
+    Plant(
+        "broken files are a line of the log at every look", _FILES,
+        "self._seen = seen", "", ["tests.security.test_renewal"], where="FromFiles.get",
+    ),
+    Plant(
         "a file has no end", _FILES,
         "len(data) > limit", "False", _STORED, where="read_small_file",
     ),
@@ -117,16 +130,16 @@ PLANTS = (
     ),
     Plant(
         "files are looked at only once", _FILES,
-        "not 0 <= now - self._looked_at < REFRESH_SECONDS", "False", _STORED, where="FromFiles.get",
+        "not 0 <= now - self._looked_at < self._refresh", "False", _STORED, where="FromFiles.get",
     ),
     Plant(
         "a clock that was put back ends the looking at keys of tokens", _FILES,
-        "0 <= now - self._looked_at < REFRESH_SECONDS", "now - self._looked_at < REFRESH_SECONDS", _STORED,
+        "0 <= now - self._looked_at < self._refresh", "now - self._looked_at < self._refresh", _STORED,
         where="FromFiles.get",
     ),
     Plant(
         "files are looked at for each token", _FILES,
-        "not 0 <= now - self._looked_at < REFRESH_SECONDS", "True", _STORED, where="FromFiles.get",
+        "not 0 <= now - self._looked_at < self._refresh", "True", _STORED, where="FromFiles.get",
     ),
     Plant(
         "a broken file refuses everybody", _FILES,

@@ -7,9 +7,10 @@ from typing import Any
 import attrs
 from OpenSSL import SSL
 from twisted.internet.task import Clock
+from twisted.logger import Logger
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.security import contexts
+from bookkeeper_twisted.security import files
 from bookkeeper_twisted.security.contexts import ClientTls, ServerTls
 
 from .certificates import Folder, authority, bookie, client
@@ -118,7 +119,8 @@ class TlsCase(SynchronousTestCase):
         self.bookie.put_pair(bookie(), authority())
         self.client.put_pair(client(), authority())
         self.logged: list[dict[str, Any]] = []
-        for kind in (contexts._Renewed, ServerTls, ClientTls):
+        self.patch(files, "_log", Logger(observer=self.logged.append))  # type: ignore[arg-type]
+        for kind in (ServerTls, ClientTls):
             self.patch(kind, "_log", kind._log.__class__(observer=self.logged.append))  # type: ignore[arg-type]
 
     def server(self, **others: object) -> ServerTls:

@@ -101,7 +101,8 @@ class ProviderTests(SynchronousTestCase):
         self.refused(f"k1:{b64encode(KEY).decode()}", "line 1: expected the name of a key")
         self.refused(f"{line('k1')}\n{line('k1', OTHER)}", "line 2: the key k1 is given twice")
         Path(self.path).write_bytes(b"\xff" * 100)
-        self.assertRaises(ConfigError, ledger_keys.FileKeys().make, ClientConfig(ledger_key_file=self.path))
+        config = ClientConfig(ledger_key_file=self.path)
+        self.assertIn("UTF-8", str(self.assertRaises(ConfigError, ledger_keys.FileKeys().make, config)))
 
     def test_no_file(self) -> None:
         """A file that is missing, a pipe, or too large is refused without a wait."""

@@ -32,7 +32,7 @@ class RenewalTests(TlsCase):
         self.clock.advance(0.1)
         self.assertEqual(self._serial(shaken(self.tls, self.other)), new.chain[0].serial_number)
         self.assertEqual(self.old.say(), b"entry")
-        self.assertEqual(self.lines(), [("info", "the files of TLS have changed: new connections use the new ones")])
+        self.assertEqual(self.lines(), [("info", "the files of TLS have changed: the new ones are in use")])
         self.clock.advance(100)
         shaken(self.tls, self.other)
         self.assertEqual(self.lines(), [])
